@@ -1,13 +1,12 @@
-// Package commit chains blocks of content into a history that never changes.
+// Package commit makes an immutable history of blocks: a chain of commits under their hashes.
 //
-// A [Commit] holds one block, or says something about an earlier one; its first
-// parent is what came before. [Write] makes the objects of new commits, [Walk]
-// follows a history back, [Load] brings the blocks. Commits are values made by
-// this package: what Write did not make, Parse refuses.
+// A [Commit] adds one block, or changes an earlier one: an edit, an annotation, a summary, a merge.
+// Its first parent is what came before. For most uses: [Write] makes the objects of new commits,
+// [Walk] follows a history back from its tip, [Load] reads the blocks, [Linearize] puts a history
+// with merges in the order of the prompt. [Parse] refuses every record that Write does not make.
 //
-// A commit's header is small and holds no free text, so that a history can be
-// walked without reading what was said, and words can be taken away without
-// breaking the chain.
+// The header of a commit is small and holds no free text, so that a history is walked without
+// reading its content, and content is purged without breaking the chain.
 package commit
 
 import (
@@ -28,7 +27,7 @@ const (
 	Edit                   // replaces the content of Target from here on
 	Annotate               // gives Target a priority from here on
 	Compress               // a summary that stands for First to Target from here on
-	Merge                  // brings what the second parent has and the first has not
+	Merge                  // brings the commits that the second parent has and the first has not
 	opEnd
 )
 
@@ -42,20 +41,20 @@ func (o Op) String() string {
 	return fmt.Sprintf("op(%d)", uint8(o))
 }
 
-// SummaryScope is what a summary stands for in its range.
+// SummaryScope is what of its range a summary covers.
 type SummaryScope uint8
 
-// The covers. Their numbers are in records and never change.
+// The scopes. Their numbers are in records and never change.
 const (
 	ScopeAll       SummaryScope = iota
-	ScopeDialogue               // thoughts stay as they are
-	ScopeReasoning              // thoughts only
+	ScopeDialogue               // all but reasoning
+	ScopeReasoning              // only reasoning
 	coverEnd
 )
 
 var coverNames = [...]string{"all", "dialogue", "reasoning"}
 
-// String is the name of the cover.
+// String returns the name of the scope.
 func (c SummaryScope) String() string {
 	if c < coverEnd {
 		return coverNames[c]
@@ -63,25 +62,25 @@ func (c SummaryScope) String() string {
 	return fmt.Sprintf("cover(%d)", uint8(c))
 }
 
-// MarshalText writes the name of the cover.
+// MarshalText returns the name of the scope.
 func (c SummaryScope) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Commit is one step of a history. Links that it does not have are zero.
+// Commit is one commit of a history. Ids of links that it does not have are zero.
 type Commit struct {
 	ID        objects.ID
 	Parents   []objects.ID
 	ContentID objects.ID // the block; of an Annotate, a note with the reason
-	OriginID  objects.ID // where it came from, shared by the blocks of a message
-	LabelID   objects.ID // words that a person put on it
+	OriginID  objects.ID // who and what made it; the blocks of a message share it
+	LabelID   objects.ID // a note of a person
 
 	Op       Op
 	Kind     content.Kind
 	Role     content.Role
 	Index    int            // of the block in its message; 0 begins one
 	Size     int64          // bytes of the content's record
-	Target   objects.ID     // of an Edit or Annotate: the commit it speaks of; of a Compress: the last of its range
+	Target   objects.ID     // of an Edit or Annotate: the commit that it changes; of a Compress: the last of its range
 	First    objects.ID     // of a Compress: the first of its range
-	Scope    SummaryScope   // of a Compress: what of its range it stands for
+	Scope    SummaryScope   // of a Compress: what of its range it covers
 	Priority priority.Level // given by a person, else Unset
 	Time     time.Time      // UTC, whole milliseconds; a claim, never an order
 	Author   string
@@ -89,17 +88,17 @@ type Commit struct {
 
 	Depth uint64 // commits before this one, on the longest line; fsck checks it
 
-	Locator objects.Locator // where the content was seen to lie, if the walk that gave c knew: a help for Load
+	Locator objects.Locator // of the content, if the walk found it; it makes Load faster
 
-	// What the links name; Load and LoadAll fill them in.
-	Block  content.Block // nil until it is loaded, and when there is no content; of erased words, what is left
-	Origin *Origin       // nil until it is loaded, and when there is no origin
+	// The linked objects; Load and LoadAll set them.
+	Block  content.Block // nil: not loaded, or there is no content; of purged content, what remains
+	Origin *Origin       // nil: not loaded, or there is none
 	Label  Label
 
-	Tombstone *objects.Tombstone // of the content, when its words were erased; found when it is loaded
+	Tombstone *objects.Tombstone // of purged content; set when that is loaded
 }
 
-// Parent is the first parent, zero for a root.
+// Parent returns the first parent, zero for a root.
 func (c *Commit) Parent() objects.ID {
 	if len(c.Parents) == 0 {
 		return objects.ID{}
@@ -107,7 +106,7 @@ func (c *Commit) Parent() objects.ID {
 	return c.Parents[0]
 }
 
-// SecondParent is the second parent, zero unless c is a Merge.
+// SecondParent returns the second parent, zero unless c is a Merge.
 func (c *Commit) SecondParent() objects.ID {
 	if len(c.Parents) < 2 {
 		return objects.ID{}
@@ -115,11 +114,10 @@ func (c *Commit) SecondParent() objects.ID {
 	return c.Parents[1]
 }
 
-// AddsBlock tells whether c adds words of its own to a prompt: a block, or a summary.
+// AddsBlock reports whether c adds a block of its own to a prompt, which may be a summary.
 func (c *Commit) AddsBlock() bool { return c.Op == Append || c.Op == Compress }
 
-// BeginsTurn tells whether a turn begins at c: the first block of a user message
-// that is not only tool results.
+// BeginsTurn reports whether c is the first block of a user message, with which a turn begins.
 func (c *Commit) BeginsTurn() bool {
 	return c.Op == Append && c.Role == content.RoleUser && c.Index == 0
 }

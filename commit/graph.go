@@ -10,27 +10,27 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// History yields the commits that tips have and without has not, each once and
-// before its parents, line by line: after a merge first what the second parent
-// brings, newest first, as in the order of [Linearize] backwards. Both parents count. It
-// reads little more than it yields; an error is the last element.
+// History yields the commits that can be reached from tips and not from without, by both parents,
+// each once and before its parents. The order is that of [Linearize] backwards: after a merge the
+// commits that the second parent brings, newest first. It reads little more than it yields. An
+// error is the last element.
 func History(ctx context.Context, r objects.Reader, tips, without []objects.ID) iter.Seq2[*Commit, error] {
-	return history(ctx, r, tips, without, farBack)
+	return history(ctx, r, tips, without, defaultFarBack)
 }
 
 func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, far uint64) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
-		h := &lines{frontier: newFrontier(r), far: far}
+		h := &historyWalk{frontier: newFrontier(r), farBack: far}
 		err := h.start(ctx, tips, without)
 		for err == nil {
-			var n *reached
+			var n *node
 			if n, err = h.next(ctx); n == nil {
 				break
 			}
 			if !yield(n.Commit, nil) {
 				return
 			}
-			err = h.shown(ctx, n)
+			err = h.parentsReady(ctx, n)
 		}
 		if err != nil {
 			yield(nil, err)
@@ -38,41 +38,41 @@ func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, 
 	}
 }
 
-// lines is a walk that goes on with a line as long as it can. A commit is shown
-// when all its children have been.
-type lines struct {
+// historyWalk yields a commit once all its children were yielded, and follows one line as long as
+// that allows.
+type historyWalk struct {
 	*frontier
-	far   uint64
-	tips  []*reached // the deepest last
-	ready []*reached // the one to show next last
+	farBack uint64
+	tips    []*node // the deepest is last
+	ready   []*node // the next to yield is last
 }
 
-func (h *lines) start(ctx context.Context, tips, without []objects.ID) error {
-	h.all = map[objects.ID]*reached{}
-	err := h.begin(ctx, append(tips[:len(tips):len(tips)], without...), func(i int) paint {
+func (h *historyWalk) start(ctx context.Context, tips, without []objects.ID) error {
+	h.pending = map[objects.ID]*node{}
+	err := h.begin(ctx, append(tips[:len(tips):len(tips)], without...), func(i int) sides {
 		if i < len(tips) {
-			return left
+			return fromA
 		}
-		return settled
+		return stale
 	})
 	for _, id := range tips {
-		if n := h.all[id]; n != nil && !slices.Contains(h.tips, n) {
+		if n := h.pending[id]; n != nil && !slices.Contains(h.tips, n) {
 			h.tips = append(h.tips, n)
 		}
 	}
-	slices.SortFunc(h.tips, func(a, b *reached) int { return b.before(a) })
+	slices.SortFunc(h.tips, func(a, b *node) int { return b.before(a) })
 	return err
 }
 
-// next is the commit to show next; nil when there is none.
-func (h *lines) next(ctx context.Context) (*reached, error) {
+// next returns the commit to yield next; nil: there is none.
+func (h *historyWalk) next(ctx context.Context) (*node, error) {
 	for len(h.ready) == 0 && len(h.tips) > 0 {
 		tip := h.tips[len(h.tips)-1]
 		h.tips = h.tips[:len(h.tips)-1]
 		if err := h.explore(ctx, tip.Depth); err != nil {
 			return nil, err
 		}
-		if h.all[tip.ID] == tip && tip.paint&settled == 0 && tip.children == 0 {
+		if h.pending[tip.ID] == tip && tip.sides&stale == 0 && tip.children == 0 {
 			h.ready = append(h.ready, tip)
 		}
 	}
@@ -84,71 +84,69 @@ func (h *lines) next(ctx context.Context) (*reached, error) {
 	return n, nil
 }
 
-// shown makes the parents ready whose last child it was. A second parent that lies
-// far back waits until the line at hand is done: all that is deeper would have to be
-// read first.
-func (h *lines) shown(ctx context.Context, n *reached) error {
+// parentsReady makes those parents of n ready of which n was the last child. A second parent that
+// is far back waits until the current line ends, since everything deeper would be read first.
+func (h *historyWalk) parentsReady(ctx context.Context, n *node) error {
 	if len(n.Parents) > 0 {
 		if err := h.explore(ctx, n.Depth-1); err != nil {
 			return err
 		}
 	}
 	for _, id := range n.Parents {
-		parent := h.all[id]
+		parent := h.pending[id]
 		if parent == nil {
-			continue // nobody wants it
+			continue // it can be reached from without
 		}
-		if parent.Depth+h.far < n.Depth {
+		if parent.Depth+h.farBack < n.Depth {
 			parent.children--
 			h.tips = append(h.tips, parent)
-			slices.SortFunc(h.tips, func(a, b *reached) int { return b.before(a) })
+			slices.SortFunc(h.tips, func(a, b *node) int { return b.before(a) })
 			continue
 		}
 		if err := h.explore(ctx, parent.Depth); err != nil {
 			return err
 		}
-		if parent.children--; parent.children == 0 && parent.paint&settled == 0 {
+		if parent.children--; parent.children == 0 && parent.sides&stale == 0 {
 			h.ready = append(h.ready, parent)
 		}
 	}
-	delete(h.all, n.ID)
+	delete(h.pending, n.ID)
 	return nil
 }
 
-// farBack is how much deeper than its parent a merge may be for that parent's line
-// to be shown at once.
-const farBack = 256
+// defaultFarBack is the largest difference of depth between a merge and a parent whose line is
+// yielded at once.
+const defaultFarBack = 256
 
-// explore finds all commits deeper than a depth, and with them all children of
-// those that are at it.
-func (h *lines) explore(ctx context.Context, depth uint64) error {
-	for len(h.edge) > 0 && h.edge[0].Depth > depth {
+// explore finds all commits deeper than a depth, and so all children of the commits at that depth.
+func (h *historyWalk) explore(ctx context.Context, depth uint64) error {
+	for len(h.heap) > 0 && h.heap[0].Depth > depth {
 		c, p := h.pop()
 		if err := h.parents(ctx, c, p); err != nil {
 			return err
 		}
-		if p&settled != 0 {
-			delete(h.all, c.ID)
+		if p&stale != 0 {
+			delete(h.pending, c.ID)
 			continue
 		}
 		for _, id := range c.Parents {
-			h.all[id].children++
+			h.pending[id].children++
 		}
 	}
 	return nil
 }
 
-// MergeBases finds the last commits that two histories share, by both parents:
-// none when they share none, several when they were merged crosswise.
+// MergeBases returns the best common ancestors of two commits, by both parents: none when there is
+// no common ancestor, several after criss-cross merges.
 func MergeBases(ctx context.Context, r objects.Reader, a, b objects.ID) ([]objects.ID, error) {
 	f := newFrontier(r)
-	err := f.begin(ctx, []objects.ID{a, b}, func(i int) paint { return left << i })
+	err := f.begin(ctx, []objects.ID{a, b}, func(i int) sides { return fromA << i })
 	var bases []objects.ID
-	for err == nil && f.open > 0 {
+	for err == nil && f.active > 0 {
 		c, p := f.pop()
-		if p == left|right {
+		if p == fromA|fromB {
 			bases = append(bases, c.ID)
-			p |= settled
+			p |= stale
 		}
 		err = f.parents(ctx, c, p)
 	}
@@ -158,7 +156,7 @@ func MergeBases(ctx context.Context, r objects.Reader, a, b objects.ID) ([]objec
 	return bases, nil
 }
 
-// MergeBase is the deepest of MergeBases; zero when there is none.
+// MergeBase returns the deepest of MergeBases; zero: there is none.
 func MergeBase(ctx context.Context, r objects.Reader, a, b objects.ID) (objects.ID, error) {
 	bases, err := MergeBases(ctx, r, a, b)
 	if err != nil || len(bases) == 0 {
@@ -167,39 +165,39 @@ func MergeBase(ctx context.Context, r objects.Reader, a, b objects.ID) (objects.
 	return bases[0], nil
 }
 
-// paint is from where a commit was reached.
-type paint uint8
+// sides says from where a commit was reached.
+type sides uint8
 
 const (
-	left    paint = 1 << iota
-	right         // of the two whose base is looked for
-	settled       // nothing more is to be learned below
+	fromA sides = 1 << iota
+	fromB       // of the two whose base is looked for
+	stale       // its ancestors need no walk: they are excluded, or ancestors of a merge base
 )
 
-// frontier is the edge of a walk over whole histories. A parent is never as deep as
-// its child, so the deepest commit of the edge has been reached by all its children.
+// frontier holds the commits that a walk has reached and not passed. A parent is less deep than its
+// child, so that the deepest commit of the frontier has been reached from all its children.
 type frontier struct {
-	r     objects.Reader
-	edge  edge
-	at    map[objects.ID]*reached // what is on the edge
-	all   map[objects.ID]*reached // what was reached and is still to be shown; nil when nothing is
-	ahead map[objects.ID]*Commit  // what was read and not reached yet
-	page  int                     // how many commits of a line are read at once
-	open  int                     // how many on the edge are not settled
+	r          objects.Reader
+	heap       nodeHeap
+	onFrontier map[objects.ID]*node   // what is in the heap
+	pending    map[objects.ID]*node   // reached and not yielded; nil: the walk yields nothing
+	readAhead  map[objects.ID]*Commit // read and not reached
+	pageSize   int                    // commits of a line that are read at once
+	active     int                    // commits in the heap that are not stale
 }
 
-type reached struct {
+type node struct {
 	*Commit
-	paint    paint
-	children int // that were found and are not shown yet
+	sides    sides
+	children int // found and not yielded
 }
 
 func newFrontier(r objects.Reader) *frontier {
-	return &frontier{r: r, at: map[objects.ID]*reached{}, ahead: map[objects.ID]*Commit{}, page: leastPage}
+	return &frontier{r: r, onFrontier: map[objects.ID]*node{}, readAhead: map[objects.ID]*Commit{}, pageSize: minPage}
 }
 
-// begin puts the tips on the edge.
-func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) paint) error {
+// begin puts the tips on the frontier.
+func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) sides) error {
 	if len(tips) > 2 {
 		for obj, err := range f.r.Get(ctx, tips) {
 			if err != nil {
@@ -209,7 +207,7 @@ func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) 
 			if err != nil {
 				return err
 			}
-			f.ahead[c.ID] = c
+			f.readAhead[c.ID] = c
 		}
 	}
 	for i, id := range tips {
@@ -223,71 +221,71 @@ func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) 
 	return nil
 }
 
-// reach puts a commit on the edge, or adds paint to one that is there.
-func (f *frontier) reach(ctx context.Context, id objects.ID, p paint) error {
-	if n := f.at[id]; n != nil {
-		if n.paint&settled == 0 && p&settled != 0 {
-			f.open--
+// reach puts a commit on the frontier, or adds sides to one that is there.
+func (f *frontier) reach(ctx context.Context, id objects.ID, p sides) error {
+	if n := f.onFrontier[id]; n != nil {
+		if n.sides&stale == 0 && p&stale != 0 {
+			f.active--
 		}
-		n.paint |= p
+		n.sides |= p
 		return nil
 	}
-	c := f.ahead[id]
+	c := f.readAhead[id]
 	if c == nil {
 		if err := f.read(ctx, id); err != nil {
 			return err
 		}
-		c = f.ahead[id]
+		c = f.readAhead[id]
 	}
-	delete(f.ahead, id)
-	n := &reached{Commit: c, paint: p}
-	if f.at[id] = n; f.all != nil {
-		f.all[id] = n
+	delete(f.readAhead, id)
+	n := &node{Commit: c, sides: p}
+	if f.onFrontier[id] = n; f.pending != nil {
+		f.pending[id] = n
 	}
-	heap.Push(&f.edge, n)
-	if p&settled == 0 {
-		f.open++
+	heap.Push(&f.heap, n)
+	if p&stale == 0 {
+		f.active++
 	}
 	return nil
 }
 
-// A line is read ahead of by so many commits at first, and at most. To look at the
-// store once more costs more than the headers of a page.
+// The first and the largest number of commits that are read ahead of the walk. Another read of the
+// store costs more than a page of headers.
 const (
-	leastPage = 32
-	maxPage   = 256
+	minPage = 32
+	maxPage = 256
 )
 
-// read reads a commit, and those before it while nobody else has.
+// read reads a commit and its first parents, up to one that was read.
 func (f *frontier) read(ctx context.Context, id objects.ID) error {
-	for c, err := range Walk(ctx, f.r, id, f.page) {
+	for c, err := range Walk(ctx, f.r, id, f.pageSize) {
 		if err != nil {
 			return err
 		}
-		if f.ahead[c.ID] != nil || f.at[c.ID] != nil {
+		if f.readAhead[c.ID] != nil || f.onFrontier[c.ID] != nil {
 			break
 		}
-		f.ahead[c.ID] = c
+		f.readAhead[c.ID] = c
 	}
-	f.page = min(2*f.page, maxPage)
-	if f.ahead[id] == nil {
+	f.pageSize = min(2*f.pageSize, maxPage)
+	if f.readAhead[id] == nil {
 		return &objects.NotFoundError{ID: id}
 	}
 	return nil
 }
 
-// pop takes the deepest commit off the edge.
-func (f *frontier) pop() (*Commit, paint) {
-	n := heap.Pop(&f.edge).(*reached)
-	delete(f.at, n.ID)
-	if n.paint&settled == 0 {
-		f.open--
+// pop removes the deepest commit of the frontier.
+func (f *frontier) pop() (*Commit, sides) {
+	n := heap.Pop(&f.heap).(*node)
+	delete(f.onFrontier, n.ID)
+	if n.sides&stale == 0 {
+		f.active--
 	}
-	return n.Commit, n.paint
+	return n.Commit, n.sides
 }
 
-// parents puts the parents of a commit on the edge.
-func (f *frontier) parents(ctx context.Context, c *Commit, p paint) error {
+// parents puts the parents of a commit on the frontier.
+func (f *frontier) parents(ctx context.Context, c *Commit, p sides) error {
 	for _, id := range c.Parents {
 		if err := f.reach(ctx, id, p); err != nil {
 			return err
@@ -296,21 +294,21 @@ func (f *frontier) parents(ctx context.Context, c *Commit, p paint) error {
 	return nil
 }
 
-// edge is a heap of commits, the deepest on top; of several the latest.
-type edge []*reached
+// nodeHeap is a container/heap with the deepest commit on top.
+type nodeHeap []*node
 
-func (e edge) Len() int      { return len(e) }
-func (e edge) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *edge) Push(x any)   { *e = append(*e, x.(*reached)) }
+func (e nodeHeap) Len() int      { return len(e) }
+func (e nodeHeap) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *nodeHeap) Push(x any)   { *e = append(*e, x.(*node)) }
 
-func (e edge) Less(i, j int) bool { return e[i].before(e[j]) < 0 }
+func (e nodeHeap) Less(i, j int) bool { return e[i].before(e[j]) < 0 }
 
-// before orders commits: the deepest first, of several the latest.
-func (n *reached) before(m *reached) int {
+// before orders commits: the deepest first, then the latest.
+func (n *node) before(m *node) int {
 	return cmp.Or(cmp.Compare(m.Depth, n.Depth), m.Time.Compare(n.Time), m.ID.Compare(n.ID))
 }
 
-func (e *edge) Pop() any {
+func (e *nodeHeap) Pop() any {
 	last := len(*e) - 1
 	n := (*e)[last]
 	*e = (*e)[:last]

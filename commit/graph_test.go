@@ -87,7 +87,7 @@ func TestHistoriesOfMerges(t *testing.T) {
 		}
 		shown := map[objects.ID]bool{}
 		var order []objects.ID
-		far := pick[uint64](r, farBack, 1, 3)
+		far := pick[uint64](r, defaultFarBack, 1, 3)
 		for c, err := range history(t.Context(), w.store, tips, without, far) {
 			if err != nil {
 				t.Fatal(err)

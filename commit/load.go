@@ -12,44 +12,37 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Load fills in the blocks of commits that have content and no block yet. It
-// reads each content once.
+// Load sets the blocks of commits that have content and no block yet. It reads each content once.
 func Load(ctx context.Context, r objects.Reader, commits ...*Commit) error {
-	n := 0
+	wanted := make([]*Commit, 0, len(commits))
 	for _, c := range commits {
 		if c.Block == nil && !c.ContentID.IsZero() {
-			n++
-		}
-	}
-	rest := make([]*Commit, 0, n)
-	for _, c := range commits {
-		if c.Block == nil && !c.ContentID.IsZero() {
-			rest = append(rest, c)
+			wanted = append(wanted, c)
 		}
 	}
 	return LoadBlocks(ctx, r, LoadRequest{
-		Len: n,
-		Content: func(i int) (commit, content objects.ID, spot objects.Locator) {
-			return rest[i].ID, rest[i].ContentID, rest[i].Locator
+		Len: len(wanted),
+		Content: func(i int) (commit, content objects.ID, locator objects.Locator) {
+			return wanted[i].ID, wanted[i].ContentID, wanted[i].Locator
 		},
-		Put: func(i int, b content.Block, left *objects.Tombstone) { rest[i].fill(b, left) },
+		Put: func(i int, b content.Block, t *objects.Tombstone) { wanted[i].setContent(b, t) },
 	})
 }
 
-// LoadRequest is contents that are asked for, by their places in some list. Its functions
-// may be called by several goroutines at once, with different places.
+// LoadRequest names the contents that [LoadBlocks] reads, by their places in a list of the caller.
+// Several goroutines may call its functions at once, each with different places.
 type LoadRequest struct {
-	Len int
+	Len int // places are 0 to Len-1
 
-	// Content is the content that a place is for, and where it lies if that is known. An
-	// error names the commit.
-	Content func(i int) (commit, content objects.ID, spot objects.Locator)
+	// Content returns the content at a place and its locator, which may be zero. Errors name the
+	// commit.
+	Content func(i int) (commit, content objects.ID, locator objects.Locator)
 
-	// Objects takes the block, or the tombstone of one that was erased, which has none.
-	Put func(i int, b content.Block, left *objects.Tombstone)
+	// Put is given the block, or the tombstone of purged content without a block.
+	Put func(i int, b content.Block, t *objects.Tombstone)
 }
 
-// LoadBlocks gives the block of each of the wanted contents.
+// LoadBlocks reads the blocks of the requested contents.
 func LoadBlocks(ctx context.Context, r objects.Reader, w LoadRequest) error {
 	if w.Len == 0 {
 		return nil
@@ -58,19 +51,19 @@ func LoadBlocks(ctx context.Context, r objects.Reader, w LoadRequest) error {
 	err := objects.Load(ctx, r, objects.LoadRequest{
 		Len: w.Len,
 		At: func(i int) (objects.ID, objects.Locator) {
-			_, id, spot := w.Content(i)
-			return id, spot
+			_, id, locator := w.Content(i)
+			return id, locator
 		},
 		Give: func(i int, o *objects.Object, err error) error {
 			var block content.Block
 			if err == nil {
 				block, err = decodeContent(ctx, r, o)
 			}
-			left, err := erased(err) // it, or a chunk of it
+			tombstone, err := asTombstone(err) // of the content, or of a chunk of it
 			if err != nil {
 				return err
 			}
-			w.Put(i, block, left)
+			w.Put(i, block, tombstone)
 			got[i] = true
 			return nil
 		},
@@ -85,8 +78,7 @@ func LoadBlocks(ctx context.Context, r objects.Reader, w LoadRequest) error {
 	return nil
 }
 
-// LoadAll is Load, and fills in where the commits came from and the words that
-// people put on them.
+// LoadAll is Load, and sets the origins and labels of the commits too.
 func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	wanted := map[objects.ID][]*Commit{}
 	for _, c := range commits {
@@ -98,7 +90,7 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 		}
 	}
 	for obj, err := range r.Get(ctx, slices.Collect(maps.Keys(wanted))) {
-		if errors.Is(err, objects.ErrPurged) { // a label: nothing is left of it
+		if errors.Is(err, objects.ErrPurged) { // a label
 			delete(wanted, obj.ID)
 			continue
 		}
@@ -140,19 +132,18 @@ func ReadContent(ctx context.Context, r objects.Reader, id objects.ID) (content.
 	return decodeContent(ctx, r, &obj)
 }
 
-// SetBlock gives a commit its block from the object of its content, which was read
-// with it.
+// SetBlock sets the block of a commit from the object of its content, which was read already.
 func SetBlock(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
 	block, err := decodeContent(ctx, r, &obj)
-	left, err := erased(err)
+	tombstone, err := asTombstone(err)
 	if err != nil {
 		return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), err)
 	}
-	c.fill(block, left)
+	c.setContent(block, tombstone)
 	return nil
 }
 
-// decodeContent gives the block of a content, which keeps the data of the object.
+// decodeContent returns the block of a content object. The block keeps the data of the object.
 func decodeContent(ctx context.Context, r objects.Reader, obj *objects.Object) (content.Block, error) {
 	record := obj.Data
 	switch obj.Kind {
@@ -172,7 +163,7 @@ func decodeContent(ctx context.Context, r objects.Reader, obj *objects.Object) (
 	return b, nil
 }
 
-// joinChunks reads the content that a list cuts into chunks.
+// joinChunks reads the record of content that is stored in chunks.
 func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]byte, error) {
 	size, err := listSize(list)
 	if err != nil {
@@ -195,11 +186,11 @@ func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]b
 	return record, nil
 }
 
-// listSize is the size that a list says the whole has.
+// listSize returns the size of the whole record, as the list of its chunks states it.
 func listSize(list objects.Object) (size uint64, err error) {
 	d := canonical.NewDecoder(list.Data)
 	for d.Next() {
-		if d.Field() == 1 {
+		if d.Field() == fieldListSize {
 			size = d.Small(content.MaxSize + 1)
 		}
 	}

@@ -72,25 +72,25 @@ func (o *Origin) encode(e *canonical.Encoder) {
 	e.String(8, o.Finish)
 	e.Bool(9, o.Incomplete)
 	e.Uint(10, uint64(o.UncommittedReasoning))
-	e.Uint(11, count(o.Usage.Input))
-	e.Uint(12, count(o.Usage.Output))
-	e.Uint(13, count(o.Usage.Reasoning))
-	e.Uint(14, count(o.Usage.Cached))
-	e.Uint(15, count(o.Usage.CacheWrite))
+	e.Uint(11, nonNegative(o.Usage.Input))
+	e.Uint(12, nonNegative(o.Usage.Output))
+	e.Uint(13, nonNegative(o.Usage.Reasoning))
+	e.Uint(14, nonNegative(o.Usage.Cached))
+	e.Uint(15, nonNegative(o.Usage.CacheWrite))
 	e.Raw(16, o.Usage.Raw)
 	e.Map(17, o.Settings)
 	if !o.Started.IsZero() {
 		e.Int(18, o.Started.UnixMilli())
 	}
-	e.Uint(19, count(o.FirstToken.Milliseconds()))
-	e.Uint(20, count(o.Duration.Milliseconds()))
+	e.Uint(19, nonNegative(o.FirstToken.Milliseconds()))
+	e.Uint(20, nonNegative(o.Duration.Milliseconds()))
 	e.String(21, o.Importer)
 	e.Map(22, o.Original)
 }
 
-// count is n as it is written: a provider that reports less than none is not
+// nonNegative is n as it is written: a provider that reports less than none is not
 // believed.
-func count(n int64) uint64 { return uint64(max(n, 0)) }
+func nonNegative(n int64) uint64 { return uint64(max(n, 0)) }
 
 // ParseOrigin reads the object of an origin. Anything else is a
 // *[objects.CorruptError].
@@ -151,7 +151,7 @@ func (o *Origin) decode(d *canonical.Decoder) {
 	case 16:
 		o.Usage.Raw = slices.Clone(d.Raw())
 	case 17:
-		o.Settings = pair(d, o.Settings)
+		o.Settings = addPair(d, o.Settings)
 	case 18:
 		o.Started = time.UnixMilli(d.Int()).UTC()
 	case 19:
@@ -161,11 +161,11 @@ func (o *Origin) decode(d *canonical.Decoder) {
 	case 21:
 		o.Importer = d.String()
 	case 22:
-		o.Original = pair(d, o.Original)
+		o.Original = addPair(d, o.Original)
 	}
 }
 
-func pair(d *canonical.Decoder, m map[string]string) map[string]string {
+func addPair(d *canonical.Decoder, m map[string]string) map[string]string {
 	if m == nil {
 		m = map[string]string{}
 	}
@@ -204,7 +204,7 @@ func ParseLabel(obj objects.Object) (Label, error) {
 		case 1:
 			l.Text = d.String()
 		case 2:
-			l.Meta = pair(d, l.Meta)
+			l.Meta = addPair(d, l.Meta)
 		}
 	}
 	if err := d.Err(); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// object makes the object of c, and sets the id of c.
+// add makes the object of c, and sets the id of c.
 func (c *Commit) object() objects.Object {
 	var links []objects.ID
-	has := c.has()
-	for i, id := range c.named() {
+	has := c.linkBits()
+	for i, id := range c.linkIDs() {
 		if has>>i&1 > 0 {
 			links = append(links, id)
 		}
@@ -24,12 +24,12 @@ func (c *Commit) object() objects.Object {
 	return obj
 }
 
-// named is what c may link to.
-func (c *Commit) named() [3]objects.ID { return [3]objects.ID{c.ContentID, c.OriginID, c.LabelID} }
+// linkIDs returns what c may link to, in the order of links; zero ids are not links.
+func (c *Commit) linkIDs() [3]objects.ID { return [3]objects.ID{c.ContentID, c.OriginID, c.LabelID} }
 
-// has tells which of these it links to.
-func (c *Commit) has() (bits uint64) {
-	for i, id := range c.named() {
+// linkBits returns a bit for each of linkIDs that is a link.
+func (c *Commit) linkBits() (bits uint64) {
+	for i, id := range c.linkIDs() {
 		if !id.IsZero() {
 			bits |= 1 << i
 		}
@@ -37,7 +37,10 @@ func (c *Commit) has() (bits uint64) {
 	return bits
 }
 
-// The fields of a record.
+// fieldListSize is the field of the list of chunks: the bytes of the whole record.
+const fieldListSize = 1
+
+// The fields of a commit record.
 const (
 	fieldOp = iota + 1
 	fieldKind
@@ -50,7 +53,7 @@ const (
 	fieldAuthor
 	fieldKey
 	fieldDepth
-	fieldLinks // which of content, origin and label it links to, a bit for each
+	fieldLinks // see linkBits
 	fieldKeyKind
 	fieldImporter
 	fieldKeyBlock
@@ -58,7 +61,7 @@ const (
 	fieldCovers
 )
 
-// record makes the data of the object of c.
+// record returns the data of the object of c.
 func (c *Commit) record() []byte {
 	var e canonical.Encoder
 	e.Uint(fieldOp, uint64(c.Op))
@@ -72,7 +75,7 @@ func (c *Commit) record() []byte {
 	e.String(fieldAuthor, c.Author)
 	e.String(fieldKey, c.Key.Text)
 	e.Uint(fieldDepth, c.Depth)
-	e.Uint(fieldLinks, c.has())
+	e.Uint(fieldLinks, c.linkBits())
 	e.Uint(fieldKeyKind, uint64(c.Key.Kind))
 	e.String(fieldImporter, c.Key.Importer)
 	e.Uint(fieldKeyBlock, uint64(c.Key.Block))
@@ -81,36 +84,32 @@ func (c *Commit) record() []byte {
 	return e.Bytes()
 }
 
-// Parse reads the object of a commit. Anything that Write does not make is a
+// Parse reads the object of a commit. The error for anything that Write does not make is a
 // *[objects.CorruptError]. The commit keeps the parents of the object.
 func Parse(obj objects.Object) (*Commit, error) {
 	c := new(Commit)
-	if err := c.read(&obj, ""); err != nil {
+	if err := c.parse(&obj); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// read is Parse into a zero commit.
-func (c *Commit) read(obj *objects.Object, author string) error {
-	err := error(nil)
-	if obj.Kind != objects.KindCommit {
-		err = fmt.Errorf("want a commit, have a %s", obj.Kind)
-	} else if has, ok := c.scan(obj.Data, author); ok {
-		c.ID, c.Parents = obj.ID, obj.Parents
-		err = c.finish(obj.Links, has)
-	} else {
-		err = c.parse(obj)
-	}
+// parse sets all fields of c that are in the object of a commit. An author that stays the same
+// is not allocated again.
+func (c *Commit) parse(obj *objects.Object) error {
+	author := c.Author
+	*c = Commit{ID: obj.ID, Parents: obj.Parents, Time: time.UnixMilli(0).UTC()}
+	err := c.parseRecord(obj, author)
 	if err != nil {
 		return &objects.CorruptError{ID: obj.ID, Cause: err}
 	}
 	return nil
 }
 
-// parse reads a record field by field, and says what is wrong with it.
-func (c *Commit) parse(obj *objects.Object) error {
-	*c = Commit{ID: obj.ID, Parents: obj.Parents, Time: time.UnixMilli(0).UTC()}
+func (c *Commit) parseRecord(obj *objects.Object, author string) error {
+	if obj.Kind != objects.KindCommit {
+		return fmt.Errorf("want a commit, have a %s", obj.Kind)
+	}
 	var links uint64
 	d := canonical.NewDecoder(obj.Data)
 	for d.Next() {
@@ -132,7 +131,10 @@ func (c *Commit) parse(obj *objects.Object) error {
 		case fieldTime:
 			c.Time = time.UnixMilli(d.Int()).UTC()
 		case fieldAuthor:
-			c.Author = d.String()
+			c.Author = author
+			if b := d.Raw(); string(b) != author {
+				c.Author = string(b)
+			}
 		case fieldKey:
 			c.Key.Text = d.String()
 		case fieldDepth:
@@ -154,11 +156,11 @@ func (c *Commit) parse(obj *objects.Object) error {
 	if err := d.Err(); err != nil {
 		return err
 	}
-	return c.finish(obj.Links, links)
+	return c.setLinks(obj.Links, links)
 }
 
-// finish tells the links apart and checks the whole.
-func (c *Commit) finish(links []objects.ID, has uint64) error {
+// setLinks sets the ids of links, of which has tells which are there, and checks the commit.
+func (c *Commit) setLinks(links []objects.ID, has uint64) error {
 	for i, id := range []*objects.ID{&c.ContentID, &c.OriginID, &c.LabelID} {
 		if has&(1<<i) != 0 && len(links) > 0 {
 			*id, links = links[0], links[1:]
@@ -175,14 +177,12 @@ func malformed(why string) error {
 	return fmt.Errorf("commit record: %w: %s", canonical.ErrMalformed, why)
 }
 
-func known(k content.Kind) bool { return k.Traits().Name != "" }
-
-// check says what no commit can be.
+// check returns an error for a commit that Write does not make.
 func (c *Commit) check() error {
 	switch {
 	case c.Op == 0:
 		return malformed("no operation")
-	case !known(c.Kind):
+	case !c.Kind.IsKnown():
 		return malformed("unknown kind")
 	case c.Role > content.RoleTool:
 		return malformed("unknown role")
@@ -193,19 +193,18 @@ func (c *Commit) check() error {
 	case len(c.Parents) > 2 || (c.Op == Merge) != (len(c.Parents) == 2):
 		return malformed("parents do not fit the operation")
 	case c.Op == Merge && (c.Parents[0] == c.Parents[1] || !c.ContentID.IsZero()):
-		return malformed("a merge of one history, or with words")
+		return malformed("a merge of one history, or with content")
 	case c.Op == Compress && (c.Kind != content.KindSummary || c.First.IsZero()):
-		return malformed("a summary without its words or its range")
+		return malformed("a summary without content or range")
 	case c.Op != Compress && (!c.First.IsZero() || c.Scope != ScopeAll):
-		return malformed("a range that no summary stands for")
+		return malformed("a range without a summary")
 	case (len(c.Parents) == 0) != (c.Depth == 0):
 		return malformed("depth does not fit the parents")
 	}
 	return c.Key.check()
 }
 
-// ContentSize gives the bytes of the content record that an object is, or stands for
-// as a list of chunks.
+// ContentSize returns the size of the content record that an object is, or whose chunks it lists.
 func ContentSize(o objects.Object) (int64, error) {
 	if o.Kind != objects.KindList {
 		return int64(len(o.Data)), nil

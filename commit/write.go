@@ -11,16 +11,16 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Draft is a commit that is not written yet.
+// Draft describes a commit to write.
 type Draft struct {
 	Op         Op            // Append when zero
-	Block      content.Block // of an Annotate: a note with the reason; of a Merge: a summary; may be nil of both
-	Role       content.Role  // who says it; content.RoleOf(Block) when zero
+	Block      content.Block // of an Annotate: a note with the reason, or nil; of a Merge: nil
+	Role       content.Role  // content.RoleOf(Block) when zero
 	Index      int           // of the block in its message
 	Target     objects.ID    // of an Edit, Annotate or Compress
 	First      objects.ID    // of a Compress
 	Scope      SummaryScope  // of a Compress
-	CopyPurged *Commit       // in the place of Block: whose erased content the commit has, such as that of the one it copies
+	CopyPurged *Commit       // instead of Block: a commit whose purged content this one shares
 	Priority   priority.Level
 	Time       time.Time
 	Author     string
@@ -31,10 +31,9 @@ type Draft struct {
 	SecondParent *Commit // of a Merge: the tip of the other history
 }
 
-// Write makes the commits of drafts, one upon the other, the first upon parent
-// (nil: a root), and the objects that have to be put for them. It writes
-// nothing. A block that [content.CheckBlock] refuses is an error, and content over
-// [content.MaxSize] bytes is an [objects.ErrLimit].
+// Write makes the commits of drafts, each the parent of the next and the first on parent (nil: a
+// root), and the objects to put for them. It stores nothing. A block that [content.CheckBlock]
+// refuses is an error, and content over [content.MaxSize] bytes is an [objects.ErrLimit].
 func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Object, err error) {
 	var w Writer
 	for i := range drafts {
@@ -48,17 +47,17 @@ func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Ob
 	return commits, w.put, nil
 }
 
-// Writer makes commits one after another, and gathers the objects that have to be put
-// for them. The zero value is ready for use.
+// Writer makes commits one by one, and collects the objects to put for them. The zero value is ready
+// for use.
 type Writer struct {
 	put     []objects.Object
-	origins map[objects.ID]bool // that are in put
+	origins map[objects.ID]bool // those in put
 }
 
-// Objects is the objects gathered so far.
+// Objects returns the objects to put for all commits so far.
 func (w *Writer) Objects() []objects.Object { return w.put }
 
-// Write makes the commit of a draft upon parent (nil: a root), as the function does.
+// Write makes the commit of a draft on parent (nil: a root), as the function Write does.
 func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 	c := &Commit{
 		Op: max(d.Op, Append), Role: d.Role, Index: d.Index, Target: d.Target, First: d.First, Scope: d.Scope, Priority: d.Priority,
@@ -70,30 +69,29 @@ func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 	if d.SecondParent != nil {
 		c.Parents = append(c.Parents, d.SecondParent.ID)
 	}
-	if err := w.content(c, d); err != nil {
+	if err := w.addContent(c, d); err != nil {
 		return nil, err
 	}
 	if d.Origin != nil {
-		c.OriginID = w.origin(d.Origin)
+		c.OriginID = w.addOrigin(d.Origin)
 	}
 	if !d.Label.IsZero() {
-		c.LabelID = w.object(d.Label.Object())
+		c.LabelID = w.add(d.Label.Object())
 	}
 	for _, p := range []*Commit{parent, d.SecondParent} {
 		if p != nil {
 			c.Depth = max(c.Depth, p.Depth+1)
 		}
 	}
-	w.object(c.object())
+	w.add(c.object())
 	return c, c.check()
 }
 
-// content gives c the block of a draft, or the erased one in the place of it. The
-// role follows from it where the draft names none.
-func (w *Writer) content(c *Commit, d *Draft) error {
+// addContent sets the content of c from a draft, and the role where the draft has none.
+func (w *Writer) addContent(c *Commit, d *Draft) error {
 	role := content.NoRole
 	if d.Block != nil {
-		size, err := w.block(d.Block)
+		size, err := w.addBlock(d.Block)
 		if err != nil {
 			return err
 		}
@@ -108,27 +106,27 @@ func (w *Writer) content(c *Commit, d *Draft) error {
 	return nil
 }
 
-// origin puts an origin once, however many drafts share it or have equal ones.
-func (w *Writer) origin(o *Origin) objects.ID {
+// addOrigin adds an origin, unless an equal one was added before.
+func (w *Writer) addOrigin(o *Origin) objects.ID {
 	obj := o.Object()
 	if !w.origins[obj.ID] {
 		if w.origins == nil {
 			w.origins = map[objects.ID]bool{}
 		}
 		w.origins[obj.ID] = true
-		w.object(obj)
+		w.add(obj)
 	}
 	return obj.ID
 }
 
-func (w *Writer) object(o objects.Object) objects.ID {
+func (w *Writer) add(o objects.Object) objects.ID {
 	w.put = append(w.put, o)
 	return o.ID
 }
 
-// block makes the object of a block; when its record is larger than an object may
-// be, the chunks of it and then a list of them.
-func (w *Writer) block(b content.Block) (size int64, err error) {
+// addBlock adds the object of a block. If its record is larger than an object may be, these are its
+// chunks and then the list of them.
+func (w *Writer) addBlock(b content.Block) (size int64, err error) {
 	if err := content.CheckBlock(b); err != nil {
 		return 0, fmt.Errorf("commit %w", err)
 	}
@@ -138,25 +136,25 @@ func (w *Writer) block(b content.Block) (size int64, err error) {
 		return 0, fmt.Errorf("commit a block of %d bytes: %w of %d bytes", size, objects.ErrLimit, content.MaxSize)
 	}
 	if size <= objects.MaxSize {
-		w.object(objects.New(objects.KindContent, nil, nil, record))
+		w.add(objects.New(objects.KindContent, nil, nil, record))
 		return size, nil
 	}
 	var chunks []objects.ID
 	for len(record) > 0 {
 		n := min(len(record), objects.MaxSize)
-		chunks = append(chunks, w.object(objects.New(objects.KindChunk, nil, nil, record[:n:n])))
+		chunks = append(chunks, w.add(objects.New(objects.KindChunk, nil, nil, record[:n:n])))
 		record = record[n:]
 	}
 	var list canonical.Encoder
-	list.Uint(1, uint64(size))
-	w.object(objects.New(objects.KindList, nil, chunks, list.Bytes()))
+	list.Uint(fieldListSize, uint64(size))
+	w.add(objects.New(objects.KindList, nil, chunks, list.Bytes()))
 	return size, nil
 }
 
-// ContentID is the id that the content of a commit of the block would have.
+// ContentID returns the id that the content of a block has in any commit.
 func ContentID(b content.Block) (objects.ID, error) {
 	var w Writer
-	if _, err := w.block(b); err != nil {
+	if _, err := w.addBlock(b); err != nil {
 		return objects.ID{}, err
 	}
 	return w.put[len(w.put)-1].ID, nil

@@ -34,17 +34,17 @@ type Block interface {
 	// String is what a person reads: the text, the arguments, the content. It may
 	// be empty, and may hold any bytes.
 	String() string
-	// with returns the block with other words in the place of what String gives,
+	// withText returns the block with other words in the place of what String gives,
 	// and without what only fitted the old ones; nil when it has no words.
-	with(text string) Block
+	withText(text string) Block
 	// withWire returns the block with another form.
 	withWire(w Wire) Block
 	// rewrite returns the block with r applied to every text in it that people can
 	// read, not to ids nor to its form; nil when nothing changed.
 	rewrite(r *rewriter) Block
-	// left returns what stays of the block when its words are erased, with the form w:
+	// remains returns what stays of the block when its words are erased, with the form w:
 	// nothing that was said, but what other blocks know it by.
-	left(w Wire) Block
+	remains(w Wire) Block
 	// encode writes the fields of its kind.
 	encode(e *canonical.Encoder)
 }
@@ -176,7 +176,7 @@ func (s Seal) IsZero() bool { return s == Seal{} }
 // stay; a seal and what the provider knew of the old words go. A block without
 // words of its own, such as an image, cannot be edited.
 func WithText(b Block, text string) (Block, error) {
-	edited := b.with(text)
+	edited := b.withText(text)
 	if edited == nil {
 		return nil, fmt.Errorf("edit: a block of kind %s has no text to replace", b.Kind())
 	}

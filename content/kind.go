@@ -64,7 +64,10 @@ func CheckBlock(b Block) error {
 	return nil
 }
 
-// Traits is how the blocks of this kind behave; zero for an unknown kind.
+// IsKnown reports whether k is one of the kinds.
+func (k Kind) IsKnown() bool { return int(k) < len(kinds) && kinds[k].decode != nil }
+
+// Traits returns how the blocks of this kind behave; zero for an unknown kind.
 func (k Kind) Traits() Traits {
 	if int(k) < len(kinds) {
 		return kinds[k]
@@ -104,14 +107,14 @@ func ParseKind(name string) (Kind, error) {
 	return 0, fmt.Errorf("kind %q: want one of %v", name, Kinds())
 }
 
-// pictureWeight is what an image weighs in a prompt, whatever its file weighs.
-const pictureWeight = 6 << 10
+// imageBytes is what an image weighs in a prompt, whatever its file weighs.
+const imageBytes = 6 << 10
 
 // PromptBytes is how many bytes of a prompt a block of this kind takes, when its
 // record has size bytes. It is what budgets and token estimates count.
 func (k Kind) PromptBytes(size int64) int64 {
 	if k == KindImage {
-		return pictureWeight
+		return imageBytes
 	}
 	return size
 }

@@ -39,7 +39,7 @@ func (m Media) String() string {
 	return m.Name
 }
 
-func (m Media) with(string) Block { return nil }
+func (m Media) withText(string) Block { return nil }
 
 func (m Media) withWire(w Wire) Block {
 	m.Wire = w
@@ -57,7 +57,7 @@ func (m Media) rewrite(r *rewriter) Block {
 	return m
 }
 
-func (m Media) left(w Wire) Block { return Media{Wire: w, Of: m.Of, MediaType: m.MediaType} }
+func (m Media) remains(w Wire) Block { return Media{Wire: w, Of: m.Of, MediaType: m.MediaType} }
 
 func (m Media) encode(e *canonical.Encoder) {
 	e.String(16, m.MediaType)

@@ -21,7 +21,7 @@ func (n Native) Kind() Kind { return KindNative }
 // String is the JSON.
 func (n Native) String() string { return n.JSON }
 
-func (n Native) with(text string) Block {
+func (n Native) withText(text string) Block {
 	n.JSON = text
 	return n
 }
@@ -38,7 +38,7 @@ func (n Native) rewrite(r *rewriter) Block {
 	return n
 }
 
-func (n Native) left(Wire) Block { return Native{} }
+func (n Native) remains(Wire) Block { return Native{} }
 
 func (n Native) encode(e *canonical.Encoder) { e.String(16, n.JSON) }
 

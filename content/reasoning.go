@@ -66,8 +66,8 @@ func (r Reasoning) String() string {
 	return r.Text
 }
 
-func (r Reasoning) with(text string) Block {
-	return Reasoning{Wire: r.edited(), Format: FormatRaw, Source: r.Source, Text: text}
+func (r Reasoning) withText(text string) Block {
+	return Reasoning{Wire: r.afterEdit(), Format: FormatRaw, Source: r.Source, Text: text}
 }
 
 func (r Reasoning) withWire(w Wire) Block {
@@ -83,7 +83,9 @@ func (r Reasoning) rewrite(by *rewriter) Block {
 	return r
 }
 
-func (r Reasoning) left(w Wire) Block { return Reasoning{Wire: w, Format: r.Format, Source: r.Source} }
+func (r Reasoning) remains(w Wire) Block {
+	return Reasoning{Wire: w, Format: r.Format, Source: r.Source}
+}
 
 func (r Reasoning) encode(e *canonical.Encoder) {
 	e.String(16, string(r.Format))

@@ -1,9 +1,7 @@
 package content
 
 import (
-	"encoding/binary"
 	"fmt"
-	"sync"
 	"unsafe"
 
 	"github.com/tract-vcs/tract/internal/canonical"
@@ -25,7 +23,7 @@ const (
 	firstOfKind = 16
 )
 
-// Encode gives the canonical record of a block that [CheckBlock] accepts.
+// Encode returns the canonical record of a block that [CheckBlock] accepts.
 func Encode(b Block) []byte {
 	var e canonical.Encoder
 	f := b.Form()
@@ -43,67 +41,32 @@ func Encode(b Block) []byte {
 	return e.Bytes()
 }
 
-// Decode reads a record. It refuses what Encode does not write, and returns a
-// block that shares no memory with the record.
+// Decode reads a record. It refuses what Encode does not write. The block shares no memory with
+// the record.
 func Decode(record []byte) (Block, error) { return decode(record, "") }
 
-// DecodeNoCopy is Decode of a record that nobody writes to any more: the words of the
-// block are pieces of it, and keep it in memory.
+// DecodeNoCopy is Decode of a record that never changes again: the strings of the block are parts
+// of it, and keep it in memory.
 func DecodeNoCopy(record []byte) (Block, error) {
-	// A string of the same bytes, without a copy: to make room for the words of a long
-	// history takes longer than to read them. They never change, as the caller says.
+	// The same bytes as a string: copying the text of a long history takes longer than reading it.
 	return decode(record, unsafe.String(unsafe.SliceData(record), len(record)))
 }
 
-// plain reads the record of words and nothing else, as most are: its kind, and where
-// the words begin. It gives up on whatever is not quite as Encode makes it.
-func plain(record []byte) (kind Kind, words int, ok bool) {
-	const head = 5 // kind and its tag, the tag of the text, and a byte of its length
-	if len(record) <= head || record[0] != fieldKind<<3 || record[2] != 0x8a || record[3] != 0x01 {
-		return 0, 0, false
-	}
-	if kind = Kind(record[1]); kind != KindUser && kind != KindAssistant {
-		return 0, 0, false
-	}
-	n, size := binary.Uvarint(record[4:])
-	if size <= 0 || size > 1 && record[3+size] == 0 || n == 0 || n != uint64(len(record)-4-size) {
-		return 0, 0, false
-	}
-	return kind, 4 + size, true
-}
-
-// Check says what is wrong with a record: what Decode would say.
+// Check returns the error that Decode would return.
 func Check(record []byte) error {
-	if _, _, ok := plain(record); ok && len(record) <= MaxSize {
-		return nil
-	}
-	_, err := Decode(record)
+	_, err := DecodeNoCopy(record)
 	return err
 }
 
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
-
-// decoder reads one record after another.
-type decoder struct {
-	canonical.Decoder
-	forms sharedForms
-}
-
-// decode reads a record. Where text is not empty it has the same bytes, and the words
-// of the block are pieces of it.
+// decode reads a record. text is empty or has the same bytes, and the strings of the block are
+// then parts of it.
 func decode(record []byte, text string) (Block, error) {
 	if len(record) > MaxSize {
 		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}
 	var kind Kind
 	var form Form
-	if text != "" {
-		if kind, words, ok := plain(record); ok {
-			return Text{Of: kind, Text: text[words:]}, nil
-		}
-	}
-	d := decoders.Get().(*decoder)
-	defer decoders.Put(d)
+	var d canonical.Decoder
 	d.Reset(record, text)
 	for f := range d.Fields() {
 		if f >= firstOfKind {
@@ -114,7 +77,7 @@ func decode(record []byte, text string) (Block, error) {
 			kind = Kind(d.Small(uint64(len(kinds))))
 			continue
 		}
-		form.decode(&d.Decoder)
+		form.decode(&d)
 	}
 	if d.Err() == nil && kinds[kind].decode == nil {
 		d.Refuse(fmt.Sprintf("unknown kind %d", kind))
@@ -122,7 +85,7 @@ func decode(record []byte, text string) (Block, error) {
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}
-	b := kinds[kind].decode(kind, d.forms.wire(form), &d.Decoder)
+	b := kinds[kind].decode(kind, form.Wire(), &d)
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}

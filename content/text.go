@@ -53,8 +53,8 @@ func (t Text) Kind() Kind { return t.Of }
 // String is the words.
 func (t Text) String() string { return t.Text }
 
-func (t Text) with(text string) Block {
-	t.Wire, t.Text = t.edited(), text
+func (t Text) withText(text string) Block {
+	t.Wire, t.Text = t.afterEdit(), text
 	return t
 }
 
@@ -70,7 +70,7 @@ func (t Text) rewrite(r *rewriter) Block {
 	return t
 }
 
-func (t Text) left(w Wire) Block {
+func (t Text) remains(w Wire) Block {
 	left := Text{Wire: w, Of: t.Of}
 	if t.Of == KindSystem {
 		left.Name = t.Name // it may stand in the place of another

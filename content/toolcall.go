@@ -23,7 +23,7 @@ func (c ToolCall) Kind() Kind { return KindToolCall }
 // String is the arguments.
 func (c ToolCall) String() string { return c.Arguments }
 
-func (c ToolCall) with(text string) Block {
+func (c ToolCall) withText(text string) Block {
 	f := c.Form()
 	c.Wire, c.Arguments = Form{Role: f.Role, Dialect: f.Dialect, Type: f.Type}.Wire(), text
 	return c
@@ -41,7 +41,7 @@ func (c ToolCall) rewrite(r *rewriter) Block {
 	return c
 }
 
-func (c ToolCall) left(w Wire) Block {
+func (c ToolCall) remains(w Wire) Block {
 	return ToolCall{Wire: w, CallID: c.CallID, Name: c.Name, Server: c.Server}
 }
 

@@ -30,8 +30,8 @@ func (r ToolResult) String() string {
 	return r.Text
 }
 
-func (r ToolResult) with(text string) Block {
-	r.Wire, r.Text, r.Parts = r.edited(), text, nil
+func (r ToolResult) withText(text string) Block {
+	r.Wire, r.Text, r.Parts = r.afterEdit(), text, nil
 	return r
 }
 
@@ -48,7 +48,7 @@ func (r ToolResult) rewrite(by *rewriter) Block {
 	return r
 }
 
-func (r ToolResult) left(w Wire) Block {
+func (r ToolResult) remains(w Wire) Block {
 	return ToolResult{Wire: w, CallID: r.CallID, Name: r.Name, IsError: r.IsError, Server: r.Server}
 }
 

@@ -1,7 +1,5 @@
 package content
 
-import "strings"
-
 // Form is what a block keeps of the form in which its provider sent it, so that
 // it can go back there unchanged.
 type Form struct {
@@ -91,32 +89,8 @@ func (w *Wire) SetIncomplete(incomplete bool) {
 	}
 }
 
-// sharedForms are forms that were read last and say no more than many blocks say alike:
-// a dialect, a type, a role. Those blocks share one.
-type sharedForms struct {
-	last [4]*Form
-	next int
-}
-
-func (s *sharedForms) wire(f Form) Wire {
-	if f.isZero() || f.ID != "" || len(f.Extra) > 0 || !f.Seal.IsZero() {
-		return f.Wire()
-	}
-	for _, have := range s.last {
-		if have != nil && have.Dialect == f.Dialect && have.Type == f.Type && have.Role == f.Role && have.Incomplete == f.Incomplete {
-			return Wire{form: have}
-		}
-	}
-	// Names of its own: those of f may be pieces of a record, which they would keep in
-	// memory for the sake of other blocks.
-	own := &Form{Dialect: strings.Clone(f.Dialect), Type: strings.Clone(f.Type), Role: f.Role, Incomplete: f.Incomplete}
-	s.last[s.next] = own
-	s.next = (s.next + 1) % len(s.last)
-	return Wire{form: own}
-}
-
 // WithForm returns a block with another form.
 func WithForm(b Block, f Form) Block { return b.withWire(f.Wire()) }
 
-// edited is the form that is left when the words of a block were replaced.
-func (w Wire) edited() Wire { return Form{Role: w.Form().Role}.Wire() }
+// afterEdit is the form that is left when the words of a block were replaced.
+func (w Wire) afterEdit() Wire { return Form{Role: w.Form().Role}.Wire() }

@@ -1,8 +1,6 @@
 package content
 
 import (
-	"reflect"
-	"strconv"
 	"testing"
 	"unsafe"
 )
@@ -48,50 +46,5 @@ func TestPlainWordsAreSmall(t *testing.T) {
 	var b Block
 	if n := testing.AllocsPerRun(10, func() { b = Text{Of: KindUser, Wire: Form{}.Wire(), Text: "words"} }); n > 1 {
 		t.Errorf("%v allocations for %v", n, b)
-	}
-}
-
-// TestBlocksOfOneDialectShareTheirForm: what a long conversation with one provider
-// keeps of its form is there once, and keeps no record in memory.
-func TestBlocksOfOneDialectShareTheirForm(t *testing.T) {
-	call := ToolCall{Wire: Form{Dialect: "messages", Type: "tool_use"}.Wire(), CallID: "1", Name: "look"}
-	said := Text{Wire: Form{Dialect: "messages"}.Wire(), Of: KindAssistant, Text: "words"}
-	sealed := Reasoning{Wire: Form{Dialect: "messages", Seal: Seal{Type: Signature, Data: "s"}}.Wire(), Text: "hm"}
-	for _, b := range []Block{call, said, sealed} {
-		record := Encode(b)
-		for range 3 {
-			got, err := DecodeNoCopy(record)
-			if err != nil || !reflect.DeepEqual(got, b) {
-				t.Fatalf("%+v, %v: want %+v", got, err, b)
-			}
-		}
-	}
-	record := Encode(Text{Wire: Form{Dialect: "read once", Type: "only here"}.Wire(), Of: KindAssistant, Text: "words"})
-	got, err := DecodeNoCopy(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := uintptr(unsafe.Pointer(&record[0]))
-	for _, name := range []string{got.Form().Dialect, got.Form().Type} {
-		if at := uintptr(unsafe.Pointer(unsafe.StringData(name))); at >= begin && at < begin+uintptr(len(record)) {
-			t.Errorf("%q keeps the record that it was read from", name)
-		}
-	}
-	var shared sharedForms
-	first, second := shared.wire(said.Form()), shared.wire(said.Form())
-	if first.form != second.form {
-		t.Error("two blocks have two forms")
-	}
-	if first.SetType("text"); second.Form().Type != "" {
-		t.Error("who changes the form of a block changes that of another")
-	}
-	for i := range 3 * len(shared.last) {
-		shared.wire(Form{Dialect: strconv.Itoa(i)})
-		if one, other := shared.wire(sealed.Form()), shared.wire(sealed.Form()); one.form == other.form || one.Form().Seal.Data != "s" {
-			t.Fatal("a sealed block has the form of another")
-		}
-	}
-	if shared.wire(said.Form()).form == second.form {
-		t.Error("a form is remembered for ever")
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Linearize gives a whole history in the order in which a prompt is made of it, oldest
-// first: the line of the first parent, then what the second brings beyond it, then
-// what follows. Every commit is in it once, and after its parents.
+// Linearize returns a whole history in the order of the prompt, oldest first: at a merge, the line of
+// the first parent, then what the second parent brings, then what follows. Every commit is in it
+// once, and after its parents.
 func Linearize(ctx context.Context, r objects.Reader, tip objects.ID) ([]*Commit, error) {
-	l := liner{r: r}
+	l := linearizer{r: r}
 	if err := l.add(ctx, tip); err != nil {
 		return nil, err
 	}
-	return l.line, nil
+	return l.list, nil
 }
 
 // IncomingCommits gives what a second history has beyond a first, in the order of Line.
@@ -26,23 +26,22 @@ func IncomingCommits(ctx context.Context, r objects.Reader, first, second object
 		}
 		only[c.ID] = true
 	}
-	l := liner{r: r, only: only, have: map[objects.ID]bool{}}
+	l := linearizer{r: r, only: only, done: map[objects.ID]bool{}}
 	if err := l.add(ctx, second); err != nil {
 		return nil, err
 	}
-	return l.line, nil
+	return l.list, nil
 }
 
-// liner puts histories one after the other. What it has is complete: with a commit
-// everything before it.
-type liner struct {
+// linearizer appends one history after another. With a commit it always has all its ancestors.
+type linearizer struct {
 	r    objects.Reader
-	line []*Commit
-	have map[objects.ID]bool // nil until there is a merge
+	list []*Commit
+	done map[objects.ID]bool // nil until there is a merge
 	only map[objects.ID]bool // nil: all
 }
 
-func (l *liner) add(ctx context.Context, tip objects.ID) error {
+func (l *linearizer) add(ctx context.Context, tip objects.ID) error {
 	var chain []*Commit
 	if l.only != nil && !l.only[tip] {
 		return nil
@@ -51,11 +50,11 @@ func (l *liner) add(ctx context.Context, tip objects.ID) error {
 		if err != nil {
 			return err
 		}
-		if l.have[c.ID] || l.only != nil && !l.only[c.ID] {
+		if l.done[c.ID] || l.only != nil && !l.only[c.ID] {
 			break
 		}
-		if c.Op == Merge && l.have == nil {
-			l.have = map[objects.ID]bool{}
+		if c.Op == Merge && l.done == nil {
+			l.done = map[objects.ID]bool{}
 		}
 		chain = append(chain, c)
 	}
@@ -66,10 +65,10 @@ func (l *liner) add(ctx context.Context, tip objects.ID) error {
 				return err
 			}
 		}
-		if l.have != nil {
-			l.have[c.ID] = true
+		if l.done != nil {
+			l.done[c.ID] = true
 		}
-		l.line = append(l.line, c)
+		l.list = append(l.list, c)
 	}
 	return nil
 }
