@@ -54,12 +54,12 @@ func newWoods(t *testing.T) *woods {
 	return w
 }
 
-func (w *woods) look() *look { return newLook(readerOf(w.file), w.meta) }
+func (w *woods) snapshot() *snapshot { return newSnapshot(readerOf(w.file), w.meta) }
 
 // pages are those of a bucket that are branches, or leaves with one above them.
 func (w *woods) pages(t *testing.T, bucket int, leaves bool) (list []*page.Page) {
 	t.Helper()
-	l := w.look()
+	l := w.snapshot()
 	in, err := l.bucket(bucket)
 	if err != nil || in.Inline != nil {
 		return nil
@@ -104,7 +104,7 @@ func told(err error) bool {
 // wantIDs looks for objects one by one: each is there, or nobody knows.
 func (w *woods) wantIDs(t *testing.T, what string, ids []objects.ID) {
 	t.Helper()
-	l := w.look()
+	l := w.snapshot()
 	for _, id := range ids {
 		if ok, err := l.has(id); !ok && !told(err) {
 			t.Errorf("%s: object %s is said not to be there: %v", what, id.Short(), err)
@@ -120,7 +120,7 @@ func (w *woods) wantMany(t *testing.T, what string, ids []objects.ID) {
 		list[i].ID = ids[i]
 	}
 	many := sortIDs(list)
-	if err := w.look().recall(many); slices.Contains(many.seen, false) && !told(err) {
+	if err := w.snapshot().findStored(many); slices.Contains(many.seen, false) && !told(err) {
 		t.Errorf("%s: objects would be stored again: %v", what, err)
 	}
 }
@@ -128,7 +128,7 @@ func (w *woods) wantMany(t *testing.T, what string, ids []objects.ID) {
 // wantRefs reads all refs.
 func (w *woods) wantRefs(t *testing.T, what string) {
 	t.Helper()
-	l := w.look()
+	l := w.snapshot()
 	for name, want := range w.refs {
 		if r, err := l.ref(name); r.Target != want && !told(err) {
 			t.Errorf("%s: %s is at %s: %v", what, name, r.Target.Short(), err)
@@ -139,7 +139,7 @@ func (w *woods) wantRefs(t *testing.T, what string) {
 // wantLog reads the log of each ref.
 func (w *woods) wantLog(t *testing.T, what string) {
 	t.Helper()
-	l := w.look()
+	l := w.snapshot()
 	for name := range w.refs {
 		n, last := 0, error(nil)
 		for _, err := range l.log(name, math.MaxUint64) {

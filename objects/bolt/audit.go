@@ -44,7 +44,7 @@ func packedObjects(h *steady) (n int) {
 	if h.metaErr != nil {
 		return 0
 	}
-	r, err := newLook(h, h.meta).runs()
+	r, err := newSnapshot(h, h.meta).runs()
 	if err != nil {
 		return 0
 	}
@@ -227,7 +227,7 @@ func (a *auditor) metas() (readable bool, err error) {
 
 // binding reads what the file says of its journal.
 func (a *auditor) binding() (bound journal.Binding, err error) {
-	l := newLook(a.files, a.meta)
+	l := newSnapshot(a.files, a.meta)
 	value, err := l.get(metaBucket, journalKey)
 	if err == nil {
 		bound, err = decodeBinding(value)

@@ -50,7 +50,7 @@ func (c *packCheck) run(room *arena) {
 	case !c.found:
 		c.bodyErr = errNoBody
 	case c.bodyErr == nil:
-		body, sound, c.bodyErr = openBody(room, p, closed)
+		body, sound, c.bodyErr = decodeBody(room, p, closed)
 	}
 	c.sound = sound && p.sound
 	list := room.takeObjects(p.Len())

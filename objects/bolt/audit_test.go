@@ -256,7 +256,7 @@ func TestPageOfABucketThatIsEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := newLook(readerOf(b), now).bucket(objectsBucket)
+	in, err := newSnapshot(readerOf(b), now).bucket(objectsBucket)
 	if err != nil || in.Inline != nil {
 		t.Fatalf("the large objects have no page: %v", err)
 	}

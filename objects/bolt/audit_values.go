@@ -124,7 +124,7 @@ func (a *auditor) largeObject(o foundObject) error {
 		return err
 	}
 	if a.files.detached && (err != nil || !isObject(o.id, value)) {
-		again := a.files.lookAgain(func(l *look) error {
+		again := a.files.lookAgain(func(l *snapshot) error {
 			now, err := l.get(objectsBucket, o.id[:])
 			if now != nil && err == nil {
 				value = now
@@ -178,7 +178,7 @@ func (a *auditor) logLeaf(leaf logLeaf) error {
 		return err
 	}
 	// It is damaged, or it was overwritten.
-	err = a.files.lookAgain(func(l *look) error {
+	err = a.files.lookAgain(func(l *snapshot) error {
 		if l.pages.Meta.Tx <= a.meta.Tx+1 {
 			return nil // nothing that was in use can be overwritten yet
 		}
@@ -211,7 +211,7 @@ func (c *packCheck) readPack(room *arena) (head, body []byte, err error) {
 	if !c.a.files.detached || err == nil && c.bodyErr == nil && body != nil && isPack(c.n, head, body) {
 		return head, body, err
 	}
-	again := c.a.files.lookAgain(func(l *look) error {
+	again := c.a.files.lookAgain(func(l *snapshot) error {
 		e, ok, err := l.find(headsBucket, packKey(c.n))
 		if err != nil || !ok {
 			return err
@@ -232,7 +232,7 @@ func (c *packCheck) readPack(room *arena) (head, body []byte, err error) {
 
 // isPack reports whether the checksums of a pack are right.
 func isPack(n uint32, head, body []byte) bool {
-	return len(head) >= packIDs && len(body) >= bodyStart && isSummed(n, head) && isSummed(n, body)
+	return len(head) >= packIDs && len(body) >= bodyStart && hasValidSum(n, head) && hasValidSum(n, body)
 }
 
 // errNoBody is why the data of a pack cannot be read.

@@ -46,7 +46,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	}
 	var meta []journal.Change
 	var frames []byte
-	err = src.store.view(ctx, src.op, func(l *look) (err error) {
+	err = src.store.view(ctx, src.op, func(l *snapshot) (err error) {
 		if l.number != src.number {
 			return src.replaced()
 		}
@@ -69,7 +69,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 }
 
 // metaRecords returns the records of the meta bucket but for that of the index.
-func (l *look) metaRecords() (list []journal.Change, err error) {
+func (l *snapshot) metaRecords() (list []journal.Change, err error) {
 	for _, key := range [][]byte{formatKey, journalKey, foldsKey, purgeKey} {
 		value, err := l.get(metaBucket, key)
 		if err != nil {

@@ -89,7 +89,7 @@ type store struct {
 	policy   safefile.Policy
 	limit    int64 // bytes of the journal after which a checkpoint is made
 	mapMost  int64 // bytes of a file that bbolt can map
-	bodies   opened
+	bodies   bodyCache
 
 	loading sync.Mutex // held while frames of the journal are read; taken before mu
 
@@ -133,7 +133,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		}
 	}
 	if o.Damaged {
-		if err := s.find(); err != nil {
+		if err := s.checkPath(); err != nil {
 			return nil, s.explain("open", err)
 		}
 		return objects.Trust(s, s.erasures), nil
@@ -145,7 +145,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 			}
 		}
 	}
-	if err := s.view(ctx, "open", func(*look) error { return nil }); err != nil {
+	if err := s.view(ctx, "open", func(*snapshot) error { return nil }); err != nil {
 		return nil, err
 	}
 	// What is in a pack whose checksum is right was hashed when the checksum was made, what

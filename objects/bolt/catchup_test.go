@@ -173,7 +173,7 @@ func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
 	t.Helper()
 	err := inner(t, s).steadily(t.Context(), "read", nil, func(h *steady) error {
 		n = 0
-		for e, err := range newLook(h, h.meta).ascend(headsBucket, nil) {
+		for e, err := range newSnapshot(h, h.meta).ascend(headsBucket, nil) {
 			if err != nil {
 				return err
 			}

@@ -80,7 +80,7 @@ func (s *store) rewrite(h *handle, list []journal.Change) error {
 	bound.Generation, bound.File = bound.Generation+1, bound.File+1
 	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
 	sortChanges(list)
-	l := newLook(h.file, h.now.meta)
+	l := newSnapshot(h.file, h.now.meta)
 	err := protect(func() error { return errors.Join(checkPaths(l, list), page.CheckFreelist(h.file, h.now.meta)) })
 	if err == nil {
 		err = s.commitChanges(h, bound, list)
@@ -102,7 +102,7 @@ func sortChanges(list []journal.Change) {
 
 // changes returns all that a checkpoint writes, once it is sure that bbolt can write it.
 func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change, hauled []objects.Object) (list []journal.Change, err error) {
-	l := newLook(h.file, h.now.meta)
+	l := newSnapshot(h.file, h.now.meta)
 	l.number = h.number
 	err = protect(func() error {
 		var records []memtable.Entry
@@ -141,7 +141,7 @@ func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change,
 // came, and the newest change of every other key. Of the refs by time it has what follows
 // from the refs in the file and in the journal, since most of what the journal says of that
 // came and went within it.
-func (h *handle) journaled(l *look) (records []memtable.Entry, list []journal.Change) {
+func (h *handle) journaled(l *snapshot) (records []memtable.Entry, list []journal.Change) {
 	records = h.mem.All(objectsBucket, h.mark)
 	add := func(bucket int, entries []memtable.Entry) {
 		for _, e := range entries {
@@ -167,7 +167,7 @@ func (h *handle) journaled(l *look) (records []memtable.Entry, list []journal.Ch
 }
 
 // movedByTime returns the changes of the refs by time for refs that were moved.
-func movedByTime(l *look, refs []memtable.Entry) (list []journal.Change, err error) {
+func movedByTime(l *snapshot, refs []memtable.Entry) (list []journal.Change, err error) {
 	for _, e := range refs {
 		was, err := l.ref(string(e.Key))
 		now := refRecord{}
@@ -204,7 +204,7 @@ func (s *store) settle(h *handle, err error) (page.Meta, error) {
 }
 
 // checkPaths checks every page that bbolt will read or rewrite for a list of changes.
-func checkPaths(l *look, list []journal.Change) error {
+func checkPaths(l *snapshot, list []journal.Change) error {
 	sound := map[uint64]bool{}
 	for _, name := range buckets {
 		if err := l.pages.CheckPath(l.pages.Root(), []byte(name), sound); err != nil {

@@ -51,10 +51,10 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 	if err := in.commitGroup(h, g); err != nil || h.now.meta.Tx != was+2 {
 		t.Fatalf("%d transactions, %v", h.now.meta.Tx-was, err)
 	}
-	if w.look.pages.Meta.Tx == was {
+	if w.snapshot.pages.Meta.Tx == was {
 		t.Error("the file was written twice, and who plans still looks at what it was before")
 	}
-	if r, err := w.look.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
+	if r, err := w.snapshot.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
 		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
 	}
 	w.written(g)
@@ -129,7 +129,7 @@ func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
 	}
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		left <- in.view(t.Context(), "read", func(l *look) error {
+		left <- in.view(t.Context(), "read", func(l *snapshot) error {
 			close(entered)
 			<-leave
 			r, err := l.ref("refs/heads/main")

@@ -48,8 +48,8 @@ func inflate(a *arena, before, frame []byte) ([]byte, error) {
 	return compression.Append(room[:copy(room, before)], frame)
 }
 
-// closeHead packs what follows the ids of a head, if that makes it shorter.
-func closeHead(b []byte, ids int) []byte {
+// compressHead packs what follows the ids of a head, if that makes it shorter.
+func compressHead(b []byte, ids int) []byte {
 	closed, ok := shorter(b, compression.CompressBest(slices.Clone(b[:ids]), b[ids:]), len(b)-ids)
 	if ok {
 		closed[8] |= packZstd >> 8
@@ -62,9 +62,9 @@ const recordZstd = 0x80
 
 func recordKind(first byte) objects.Kind { return objects.Kind(first &^ recordZstd) }
 
-// closeRecord packs the record of a large object, if that makes it shorter. One that
+// compressRecord packs the record of a large object, if that makes it shorter. One that
 // is packed stays as it is.
-func closeRecord(b []byte) []byte {
+func compressRecord(b []byte) []byte {
 	if len(b) == 0 || b[0]&recordZstd != 0 || isTombstone(b) {
 		return b
 	}
@@ -72,24 +72,24 @@ func closeRecord(b []byte) []byte {
 	return closed
 }
 
-// openRecord gives the record of an object as it is without a codec.
-func openRecord(b []byte) ([]byte, error) {
+// decompressRecord gives the record of an object as it is without a codec.
+func decompressRecord(b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0]&recordZstd == 0 {
 		return b, nil
 	}
 	return inflate(nil, []byte{byte(recordKind(b[0]))}, b[1:])
 }
 
-// closeBody packs a body, if that makes it shorter.
-func closeBody(b []byte) []byte {
+// compressBody packs a body, if that makes it shorter.
+func compressBody(b []byte) []byte {
 	closed, _ := shorter(b, compression.CompressBest(append(slices.Clone(b[:8]), b[8]|byte(codecZstd)), b[bodyStart:]), len(b))
 	return closed
 }
 
 // openBody gives the data in a body that fits the head of its pack, and tells whether
 // its checksum is right.
-func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) {
-	if data, sound, err = openData(a, p.n, b); err != nil {
+func decodeBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) {
+	if data, sound, err = decodeBodyData(a, p.n, b); err != nil {
 		return nil, false, err
 	}
 	if len(data) != p.BodySize() {
@@ -100,7 +100,7 @@ func openBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) 
 
 // openData gives the data in the body of a pack, and tells whether its checksum is
 // right. Every reader of a whole body comes through here.
-func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error) {
+func decodeBodyData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error) {
 	if len(b) < bodyStart {
 		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", n, errPack, len(b))
 	}
@@ -119,7 +119,7 @@ func openData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error)
 
 // openSize returns how many bytes of data are in a body that begins so, or 0 if it does
 // not say so.
-func openSize(begin []byte, size int) int {
+func decodedSize(begin []byte, size int) int {
 	switch {
 	case len(begin) < bodyStart:
 	case codec(begin[8])&^codecPurged == codecRaw:
@@ -134,16 +134,16 @@ func openSize(begin []byte, size int) int {
 
 // opened keeps the bodies that were unpacked last for the sake of one object, since
 // more of them are often asked for. They are shared, and never changed.
-type opened struct {
+type bodyCache struct {
 	mu       sync.Mutex
-	list     [4]openedBody
+	list     [4]cachedBody
 	next     int
 	unpacked int // bodies that were kept
 }
 
-// openedBody is what became of a body. It is known by the number of the pack and by the
+// cachedBody is what became of a body. It is known by the number of the pack and by the
 // beginning of what was unpacked, which is a checksum of it.
-type openedBody struct {
+type cachedBody struct {
 	pack  uint32
 	begin [bodyStart]byte
 	data  []byte
@@ -151,7 +151,7 @@ type openedBody struct {
 	err   error
 }
 
-func (o *opened) get(pack uint32, begin []byte) (one openedBody, ok bool) {
+func (o *bodyCache) get(pack uint32, begin []byte) (one cachedBody, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, one := range o.list {
@@ -162,7 +162,7 @@ func (o *opened) get(pack uint32, begin []byte) (one openedBody, ok bool) {
 	return one, false
 }
 
-func (o *opened) keep(pack uint32, begin []byte, one openedBody) {
+func (o *bodyCache) keep(pack uint32, begin []byte, one cachedBody) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	one.pack = pack
@@ -173,8 +173,8 @@ func (o *opened) keep(pack uint32, begin []byte, one openedBody) {
 }
 
 // forget forgets all bodies: the file is another.
-func (o *opened) forget() {
+func (o *bodyCache) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.list = [len(o.list)]openedBody{}
+	o.list = [len(o.list)]cachedBody{}
 }

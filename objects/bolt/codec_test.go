@@ -159,7 +159,7 @@ func TestFormatBecomesNewerWhenThereIsNeed(t *testing.T) {
 
 func wantFormat(t testing.TB, s objects.Store, want uint64) {
 	t.Helper()
-	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		have, err := l.version()
 		if err == nil && have != want {
 			err = fmt.Errorf("it is %d, want %d", have, want)

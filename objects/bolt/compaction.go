@@ -108,7 +108,7 @@ func (c *compaction) flush() error {
 			return err
 		}
 	}
-	runs := cut(inLines(c.pending), dense)
+	runs := splitPacks(inHistoryOrder(c.pending), dense)
 	packs := make([]rawPack, len(runs))
 	var wg sync.WaitGroup
 	for i, run := range runs {
@@ -138,7 +138,7 @@ func (c *compaction) copyPack(raw rawPack) error {
 	if err != nil {
 		return err
 	}
-	body, sound, err := openBody(&c.room, p, raw.body)
+	body, sound, err := decodeBody(&c.room, p, raw.body)
 	if err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ func (c *compaction) copyNewPack(raw rawPack, p *pack, body []byte, sound bool) 
 
 // copyRaw copies a pack for a backup.
 func (c *compaction) copyRaw(raw rawPack) error {
-	if len(c.loose) > 0 && len(raw.head) >= packIDs && frontOf(raw.head).end <= len(raw.head) {
-		f := frontOf(raw.head)
+	if len(c.loose) > 0 && len(raw.head) >= packIDs && parsePackHeader(raw.head).end <= len(raw.head) {
+		f := parsePackHeader(raw.head)
 		for i := range f.count {
 			if err := c.dropTombstone(objects.ID(raw.head[packIDs+i*idSize:])); err != nil {
 				return err
@@ -253,7 +253,7 @@ func (c *compaction) copyLoose() error {
 					return err
 				}
 			}
-			value = closeRecord(value)
+			value = compressRecord(value)
 		}
 		if c.loose[id] = now; !was.copied {
 			c.kept++
@@ -269,7 +269,7 @@ func (c *compaction) referTo(id objects.ID, value []byte) error {
 		return nil
 	}
 	if err == nil {
-		o, err = checked(o)
+		o, err = verified(o)
 	}
 	c.referred = append(append(c.referred, o.Parents...), o.Links...)
 	return err
@@ -314,7 +314,7 @@ func (c *compaction) copyReferred() error {
 			gone[id] = true
 		}
 	}
-	err := r.src.view(func(l *look) error {
+	err := r.src.view(func(l *snapshot) error {
 		l = l.withoutJournal()
 		for _, id := range c.referred {
 			if err := r.mark(l, id, fateKept); err != nil {
@@ -359,7 +359,7 @@ func (c *compaction) copyReferred() error {
 // bringBack copies a loose object that was left out.
 func (c *compaction) bringBack(id objects.ID) error {
 	var value []byte
-	err := c.src.view(func(l *look) (err error) {
+	err := c.src.view(func(l *snapshot) (err error) {
 		value, err = l.withoutJournal().get(objectsBucket, id[:])
 		return err
 	})
@@ -368,7 +368,7 @@ func (c *compaction) bringBack(id objects.ID) error {
 	}
 	c.loose[id] = looseCopy{copied: true, tombstone: isTombstone(value)}
 	c.kept++
-	return c.out.add(setKey(objectsBucket, bytes.Clone(id[:]), closeRecord(value)))
+	return c.out.add(setKey(objectsBucket, bytes.Clone(id[:]), compressRecord(value)))
 }
 
 // bringBackRows copies objects of a pack that were left out.
@@ -376,7 +376,7 @@ func (c *compaction) bringBackRows(n uint32, wanted func(i int) bool) error {
 	var p *pack
 	var body []byte
 	var sound bool
-	err := c.src.view(func(l *look) (err error) {
+	err := c.src.view(func(l *snapshot) (err error) {
 		l = l.withoutJournal()
 		if p, err = l.pack(n); err == nil {
 			body, sound, err = l.body(p)
@@ -416,7 +416,7 @@ func (c *compaction) copyRefs() error {
 
 func (c *compaction) copyRef(name string) error {
 	var now []byte
-	err := c.src.view(func(l *look) (err error) {
+	err := c.src.view(func(l *snapshot) (err error) {
 		now, err = l.withoutJournal().get(refsBucket, []byte(name))
 		return err
 	})
@@ -447,7 +447,7 @@ func (c *compaction) copyRef(name string) error {
 }
 
 // copyLast copies what is left, while the caller holds the lock, and the rest of the log.
-func (c *compaction) copyLast(l *look) error {
+func (c *compaction) copyLast(l *snapshot) error {
 	c.src.locked = l
 	if err := c.copyRound(); err != nil {
 		return err

@@ -31,7 +31,7 @@ func TestDamagedPackIsUnpackedOnce(t *testing.T) {
 	sweep(t, s, objects.Sweep{})
 	idle(t, s)
 	var at int64
-	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		e, err := l.ofPack(bodiesBucket, 1)
 		if err == nil {
 			at = e.Offset() + int64(e.ValueSize)/2

@@ -63,7 +63,7 @@ func decodeFolds(value []byte) (list []folded, err error) {
 }
 
 // noteFold is the change that says which pack is the last now, if it is time to.
-func (l *look) noteFold(changes []journal.Change, now time.Time) ([]journal.Change, error) {
+func (l *snapshot) noteFold(changes []journal.Change, now time.Time) ([]journal.Change, error) {
 	value, err := l.get(metaBucket, foldsKey)
 	if err != nil {
 		return nil, err

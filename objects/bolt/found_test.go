@@ -53,7 +53,7 @@ func wantFound(t testing.TB, s objects.Store, ids []objects.ID) {
 // entriesOfIndex is how many objects the index has.
 func entriesOfIndex(t testing.TB, s objects.Store) (n uint64) {
 	t.Helper()
-	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		all, err := l.runs()
 		for _, r := range all.list {
 			n += r.entries
@@ -103,7 +103,7 @@ func TestAnIDOfWhichABitIsFlipped(t *testing.T) {
 		idle(t, s)
 		var ids []objects.ID
 		var head int64
-		err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+		err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 			e, err := l.ofPack(headsBucket, 1)
 			if err != nil {
 				return err

@@ -82,7 +82,7 @@ func (s *store) sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 func (s *store) compact(src *source, reach *reachability) (c *compaction, err error) {
 	c = &compaction{src: src, reach: reach, out: newFile{limit: s.mapMost}}
 	var version uint64
-	err = src.view(func(l *look) (err error) {
+	err = src.view(func(l *snapshot) (err error) {
 		version, err = l.version()
 		return err
 	})
@@ -114,7 +114,7 @@ func (c *compaction) replace() error {
 				return err
 			}
 		}
-		if err := c.copyLast(newLook(h.file, h.now.meta)); err != nil {
+		if err := c.copyLast(newSnapshot(h.file, h.now.meta)); err != nil {
 			return err
 		}
 		bound := h.journal.Binding

@@ -38,7 +38,7 @@ type writer struct {
 	wakeup chan struct{} // wakes the lease goroutine
 
 	mu         sync.Mutex
-	look       *look                 // what is durable, and the objects that are planned
+	snapshot   *snapshot             // what is durable, and the objects that are planned
 	refs       map[string]*refRecord // as planned, of the refs that were asked for; a zero target: deleted
 	last       uint64                // Seq of the newest log entry as planned
 	lastKnown  bool
@@ -75,7 +75,7 @@ var (
 
 func newWriter(s *store, h *handle) *writer {
 	w := &writer{
-		store: s, h: h, wakeup: make(chan struct{}, 1), look: h.look(),
+		store: s, h: h, wakeup: make(chan struct{}, 1), snapshot: h.snapshot(),
 		refs: map[string]*refRecord{}, queues: refQueues{waiting: map[string][]chan struct{}{}},
 	}
 	h.planner = w
@@ -87,12 +87,12 @@ func (w *writer) ref(name string) (*refRecord, error) {
 	if r := w.refs[name]; r != nil {
 		return r, nil
 	}
-	r, err := w.look.ref(name)
+	r, err := w.snapshot.ref(name)
 	if err != nil {
 		return nil, err
 	}
 	if r.Target.IsZero() { // it may have been deleted
-		e, err := w.look.newestEntry(name)
+		e, err := w.snapshot.newestEntry(name)
 		if err != nil {
 			return nil, err
 		}
@@ -197,14 +197,14 @@ func (w *writer) setPending(list []*pending) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
 	w.h.pending = list
-	w.look.mem, w.look.mark, w.look.pending = w.h.mem, w.h.mark, list
+	w.snapshot.mem, w.snapshot.mark, w.snapshot.pending = w.h.mem, w.h.mark, list
 }
 
 // add puts a batch into a group, or nothing of it if it returns an error. *ConflictError
 // and *CorruptError concern the batch or an object; any other error is damage. mu is held.
 func (w *writer) add(g *group, b objects.Batch) (err error) {
-	if bulky(b) {
-		return w.haul(g, b)
+	if isBulk(b) {
+		return w.addBulk(g, b)
 	}
 	had, size := len(g.frame.Changes), g.frame.Size()
 	var moves []objects.RefUpdate
@@ -232,14 +232,14 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 // that is there with other bytes is damaged, and putting it must not seem to succeed. One
 // that was purged counts as there for a batch of copies.
 func (w *writer) put(g *group, o *objects.Object, copies bool) error {
-	if have := w.look.record(o.ID); have != nil {
+	if have := w.snapshot.record(o.ID); have != nil {
 		if !bytes.Equal(have, encodeObject(*o)) {
 			return otherBytes(o.ID)
 		}
 		return nil
 	}
 	if copies || recordSize(o) >= looseSize {
-		if there, err := w.look.there(o, copies); there || err != nil {
+		if there, err := w.snapshot.there(o, copies); there || err != nil {
 			return err
 		}
 	}
@@ -248,7 +248,7 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 }
 
 // there reports whether an object is stored as it should be.
-func (l *look) there(o *objects.Object, copies bool) (bool, error) {
+func (l *snapshot) there(o *objects.Object, copies bool) (bool, error) {
 	found, err := l.object(o.ID)
 	switch {
 	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrPurged) && !copies:
@@ -268,7 +268,7 @@ func otherBytes(id objects.ID) error {
 // lastSeq returns the Seq of the newest log entry as planned. mu is held.
 func (w *writer) lastSeq() (uint64, error) {
 	if !w.lastKnown {
-		last, err := w.look.newestEntry("")
+		last, err := w.snapshot.newestEntry("")
 		if err != nil {
 			return 0, err
 		}
@@ -383,7 +383,7 @@ func (w *writer) renew() {
 	defer w.mu.Unlock()
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
-	w.look = w.h.look()
+	w.snapshot = w.h.snapshot()
 }
 
 // commitGroup makes a group durable: in the journal, or, if it is too large for that, in

@@ -35,7 +35,7 @@ type handle struct {
 	side    *ticketLock // nil: there can be none
 	journal *journal.Log
 	mem     *memtable.Table
-	bodies  *opened
+	bodies  *bodyCache
 	writer  bool
 	broken  atomic.Bool // it must not be used again
 
@@ -62,8 +62,8 @@ type fileVersion struct {
 
 // look returns a snapshot of the present state. The mutex of the store is held, or nobody
 // else has the handle.
-func (h *handle) look() *look {
-	l := newLook(h.file, h.now.meta)
+func (h *handle) snapshot() *snapshot {
+	l := newSnapshot(h.file, h.now.meta)
 	l.number = h.number
 	l.mem, l.mark, l.pending, l.bodies = h.mem, h.mark, h.pending, h.bodies
 	return l
@@ -71,13 +71,13 @@ func (h *handle) look() *look {
 
 // readTx is one call that reads from a handle.
 type readTx struct {
-	handle *handle
-	state  *fileVersion
-	look   *look
+	handle   *handle
+	state    *fileVersion
+	snapshot *snapshot
 }
 
 // view calls f with a snapshot of the store.
-func (s *store) view(ctx context.Context, op string, f func(*look) error) error {
+func (s *store) view(ctx context.Context, op string, f func(*snapshot) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *store) view(ctx context.Context, op string, f func(*look) error) error 
 		return err
 	}
 	defer s.releaseReader(r)
-	return s.explain(op, protect(func() error { return f(r.look) }))
+	return s.explain(op, protect(func() error { return f(r.snapshot) }))
 }
 
 // acquireReader joins the shared handle, or opens one.
@@ -140,7 +140,7 @@ func (s *store) joinShared(open bool) (r *readTx, changed chan struct{}, err err
 // read counts one more reader of a handle. mu is held.
 func (s *store) read(h *handle) *readTx {
 	h.now.readers++
-	return &readTx{handle: h, state: h.now, look: h.look()}
+	return &readTx{handle: h, state: h.now, snapshot: h.snapshot()}
 }
 
 // share lets other readers join a handle that the caller has opened, if there is no error.
@@ -249,7 +249,7 @@ func (s *store) busy(op string) error {
 }
 
 func (s *store) openRead(ctx context.Context) (*handle, error) {
-	if err := s.find(); err != nil {
+	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
 	side, err := s.lock(ctx, false)
@@ -269,7 +269,7 @@ func (s *store) openRead(ctx context.Context) (*handle, error) {
 
 // openWrite opens the store for writing, once nobody else has it open.
 func (s *store) openWrite(ctx context.Context) (*handle, error) {
-	if err := s.find(); err != nil {
+	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
 	side, err := s.lock(ctx, true)
@@ -313,7 +313,7 @@ func (s *store) openFiles(ctx context.Context, side *ticketLock, flags int) (*ha
 
 // find checks the path before the store is locked, so that no lock files are left where
 // there is no store, and before it is opened, which could block on a named pipe.
-func (s *store) find() error {
+func (s *store) checkPath() error {
 	info, err := os.Lstat(s.path)
 	switch {
 	case err != nil:
@@ -349,10 +349,10 @@ func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 		return bound, err
 	}
 	h.now = &fileVersion{meta: m}
-	l := newLook(h.file, m)
+	l := newSnapshot(h.file, m)
 	version, err := l.version()
 	if err == nil {
-		err = s.knows(version)
+		err = s.checkFormat(version)
 	}
 	if err != nil {
 		return bound, err
@@ -369,7 +369,7 @@ func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 }
 
 // knows refuses a format that this package does not know.
-func (s *store) knows(version uint64) error {
+func (s *store) checkFormat(version uint64) error {
 	switch {
 	case version > formatNewest:
 		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",

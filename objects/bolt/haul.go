@@ -11,7 +11,7 @@ import (
 // all at once.
 
 // bulky tells whether a batch is to be hauled.
-func bulky(b objects.Batch) bool {
+func isBulk(b objects.Batch) bool {
 	size := 0
 	for i := range b.Put {
 		size += len(b.Put[i].Data)
@@ -21,11 +21,11 @@ func bulky(b objects.Batch) bool {
 
 // haul puts a large batch into a group, which takes no more then, or nothing of it when
 // it gives an error. mu is held.
-func (w *writer) haul(g *group, b objects.Batch) (err error) {
-	if b.Put, err = w.unknown(b); err != nil {
+func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
+	if b.Put, err = w.withoutKnown(b); err != nil {
 		return err
 	}
-	if !bulky(b) {
+	if !isBulk(b) {
 		return w.add(g, b)
 	}
 	if err := w.add(g, objects.Batch{Refs: b.Refs, Note: b.Note}); err != nil {
@@ -36,9 +36,9 @@ func (w *writer) haul(g *group, b objects.Batch) (err error) {
 }
 
 // unknown is the objects of a batch that are not there yet, each once, in their order.
-func (w *writer) unknown(b objects.Batch) ([]objects.Object, error) {
+func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 	s := sortIDs(b.Put)
-	if err := w.look.recall(s); err != nil {
+	if err := w.snapshot.findStored(s); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(s.again, true) && !slices.Contains(s.seen, true) {
@@ -49,7 +49,7 @@ func (w *writer) unknown(b objects.Batch) ([]objects.Object, error) {
 		o, there := &b.Put[i], s.again[i]
 		if s.seen[i] && !there {
 			var err error
-			if there, err = w.look.there(o, b.Copies); err != nil {
+			if there, err = w.snapshot.there(o, b.Copies); err != nil {
 				return nil, err
 			}
 		}

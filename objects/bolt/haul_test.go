@@ -101,7 +101,7 @@ func TestALargeBatchOverWhatIsThere(t *testing.T) {
 // countStored is how many records of objects are in the file.
 func countStored(t testing.TB, s objects.Store) (n int) {
 	t.Helper()
-	err := inner(t, s).view(t.Context(), "count", func(l *look) error {
+	err := inner(t, s).view(t.Context(), "count", func(l *snapshot) error {
 		all, err := l.runs()
 		for _, r := range all.list {
 			n += int(r.entries)

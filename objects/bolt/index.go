@@ -109,7 +109,7 @@ func (r run) key() []byte {
 }
 
 // runs reads what runs there are.
-func (l *look) runs() (runs, error) {
+func (l *snapshot) runs() (runs, error) {
 	if l.index != nil {
 		return *l.index, nil
 	}
@@ -155,12 +155,12 @@ func parseChunkIn(a *arena, key, value []byte) ([]byte, error) {
 
 // chunks yields the chunks of a run from that on in which a beginning of an id may
 // be first.
-func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
+func (l *snapshot) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		prefix := r.key()
 		start, value, err := l.floor(append(bytes.Clone(prefix), from...))
 		if err == nil && !bytes.HasPrefix(start, prefix) {
-			err, start = ofOther(start, value), prefix
+			err, start = checkOtherRun(start, value), prefix
 		}
 		if err != nil {
 			yield(nil, err)
@@ -185,7 +185,7 @@ func (l *look) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 }
 
 // floor returns the chunk with the greatest key that is not above key; nil: there is none.
-func (l *look) floor(key []byte) (found, value []byte, err error) {
+func (l *snapshot) floor(key []byte) (found, value []byte, err error) {
 	t, err := l.bucket(indexBucket)
 	if err != nil {
 		return nil, nil, err
@@ -199,7 +199,7 @@ func (l *look) floor(key []byte) (found, value []byte, err error) {
 }
 
 // locate finds an object in a pack by the beginning of its id.
-func (l *look) locate(id objects.ID) (place, bool, error) {
+func (l *snapshot) locate(id objects.ID) (place, bool, error) {
 	all, err := l.runs()
 	if err != nil {
 		return place{}, false, err
@@ -213,7 +213,7 @@ func (l *look) locate(id objects.ID) (place, bool, error) {
 	return place{}, false, nil
 }
 
-func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
+func (l *snapshot) locateIn(r run, id objects.ID) (place, bool, error) {
 	entries, err := l.entriesOf(r, id)
 	for i := len(entries) - entrySize; i >= 0 && err == nil; i -= entrySize { // what was laid down last stands for what is damaged
 		e := indexEntry(entries[i:])
@@ -225,7 +225,7 @@ func (l *look) locateIn(r run, id objects.ID) (place, bool, error) {
 }
 
 // entriesOf returns the entries of a run that begin as an id does.
-func (l *look) entriesOf(r run, id objects.ID) ([]byte, error) {
+func (l *snapshot) entriesOf(r run, id objects.ID) ([]byte, error) {
 	begin := r.known(id[:indexPrefix])
 	if c := l.chunk; c.run == r && bytes.Compare(c.entries[:indexPrefix], begin) <= 0 && bytes.Compare(begin, c.entries[len(c.entries)-entrySize:]) <= 0 {
 		return among(c.entries, begin), nil
@@ -236,8 +236,8 @@ func (l *look) entriesOf(r run, id objects.ID) ([]byte, error) {
 		return nil, err
 	}
 	if !bytes.HasPrefix(key, r.key()) {
-		if err = ofOther(key, value); err == nil {
-			err = l.above(want)
+		if err = checkOtherRun(key, value); err == nil {
+			err = l.checkNextChunk(want)
 		}
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (l *look) entriesOf(r run, id objects.ID) ([]byte, error) {
 		return nil, err
 	}
 	if last := len(entries) - entrySize; bytes.Compare(entries[last:last+indexPrefix], begin) < 0 {
-		return nil, l.above(want)
+		return nil, l.checkNextChunk(want)
 	}
 	if l.arena == nil {
 		l.chunk = cachedChunk{r, entries}
@@ -273,7 +273,7 @@ func among(entries, begin []byte) []byte {
 
 // places returns every place of an object in packs. An object whose first place is damaged
 // is stored again, so there may be several.
-func (l *look) places(id objects.ID) (list []place, err error) {
+func (l *snapshot) places(id objects.ID) (list []place, err error) {
 	all, err := l.runs()
 	if err != nil {
 		return nil, err
@@ -299,7 +299,7 @@ func (l *look) places(id objects.ID) (list []place, err error) {
 
 // ofOther looks at a chunk that is not of the run in which somebody searches, if there is
 // one: were it one of it, with a key that is damaged, it would show.
-func ofOther(key, value []byte) error {
+func checkOtherRun(key, value []byte) error {
 	if key == nil {
 		return nil
 	}
@@ -309,7 +309,7 @@ func ofOther(key, value []byte) error {
 
 // above looks at the chunk behind a key that lies in none: were it the one in which it
 // should lie, with a key that is damaged, or under a branch that is, it would show.
-func (l *look) above(key []byte) error {
+func (l *snapshot) checkNextChunk(key []byte) error {
 	for e, err := range l.scanFile(indexBucket, key, false) {
 		var value []byte
 		if err == nil {
@@ -338,7 +338,7 @@ func searchEntries(entries, from []byte) int {
 }
 
 // addRun writes a run of new entries, and joins runs where a level has too many.
-func (l *look) addRun(entries []indexEntry) (list []journal.Change, err error) {
+func (l *snapshot) addRun(entries []indexEntry) (list []journal.Change, err error) {
 	all, err := l.runs()
 	if err != nil {
 		return nil, err
@@ -379,7 +379,7 @@ func (l *look) addRun(entries []indexEntry) (list []journal.Change, err error) {
 }
 
 // readRun reads a whole run, and gives the changes that delete it.
-func (l *look) readRun(r run) (entries []indexEntry, gone []journal.Change, err error) {
+func (l *snapshot) readRun(r run) (entries []indexEntry, gone []journal.Change, err error) {
 	for chunk, err := range l.chunks(r, nil) {
 		if err != nil {
 			return nil, nil, err

@@ -43,7 +43,7 @@ func TestRunsAreJoined(t *testing.T) {
 		fold(t, s)
 	}
 	in := idle(t, s)
-	err := in.view(t.Context(), "read", func(l *look) error {
+	err := in.view(t.Context(), "read", func(l *snapshot) error {
 		all, err := l.runs()
 		if err != nil {
 			return err

@@ -324,7 +324,7 @@ func TestFoldingIsNotSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := h.look().runs()
+	all, err := h.snapshot().runs()
 	if h.close(); err != nil || len(all.list) == 0 || len(all.list) > 3*runFan {
 		t.Errorf("%d runs, %v", len(all.list), err)
 	}

@@ -46,7 +46,7 @@ func removeLeftovers(path string, wipe bool) {
 
 // tidy removes leftovers before a compaction needs their room.
 func (s *store) tidy(ctx context.Context, op string, wipe bool) error {
-	if err := s.find(); err != nil {
+	if err := s.checkPath(); err != nil {
 		return s.explain(op, err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, s.wait)

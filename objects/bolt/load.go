@@ -39,7 +39,7 @@ func (a aim) compare(b aim) int {
 const (
 	// loadWorkers is most goroutines that one Load keeps busy.
 	loadWorkers = 4
-	// portionLeast and portionMost bound what one of them reads at one look: a writer
+	// portionLeast and portionMost bound what one of them reads at one snapshot: a writer
 	// waits so long.
 	portionLeast, portionMost = 512 << 10, 4 << 20
 	// bodyMore is room for what is in a body and not wanted, where that is little.
@@ -155,7 +155,7 @@ func (l *loading) work(ctx context.Context, w *loader) {
 // loader is one of those who load. Its memory is used again.
 type loader struct {
 	*loading
-	scan   scanning
+	scan   readAdvice
 	aims   []aim // of who asked
 	pages  arena // for what a look reads besides bodies
 	closed arena // for bodies that are to be unpacked
@@ -166,7 +166,7 @@ type loader struct {
 var loaders = sync.Pool{New: func() any { return new(loader) }}
 
 func (l *loader) done() {
-	l.loading, l.scan, l.object = nil, scanning{}, objects.Object{}
+	l.loading, l.scan, l.object = nil, readAdvice{}, objects.Object{}
 	clear(l.parts[:cap(l.parts)]) // or a body would be kept
 	loaders.Put(l)
 }
@@ -190,7 +190,7 @@ func (l *loader) load(ctx context.Context, b *portion) error {
 			from = i
 		}
 	}
-	err := l.store.view(ctx, "read", func(k *look) error {
+	err := l.store.view(ctx, "read", func(k *snapshot) error {
 		if k.number != l.file {
 			return nil
 		}
@@ -212,7 +212,7 @@ func (l *loader) load(ctx context.Context, b *portion) error {
 
 // find finds the bodies that are to be read. What is wrong with one is said when its
 // objects are got by their ids.
-func (l *loader) find(k *look, b *portion) {
+func (l *loader) find(k *snapshot, b *portion) {
 	size := 0
 	for i := range l.parts {
 		p := &l.parts[i]
@@ -228,7 +228,7 @@ func (l *loader) find(k *look, b *portion) {
 			continue
 		}
 		begin, err := e.Part(0, min(e.ValueSize, bodyStart+compression.MaxHeader))
-		if all := openSize(begin, e.ValueSize); err == nil && all <= 2*wanted {
+		if all := decodedSize(begin, e.ValueSize); err == nil && all <= 2*wanted {
 			p.entry, p.size, p.raw = e, all, codec(begin[8]) == codecRaw
 			if size += all; p.raw {
 				size += bodyStart
@@ -238,7 +238,6 @@ func (l *loader) find(k *look, b *portion) {
 		}
 	}
 	b.room.pieces.Buf = make([]byte, 0, size)
-	willBeRead(b.room.pieces.Buf[:size])
 }
 
 // read reads the body of a part, if it is to be read. One that is packed is unpacked
@@ -263,7 +262,7 @@ func (p *part) read(room, closed *arena) {
 // give gives the objects of a part, if they are what was seen: the checksum stands for
 // all of them. That it is the same pack is shown by the hash of one.
 func (l *loader) give(b *portion, p *part) error {
-	data, sound, err := openData(&b.room, p.aims[0].pack, p.body)
+	data, sound, err := decodeBodyData(&b.room, p.aims[0].pack, p.body)
 	if err != nil || !sound || codec(p.body[8])&codecPurged != 0 {
 		return b.leave(p)
 	}

@@ -182,7 +182,7 @@ func (r *entryRun) end() []journal.Change {
 }
 
 // layLog packs the log entries that a fold writes, unless they are few.
-func (l *look) layLog(list []journal.Change) ([]journal.Change, error) {
+func (l *snapshot) layLog(list []journal.Change) ([]journal.Change, error) {
 	rest := make([]journal.Change, 0, len(list))
 	var entries []objects.LogEntry
 	for _, c := range list {

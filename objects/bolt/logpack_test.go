@@ -129,7 +129,7 @@ func TestAFoldReadsWholeLogEntries(t *testing.T) {
 	}
 	key, value := encodeEntries(someEntries(200, 4))
 	log = append(log, setKey(logBucket, key, value))
-	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		list, err := l.layLog(log)
 		if err != nil {
 			return err

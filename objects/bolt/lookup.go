@@ -14,7 +14,7 @@ import (
 const keepPacks = 8
 
 // record gives the record of an object that lies in no pack; nil: it is not there.
-func (l *look) record(id objects.ID) []byte {
+func (l *snapshot) record(id objects.ID) []byte {
 	for _, s := range l.pending {
 		if value := s.get(id); value != nil {
 			return value
@@ -26,7 +26,7 @@ func (l *look) record(id objects.ID) []byte {
 
 // object reads one object, a staged one too; a missing one is a *NotFoundError. It
 // is what its id says, or a *CorruptError.
-func (l *look) object(id objects.ID) (objects.Object, error) {
+func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 	if value := l.record(id); value != nil {
 		return decodeObject(id, value) // it was hashed when it came
 	}
@@ -37,9 +37,9 @@ func (l *look) object(id objects.ID) (objects.Object, error) {
 	if ok {
 		p, err := l.pack(at.pack)
 		if err != nil {
-			return objects.Object{ID: id}, damaged(id, err)
+			return objects.Object{ID: id}, packError(id, err)
 		}
-		return l.packed(p, at.slot)
+		return l.readPacked(p, at.slot)
 	}
 	value, err := l.get(objectsBucket, id[:])
 	if err != nil {
@@ -52,11 +52,11 @@ func (l *look) object(id objects.ID) (objects.Object, error) {
 	if err != nil {
 		return o, err
 	}
-	return checked(o)
+	return verified(o)
 }
 
 // damaged says that an object cannot be had because of the pack it lies in.
-func damaged(id objects.ID, err error) error {
+func packError(id objects.ID, err error) error {
 	if errors.Is(err, errPack) {
 		return &objects.CorruptError{ID: id, Cause: err}
 	}
@@ -65,7 +65,7 @@ func damaged(id objects.ID, err error) error {
 
 // has tells whether an object is there, without reading it. What is staged counts
 // as missing.
-func (l *look) has(id objects.ID) (bool, error) {
+func (l *snapshot) has(id objects.ID) (bool, error) {
 	if _, ok := l.inJournal(objectsBucket, id[:]); ok {
 		return true, nil
 	}
@@ -78,7 +78,7 @@ func (l *look) has(id objects.ID) (bool, error) {
 
 // confirm tells whether it is the object with an id that lies somewhere. What leads there
 // and finds another may have found a damaged id, which is mended if it can be.
-func (l *look) confirm(at place, id objects.ID) (bool, error) {
+func (l *snapshot) confirm(at place, id objects.ID) (bool, error) {
 	have, err := l.rawIDAt(at)
 	if err != nil || have != id {
 		have, err = l.idAt(at)
@@ -92,7 +92,7 @@ func (l *look) confirm(at place, id objects.ID) (bool, error) {
 
 // purgedAt reports whether an object of a pack was erased. It reads the whole head only if
 // the pack has such objects.
-func (l *look) purgedAt(at place) (bool, error) {
+func (l *snapshot) purgedAt(at place) (bool, error) {
 	if p := l.packs[at.pack]; p != nil {
 		return p.isPurged(at.slot), nil
 	}
@@ -101,7 +101,7 @@ func (l *look) purgedAt(at place) (bool, error) {
 		return false, err
 	}
 	b, err := e.Part(0, packIDs)
-	if err != nil || !frontOf(b).purged {
+	if err != nil || !parsePackHeader(b).purged {
 		return false, err
 	}
 	p, err := l.pack(at.pack)
@@ -113,7 +113,7 @@ func (l *look) purgedAt(at place) (bool, error) {
 
 // idAt gives the id of the object that lies somewhere, from a head that is mended if it
 // can be.
-func (l *look) idAt(at place) (objects.ID, error) {
+func (l *snapshot) idAt(at place) (objects.ID, error) {
 	if p, err := l.pack(at.pack); err == nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
 	}
@@ -122,7 +122,7 @@ func (l *look) idAt(at place) (objects.ID, error) {
 
 // rawIDAt gives the id of the object that lies somewhere, without reading the rest of
 // the head.
-func (l *look) rawIDAt(at place) (id objects.ID, err error) {
+func (l *snapshot) rawIDAt(at place) (id objects.ID, err error) {
 	if p := l.packs[at.pack]; p != nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
 	}
@@ -138,7 +138,7 @@ func (l *look) rawIDAt(at place) (id objects.ID, err error) {
 }
 
 // ofPack finds a value of a pack.
-func (l *look) ofPack(bucket int, n uint32) (page.Entry, error) {
+func (l *snapshot) ofPack(bucket int, n uint32) (page.Entry, error) {
 	e, ok, err := l.find(bucket, packKey(n))
 	if err == nil && !ok {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, buckets[bucket])
@@ -151,7 +151,7 @@ func (l *look) ofPack(bucket int, n uint32) (page.Entry, error) {
 
 // scanning is what a read of many packs has told the system that it will read. Heads
 // are read from the newest, bodies from the oldest; those of one fold lie together.
-type scanning struct {
+type readAdvice struct {
 	heads, bodies int64 // how far down, and how far up
 }
 
@@ -160,26 +160,26 @@ const (
 	bodiesAhead = 4 << 20
 )
 
-func (s *scanning) near(f *os.File, bucket int, e page.Entry) {
+func (s *readAdvice) near(f *os.File, bucket int, e page.Entry) {
 	from, to := e.Page().Offset, e.Page().Offset+int64(e.Page().Size)
 	switch {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
 		s.heads = max(from-headsAhead, 0)
-		willRead(f, s.heads, to-s.heads)
+		adviseWillNeed(f, s.heads, to-s.heads)
 	case bucket == headsBucket && from < s.heads+headsAhead/2: // before it has to be waited for
 		s.heads = max(s.heads-headsAhead, 0)
-		willRead(f, s.heads, headsAhead)
+		adviseWillNeed(f, s.heads, headsAhead)
 	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
 		s.bodies = to + bodiesAhead
-		willRead(f, from, s.bodies-from)
+		adviseWillNeed(f, from, s.bodies-from)
 	case bucket == bodiesBucket && to > s.bodies-bodiesAhead/2:
-		willRead(f, s.bodies, bodiesAhead)
+		adviseWillNeed(f, s.bodies, bodiesAhead)
 		s.bodies += bodiesAhead
 	}
 }
 
 // pack reads the head of a pack.
-func (l *look) pack(n uint32) (*pack, error) {
+func (l *snapshot) pack(n uint32) (*pack, error) {
 	if p := l.packs[n]; p != nil {
 		return p, nil
 	}
@@ -198,7 +198,7 @@ func (l *look) pack(n uint32) (*pack, error) {
 	return p, nil
 }
 
-func (l *look) openIn(a *arena, n uint32, e page.Entry) (*pack, error) {
+func (l *snapshot) openIn(a *arena, n uint32, e page.Entry) (*pack, error) {
 	b, err := e.ValueIn(a.pages())
 	if err != nil {
 		return nil, err
@@ -207,23 +207,23 @@ func (l *look) openIn(a *arena, n uint32, e page.Entry) (*pack, error) {
 }
 
 // packed reads one object of a pack.
-func (l *look) packed(p *pack, slot int) (objects.Object, error) {
+func (l *snapshot) readPacked(p *pack, slot int) (objects.Object, error) {
 	var room []objects.ID
 	o := p.Object(slot, &room)
 	if o.Kind != objects.KindCommit {
 		var err error
-		if o.Data, err = l.piece(p, slot); err != nil {
-			return objects.Object{ID: o.ID}, damaged(o.ID, err)
+		if o.Data, err = l.objectData(p, slot); err != nil {
+			return objects.Object{ID: o.ID}, packError(o.ID, err)
 		}
 	}
 	o.Data = bytes.Clone(o.Data)
-	return checked(o)
+	return verified(o)
 }
 
 // piece reads the data of one object of a body.
-func (l *look) piece(p *pack, slot int) ([]byte, error) {
+func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 	from, size := p.Data(slot)
-	e, begin, err := l.begun(p.n)
+	e, begin, err := l.beginBody(p.n)
 	if err != nil {
 		return nil, err
 	}
@@ -232,11 +232,11 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 	}
 	one, ok := l.bodies.get(p.n, begin)
 	if !ok {
-		closed, err := l.closedBody(p)
+		closed, err := l.rawBody(p)
 		if err != nil {
 			return nil, err
 		}
-		one.data, one.sound, one.err = openBody(nil, p, closed) // it is kept
+		one.data, one.sound, one.err = decodeBody(nil, p, closed) // it is kept
 		l.bodies.keep(p.n, begin, one)
 	}
 	data := one.data
@@ -250,7 +250,7 @@ func (l *look) piece(p *pack, slot int) ([]byte, error) {
 }
 
 // begun finds the body of a pack and how it begins. Mostly more pieces of it come next.
-func (l *look) begun(n uint32) (e page.Entry, begin []byte, err error) {
+func (l *snapshot) beginBody(n uint32) (e page.Entry, begin []byte, err error) {
 	if b := &l.lastBody; b.begin != nil && b.pack == n {
 		return b.entry, b.begin, nil
 	}
@@ -258,20 +258,20 @@ func (l *look) begun(n uint32) (e page.Entry, begin []byte, err error) {
 		return e, nil, err
 	}
 	if begin, err = e.Part(0, min(bodyStart, e.ValueSize)); err == nil && l.arena == nil {
-		l.lastBody = begunBody{n, e, begin}
+		l.lastBody = bodyEntry{n, e, begin}
 	}
 	return e, begin, err
 }
 
-// begunBody is a body that pieces are read of, by a look whose memory is its own.
-type begunBody struct {
+// bodyEntry is a body that pieces are read of, by a look whose memory is its own.
+type bodyEntry struct {
 	pack  uint32
 	entry page.Entry
 	begin []byte
 }
 
 // checked gives an object if it is what its id says.
-func checked(o objects.Object) (objects.Object, error) {
+func verified(o objects.Object) (objects.Object, error) {
 	if err := o.Check(); err != nil {
 		return objects.Object{ID: o.ID}, err
 	}
@@ -279,7 +279,7 @@ func checked(o objects.Object) (objects.Object, error) {
 }
 
 // version is the format of the store.
-func (l *look) version() (uint64, error) {
+func (l *snapshot) version() (uint64, error) {
 	value, err := l.get(metaBucket, formatKey)
 	if err == nil && value == nil {
 		err = fmt.Errorf("%w: no format in %q", page.ErrNoBucket, buckets[metaBucket])
@@ -296,26 +296,26 @@ func (l *look) version() (uint64, error) {
 
 // body reads the whole body of a pack and tells whether its checksum is right. One that is
 // damaged is unpacked once, however many of its objects are asked for.
-func (l *look) body(p *pack) (data []byte, sound bool, err error) {
-	b, err := l.closedBody(p)
+func (l *snapshot) body(p *pack) (data []byte, sound bool, err error) {
+	b, err := l.rawBody(p)
 	if err != nil {
 		return nil, false, err
 	}
 	if len(b) < bodyStart {
-		return openBody(l.arena, p, b)
+		return decodeBody(l.arena, p, b)
 	}
 	if one, ok := l.bodies.get(p.n, b[:bodyStart]); ok && !one.sound {
 		return one.data, false, one.err
 	}
-	data, sound, err = openBody(l.arena, p, b)
+	data, sound, err = decodeBody(l.arena, p, b)
 	if !sound {
-		l.bodies.keep(p.n, b[:bodyStart], openedBody{data: bytes.Clone(data), err: err})
+		l.bodies.keep(p.n, b[:bodyStart], cachedBody{data: bytes.Clone(data), err: err})
 	}
 	return data, sound, err
 }
 
-// closedBody reads a body as it is kept.
-func (l *look) closedBody(p *pack) ([]byte, error) {
+// rawBody reads a body as it is kept.
+func (l *snapshot) rawBody(p *pack) ([]byte, error) {
 	e, err := l.ofPack(bodiesBucket, p.n)
 	if err != nil {
 		return nil, err
@@ -325,14 +325,14 @@ func (l *look) closedBody(p *pack) ([]byte, error) {
 
 // cursor finds objects that lie near one another without asking the index.
 type cursor struct {
-	look *look
-	at   place
-	pack *pack
+	snapshot *snapshot
+	at       place
+	pack     *pack
 }
 
 // begin goes to a place where an object was, if it is there still.
 func (c *cursor) begin(at place, id objects.ID) {
-	p, err := c.look.pack(at.pack)
+	p, err := c.snapshot.pack(at.pack)
 	if err == nil && at.slot < p.Len() && p.has(at.slot, id) {
 		c.at, c.pack = place{at.pack, at.slot - 1}, p
 	}
@@ -342,7 +342,7 @@ func (c *cursor) begin(at place, id objects.ID) {
 const near = 12
 
 // beside gives the slot of an object that lies near the last one.
-func (c *cursor) beside(id objects.ID) (slot int, ok bool) {
+func (c *cursor) nearby(id objects.ID) (slot int, ok bool) {
 	if c.pack == nil {
 		return 0, false
 	}
@@ -362,28 +362,28 @@ func (c *cursor) beside(id objects.ID) (slot int, ok bool) {
 // find gives the slot of an object in the pack at hand; ok tells whether it is in
 // one, and not in the journal.
 func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
-	if slot, ok := c.beside(id); ok {
+	if slot, ok := c.nearby(id); ok {
 		return slot, true, nil
 	}
-	if c.look.record(id) != nil {
+	if c.snapshot.record(id) != nil {
 		return 0, false, nil
 	}
 	if c.pack != nil && c.at.slot >= c.pack.Len()-near {
-		if next, err := c.look.pack(c.pack.n + 1); err == nil { // else the index says where
-			in := cursor{look: c.look, pack: next, at: place{next.n, -1}}
-			if slot, ok := in.beside(id); ok {
+		if next, err := c.snapshot.pack(c.pack.n + 1); err == nil { // else the index says where
+			in := cursor{snapshot: c.snapshot, pack: next, at: place{next.n, -1}}
+			if slot, ok := in.nearby(id); ok {
 				*c = in
 				return slot, true, nil
 			}
 		}
 	}
-	at, ok, err := c.look.locate(id)
+	at, ok, err := c.snapshot.locate(id)
 	if err != nil || !ok {
 		return 0, false, err
 	}
-	p, err := c.look.pack(at.pack)
+	p, err := c.snapshot.pack(at.pack)
 	if err != nil {
-		return 0, false, damaged(id, err)
+		return 0, false, packError(id, err)
 	}
 	c.at, c.pack = at, p
 	return at.slot, true, nil

@@ -118,7 +118,7 @@ func (f *newFile) addPack(n uint32, head, body []byte) error {
 // addRawPack adds the next pack as it is.
 func (f *newFile) addRawPack(p rawPack) error {
 	if len(p.head) >= packIDs {
-		f.entries += uint64(frontOf(p.head).count)
+		f.entries += uint64(parsePackHeader(p.head).count)
 	}
 	f.packs = p.n
 	key := packKey(p.n)
@@ -204,11 +204,11 @@ func (f *newFile) entriesBetween(from, to uint64) (entries []indexEntry, err err
 			c := tx.Bucket([]byte(buckets[headsBucket])).Cursor()
 			for key, head := c.Seek(packKey(f.indexed + 1)); key != nil; key, head = c.Next() {
 				n := binary.BigEndian.Uint32(key)
-				if len(head) < packIDs || frontOf(head).end > len(head) {
+				if len(head) < packIDs || parsePackHeader(head).end > len(head) {
 					continue // a damaged pack of a copy
 				}
 				ids := head[packIDs:]
-				for slot := range frontOf(head).count {
+				for slot := range parsePackHeader(head).count {
 					id := objects.ID(ids[slot*idSize:])
 					if begin := uint64(binary.BigEndian.Uint16(id[:])); begin >= from && begin < to {
 						entries = append(entries, newIndexEntry(id, place{n, slot}))

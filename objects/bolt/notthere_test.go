@@ -63,7 +63,7 @@ func TestRefOfWhichTheNameIsDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLook(readerOf(b), at)
+	l := newSnapshot(readerOf(b), at)
 	var names []int64
 	for e, err := range l.ascend(refsBucket, nil) {
 		if err != nil || e.Page().Offset == 0 {

@@ -32,7 +32,7 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 	}
 	defer h.side.release()
 	defer h.close()
-	l := h.look()
+	l := h.snapshot()
 	l.mem = nil
 	file := map[string]string{}
 	for e, err := range l.ascend(refsBucket, nil) {
@@ -96,7 +96,7 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLook(readerOf(m.file), now)
+	l := newSnapshot(readerOf(m.file), now)
 	was, err := l.ref("refs/heads/main")
 	if err != nil || was.Target.IsZero() {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	})
 	h := &handle{mem: mem, mark: mem.Mark()}
 	under := func(file []byte) []journal.Change {
-		_, list := h.journaled(newLook(readerOf(file), now))
+		_, list := h.journaled(newSnapshot(readerOf(file), now))
 		list = slices.DeleteFunc(list, func(c journal.Change) bool { return c.Bucket != recentBucket })
 		slices.SortFunc(list, func(a, b journal.Change) int { return bytes.Compare(a.Key, b.Key) })
 		return list
@@ -130,7 +130,7 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 		t.Fatalf("the ref is not in the file, or twice: %v", err)
 	}
 	m.file[at+len(value)-1] ^= 1
-	if _, err := newLook(readerOf(m.file), now).ref(was.Name); err == nil {
+	if _, err := newSnapshot(readerOf(m.file), now).ref(was.Name); err == nil {
 		t.Fatal("the ref is not damaged")
 	}
 	if got := under(m.file); !reflect.DeepEqual(got, whole) {

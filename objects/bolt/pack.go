@@ -66,7 +66,7 @@ func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 	head = append(append(head, ids...), table...)
 	body[8] = byte(codecRaw)
 	if c == codecZstd {
-		head, body = closeHead(head, packIDs+len(ids)), closeBody(body)
+		head, body = compressHead(head, packIDs+len(ids)), compressBody(body)
 	}
 	key := packKey(n)
 	binary.BigEndian.PutUint64(head, checksum.Sum(key, head[8:]))
@@ -95,21 +95,21 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	if len(b) < packIDs {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, len(b))
 	}
-	sound := isSummed(n, b)
+	sound := hasValidSum(n, b)
 	if !sound {
 		b = checksum.Repair(packKey(n), b)
 	}
-	return openHead(a, n, b, sound)
+	return parseHead(a, n, b, sound)
 }
 
 // isSummed tells whether the checksum of a head is right.
-func isSummed(n uint32, b []byte) bool {
+func hasValidSum(n uint32, b []byte) bool {
 	return binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
 }
 
 // openHead reads what is in a head.
-func openHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
-	f := frontOf(b)
+func parseHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
+	f := parsePackHeader(b)
 	if f.end > len(b) {
 		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, f.count, len(b))
 	}
@@ -132,7 +132,7 @@ func openHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 }
 
 // front is what a head begins with.
-type front struct {
+type packHeader struct {
 	zstd   bool
 	purged bool
 	count  int // objects
@@ -141,7 +141,7 @@ type front struct {
 }
 
 // frontOf reads the front of a head, which has packIDs bytes at least.
-func frontOf(b []byte) (f front) {
+func parsePackHeader(b []byte) (f packHeader) {
 	count := binary.BigEndian.Uint16(b[8:])
 	f.zstd, f.purged = count&packZstd != 0, count&packPurged != 0
 	f.count, f.others = int(count&^(packZstd|packPurged)), int(binary.BigEndian.Uint32(b[10:]))
@@ -153,7 +153,7 @@ func frontOf(b []byte) (f front) {
 
 // splitTable splits what follows the ids of a head into the table and the rows of erased
 // objects.
-func (f front) splitTable(b []byte) (table []byte, purged []uint16, err error) {
+func (f packHeader) splitTable(b []byte) (table []byte, purged []uint16, err error) {
 	table = b[f.end:]
 	if !f.purged {
 		return table, nil, nil

@@ -46,7 +46,7 @@ func TestPackRoundTrip(t *testing.T) {
 		if err != nil || !p.sound || p.Len() != len(list) {
 			t.Fatalf("%v, %+v", err, p)
 		}
-		data, sound, err := openBody(nil, p, body)
+		data, sound, err := decodeBody(nil, p, body)
 		if err != nil || !sound {
 			t.Fatalf("the body: %v, sound: %v", err, sound)
 		}
@@ -103,7 +103,7 @@ func wantAllMended(t *testing.T, what string, list []objects.Object, head, body 
 	if err != nil || p.sound || p.Len() != len(list) {
 		t.Fatalf("%s: %v, %+v", what, err, p)
 	}
-	data, sound, err := openBody(nil, p, body)
+	data, sound, err := decodeBody(nil, p, body)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -126,7 +126,7 @@ func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, bo
 	if err != nil {
 		return
 	}
-	data, sound, err := openBody(nil, p, body)
+	data, sound, err := decodeBody(nil, p, body)
 	if err != nil {
 		return
 	}
@@ -237,7 +237,7 @@ func TestObjectsLieInLines(t *testing.T) {
 		list, tips[name] = append(list, k, c), []objects.ID{k.ID}
 	}
 	loner := objects.New(objects.KindTools, nil, nil, []byte("tools"))
-	ordered := inLines(append([]objects.Object{loner}, list...))
+	ordered := inHistoryOrder(append([]objects.Object{loner}, list...))
 	if len(ordered) != len(list)+1 || ordered[len(list)].ID != loner.ID {
 		t.Fatalf("%d objects of %d", len(ordered), len(list)+1)
 	}
@@ -249,7 +249,7 @@ func TestObjectsLieInLines(t *testing.T) {
 			t.Errorf("commit %d does not follow its parent", i+1)
 		}
 	}
-	for _, run := range cut(ordered, young) {
+	for _, run := range splitPacks(ordered, young) {
 		if len(run) > young.objects {
 			t.Errorf("a pack of %d objects", len(run))
 		}
@@ -281,7 +281,7 @@ func TestMessagesOfSomeKilobytesLieInPacks(t *testing.T) {
 	count := func(when string) {
 		t.Helper()
 		alone := 0
-		err := inner(t, s).view(t.Context(), "count", func(l *look) error {
+		err := inner(t, s).view(t.Context(), "count", func(l *snapshot) error {
 			for _, err := range l.scanFile(objectsBucket, nil, false) {
 				if err != nil {
 					return err

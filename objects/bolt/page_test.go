@@ -35,7 +35,7 @@ func TestPagesThatLeadAstray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLook(f, now)
+	l := newSnapshot(f, now)
 	branches := 0
 	for bucket, name := range buckets {
 		b, err := l.bucket(bucket)
@@ -115,7 +115,7 @@ func FuzzPages(f *testing.F) {
 			return
 		}
 		_ = page.CheckFreelist(r, now)
-		l := newLook(r, now)
+		l := newSnapshot(r, now)
 		for bucket := range buckets {
 			for e, err := range l.ascend(bucket, nil) {
 				if err != nil {
@@ -144,7 +144,7 @@ func TestInlinePageThatHasLostItsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLook(bytes.NewReader(m.file), now)
+	l := newSnapshot(bytes.NewReader(m.file), now)
 	e, ok, err := l.pages.Find(l.pages.Root(), []byte(buckets[movesBucket]))
 	if err != nil || !ok {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestPageWithBytesThatAreOfNoKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range newLook(bytes.NewReader(m.file), now).ascend(refsBucket, nil) {
+	for e, err := range newSnapshot(bytes.NewReader(m.file), now).ascend(refsBucket, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

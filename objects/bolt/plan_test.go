@@ -120,7 +120,7 @@ func TestSmallObjectsAreStoredOnce(t *testing.T) {
 		fold(t, s)
 	}
 	all := 0
-	err := idle(t, s).view(t.Context(), "read", func(l *look) error {
+	err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		for e, err := range l.ascend(headsBucket, nil) {
 			if err != nil {
 				return err

@@ -98,7 +98,7 @@ func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]obje
 	}
 	var plan []planned
 	for part := range slices.Chunk(list, purgeCount) {
-		err := s.view(ctx, "erase in", func(l *look) error {
+		err := s.view(ctx, "erase in", func(l *snapshot) error {
 			for _, t := range part {
 				o, pack, err := l.describe(t.ID)
 				switch {
@@ -129,7 +129,7 @@ func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]obje
 }
 
 // describe reads an object. pack is one that it is in, or 0.
-func (l *look) describe(id objects.ID) (o objects.Object, pack uint32, err error) {
+func (l *snapshot) describe(id objects.ID) (o objects.Object, pack uint32, err error) {
 	if l.record(id) == nil {
 		at, _, err := l.locate(id)
 		if err != nil {
@@ -165,7 +165,7 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 
 // erase erases the next objects in one transaction.
 func (p *purge) erase(s *store, h *handle) error {
-	l := newLook(h.file, h.now.meta)
+	l := newSnapshot(h.file, h.now.meta)
 	rows, size, n := map[uint32][]uint16{}, 0, 0
 	var list []journal.Change
 	for ; n < len(p.rest) && n < purgeCount && size < cmp.Or(p.bytes, purgeBytes); n++ {
@@ -219,7 +219,7 @@ func (p *purge) erase(s *store, h *handle) error {
 
 // purgeRows returns the head and the body of a pack without the data of some objects. Every
 // other object is compared with its id first, since the new checksum stands for them.
-func (l *look) purgeRows(n uint32, rows []uint16) (head, body []byte, err error) {
+func (l *snapshot) purgeRows(n uint32, rows []uint16) (head, body []byte, err error) {
 	p, err := l.pack(n)
 	if err != nil {
 		return nil, nil, err
@@ -259,12 +259,12 @@ func (l *look) purgeRows(n uint32, rows []uint16) (head, body []byte, err error)
 			return nil, nil, err
 		}
 	}
-	body = closeBody(body)
-	table, _, err := frontOf(old).splitTable(old)
+	body = compressBody(body)
+	table, _, err := parsePackHeader(old).splitTable(old)
 	if err != nil {
 		return nil, nil, err
 	}
-	head = append(slices.Clone(old[:frontOf(old).end]), table...)
+	head = append(slices.Clone(old[:parsePackHeader(old).end]), table...)
 	for _, row := range rows {
 		head = binary.BigEndian.AppendUint16(head, row)
 	}
@@ -358,7 +358,7 @@ func decodePurge(value []byte) (list []objects.Tombstone, err error) {
 
 // resumePurge completes a purge whose process was killed.
 func (s *store) resumePurge(h *handle) error {
-	value, err := newLook(h.file, h.now.meta).get(metaBucket, purgeKey)
+	value, err := newSnapshot(h.file, h.now.meta).get(metaBucket, purgeKey)
 	if err != nil || value == nil {
 		return err
 	}

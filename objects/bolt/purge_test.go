@@ -128,7 +128,7 @@ func TestErasedBytesAreInNoFile(t *testing.T) {
 func packValues(t testing.TB, s objects.Store) map[string][]byte {
 	t.Helper()
 	values := map[string][]byte{}
-	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		for _, bucket := range []int{headsBucket, bodiesBucket} {
 			for e, err := range l.ascend(bucket, nil) {
 				if err != nil {

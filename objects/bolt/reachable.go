@@ -90,7 +90,7 @@ func newReachability(src *source, o objects.Sweep) (*reachability, error) {
 
 // readAges reads which packs are young.
 func (r *reachability) readAges(o objects.Sweep) error {
-	return r.src.view(func(l *look) error {
+	return r.src.view(func(l *snapshot) error {
 		value, err := l.get(metaBucket, foldsKey)
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func (r *reachability) readLoose(objects.Sweep) error {
 	if err != nil || r.src.locked != nil {
 		return err
 	}
-	return r.src.view(func(l *look) error {
+	return r.src.view(func(l *snapshot) error {
 		for _, e := range l.mem.All(objectsBucket, l.mark) {
 			if _, packed, err := l.withoutJournal().locate(objects.ID(e.Key)); err != nil || packed {
 				if err != nil {
@@ -135,7 +135,7 @@ func (r *reachability) addLoose(key, value []byte, journal bool) error {
 	}
 	o, err := decodeObject(id, value)
 	if err == nil {
-		o, err = checked(o)
+		o, err = verified(o)
 	}
 	if err != nil {
 		return err
@@ -151,10 +151,10 @@ func (r *reachability) readPacks(objects.Sweep) error {
 		if err != nil {
 			return err
 		}
-		if len(head) < packIDs || !isSummed(n, head) || frontOf(head).end > len(head) {
+		if len(head) < packIDs || !hasValidSum(n, head) || parsePackHeader(head).end > len(head) {
 			return &objects.CorruptError{Cause: fmt.Errorf("pack %d: its head is damaged", n)}
 		}
-		f := frontOf(head)
+		f := parsePackHeader(head)
 		_, purged, err := f.splitTable(head)
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ func (r *reachability) readRoots(objects.Sweep) error {
 		return err
 	}
 	file := r.seq
-	err = r.src.view(func(l *look) error {
+	err = r.src.view(func(l *snapshot) error {
 		for e, err := range l.ascend(logBucket, logKey(file+1)) {
 			var value []byte
 			if err == nil {
@@ -250,7 +250,7 @@ func (r *reachability) markLoose() error {
 			r.refer(id)
 		}
 	}
-	return r.src.view(func(l *look) error {
+	return r.src.view(func(l *snapshot) error {
 		l = l.withoutJournal()
 		for id, o := range r.loose {
 			f := fateGone
@@ -269,7 +269,7 @@ func (r *reachability) markLoose() error {
 }
 
 // mark marks an object by its id, and what it refers to if it is loose.
-func (r *reachability) mark(l *look, id objects.ID, f fate) error {
+func (r *reachability) mark(l *snapshot, id objects.ID, f fate) error {
 	for todo := []objects.ID{id}; len(todo) > 0 && f != fateGone; {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -318,7 +318,7 @@ func (r *reachability) markRow(bit int, f fate) bool {
 // earlier packs, so one pass from the last pack to the first does most.
 func (r *reachability) propagate() error {
 	for r.todo.last() >= 0 {
-		err := r.src.view(func(l *look) error {
+		err := r.src.view(func(l *snapshot) error {
 			l = l.withoutJournal()
 			size := 0
 			for i := r.todo.last(); i >= 0 && size < viewBytes/2; i = r.todo.last() {
@@ -339,7 +339,7 @@ func (r *reachability) propagate() error {
 }
 
 // follow follows the edges of the marked objects of a pack. It returns the size of the head.
-func (r *reachability) follow(l *look, at int) (size int, err error) {
+func (r *reachability) follow(l *snapshot, at int) (size int, err error) {
 	rows := r.packs[at]
 	r.todo.clear(at)
 	e, err := l.ofPack(headsBucket, rows.n)
@@ -438,7 +438,7 @@ func (r *reachability) count(swept *objects.Swept) error {
 		if kept+young+rows.purged == rows.rows {
 			continue
 		}
-		err := r.src.view(func(l *look) error {
+		err := r.src.view(func(l *snapshot) error {
 			p, err := l.pack(rows.n)
 			if err != nil {
 				return err

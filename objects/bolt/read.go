@@ -2,24 +2,21 @@ package bolt
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"iter"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
-// A page of an answer is what is read at one look, before it is yielded.
+// A page of results is what is read in one snapshot, before any of it is yielded.
 const (
 	pageObjects = 256
 	getObjects  = 1024
 	pageKeys    = 4096
 )
 
-// Get is objects.Reader. It goes through the ids in the order given, which mostly
-// is that in which they lie.
+// Get is objects.Reader. It follows the order of the ids, which mostly is that of the packs.
 func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
 		g := &getter{rest: unique(ids), most: getObjects}
@@ -39,58 +36,43 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 	}
 }
 
-// spread is odd and not known to who makes ids.
-var spread = rand.Uint64() | 1
-
-// unique is ids without those that come again. Ids are hashes already, so that a
-// table of places needs next to nothing of its own.
+// unique returns ids without repetitions.
 func unique(ids []objects.ID) []objects.ID {
-	bits := 2
-	for 1<<bits < 2*len(ids) {
-		bits++
-	}
-	table := make([]int32, 1<<bits) // places in list, from 1
-	list := make([]objects.ID, 0, len(ids))
-next:
-	for i := range ids {
-		at := int(binary.LittleEndian.Uint64(ids[i][:]) * spread >> (64 - bits))
-		for ; table[at] != 0; at = (at + 1) & (len(table) - 1) {
-			if list[table[at]-1] == ids[i] {
-				continue next
-			}
+	seen, list := make(map[objects.ID]struct{}, len(ids)), make([]objects.ID, 0, len(ids))
+	for _, id := range ids {
+		if _, again := seen[id]; !again {
+			seen[id] = struct{}{}
+			list = append(list, id)
 		}
-		list = append(list, ids[i])
-		table[at] = int32(len(list))
 	}
 	return list
 }
 
-// getter is one Get.
+// getter is the state of one Get.
 type getter struct {
-	scan scanning
+	scan readAdvice
 	rest []objects.ID
 	page []found
 	most int   // objects of a page, and so many KiB of data
-	at   place // of the object that the last page ended before; pack 0: not known
+	at   place // of the next object, if the last page has found it; pack 0: unknown
 }
 
-// found is an element of a sequence; slot says where in its pack it was found.
+// found is an object, or the error that concerns it.
 type found struct {
 	object objects.Object
 	err    error
 }
 
-// wanted is what a page needs of one pack.
+// wanted is the rows that a page needs of one pack.
 type wanted struct {
 	pack  *pack
 	slots []int
 	size  int
 }
 
-// read reads the next page: at least so many objects, and those that lie in the
-// last of the packs that are read for them.
-func (g *getter) read(l *look) error {
-	c := cursor{look: l}
+// read reads the next page: at least most objects, and the further ones of the last pack.
+func (g *getter) read(l *snapshot) error {
+	c := cursor{snapshot: l}
 	if len(g.rest) > pageObjects {
 		l.scan = &g.scan
 	}
@@ -126,7 +108,7 @@ func (g *getter) read(l *look) error {
 			g.rest = g.rest[1:]
 			continue
 		}
-		if err := g.take(l, w); err != nil { // what was asked for before comes before
+		if err := g.take(l, w); err != nil { // in the order of the ids
 			return err
 		}
 		if w = (wanted{slots: w.slots[:0]}); len(g.page) >= g.most {
@@ -143,14 +125,14 @@ func (g *getter) read(l *look) error {
 	return g.take(l, w)
 }
 
-// take reads objects of one pack: its whole body when most of it is wanted.
-func (g *getter) take(l *look, w wanted) error {
+// take reads objects of one pack: its whole body if most of it is wanted.
+func (g *getter) take(l *snapshot, w wanted) error {
 	if w.pack == nil {
 		return nil
 	}
 	if 2*w.size < w.pack.BodySize() || len(w.slots) < 4 {
 		for _, slot := range w.slots {
-			o, err := l.packed(w.pack, slot)
+			o, err := l.readPacked(w.pack, slot)
 			if err != nil && !ofOneObject(err) {
 				return err
 			}
@@ -170,8 +152,8 @@ func (g *getter) take(l *look, w wanted) error {
 	return nil
 }
 
-// whole gives an object of a pack whose body was read, or could not be because of
-// an error. The data is a piece of the head or the body.
+// whole returns an object of a pack whose body was read, or could not be read because of err.
+// The data is a part of the head or of the body.
 func (p *pack) whole(slot int, body []byte, sound bool, err error, room *[]objects.ID) (objects.Object, error) {
 	o := p.Object(slot, room)
 	switch {
@@ -182,24 +164,25 @@ func (p *pack) whole(slot int, body []byte, sound bool, err error, room *[]objec
 		o.Data = body[from : from+size : from+size]
 	}
 	if err != nil {
-		return objects.Object{ID: o.ID}, damaged(o.ID, err)
+		return objects.Object{ID: o.ID}, packError(o.ID, err)
 	}
 	if !sound || !p.sound {
-		return checked(o)
+		return verified(o)
 	}
 	return o, nil
 }
 
-// ofOneObject tells whether an error concerns one object only.
+// ofOneObject reports whether an error concerns one object only.
 func ofOneObject(err error) bool {
 	var c *objects.CorruptError
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrPurged)
 }
 
-// Missing is objects.Reader. What is staged counts as missing: it may never come.
+// Missing is objects.Reader. An object of a pending group counts as missing: it may never be
+// written.
 func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
 	for page := range slices.Chunk(ids, pageKeys) {
-		err = s.view(ctx, "read", func(l *look) error {
+		err = s.view(ctx, "read", func(l *snapshot) error {
 			for _, id := range page {
 				ok, err := l.has(id)
 				if err != nil {

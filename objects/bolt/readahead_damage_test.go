@@ -25,7 +25,7 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 		last              objects.ID
 	}
 	var heads []head
-	err := inner(t, s).view(t.Context(), "read", func(l *look) error {
+	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		for e, err := range l.ascend(headsBucket, nil) {
 			if err != nil {
 				return err
@@ -34,7 +34,7 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			f := frontOf(b)
+			f := parsePackHeader(b)
 			heads = append(heads, head{e.Offset(), len(b), f.count, f.end, objects.ID(b[packIDs+(f.count-1)*idSize:])})
 		}
 		return nil
@@ -85,7 +85,7 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 			}
 			in := inner(t, mustOpen(t, path, objects.Options{ReadOnly: true}))
 			c, b := &chainReader{tip: h.last, after: uint32(n) + 2}, &chainBatch{}
-			err := in.view(t.Context(), "read", func(l *look) error { return c.read(l, b) })
+			err := in.view(t.Context(), "read", func(l *snapshot) error { return c.read(l, b) })
 			if err != nil || len(b.list) == 0 {
 				t.Fatalf("head %d of %d, %s: who comes from the one above is given %d commits: %v", n, len(heads), name, len(b.list), err)
 			}

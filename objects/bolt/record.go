@@ -128,18 +128,18 @@ func appendObject(b []byte, o *objects.Object) []byte {
 	return append(b, o.Data...)
 }
 
-// decodeObject reads what encodeObject wrote, or closeRecord made of it; a tombstone
+// decodeObject reads what encodeObject wrote, or compressRecord made of it; a tombstone
 // is an ErasedError. The object keeps nothing of b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	var room []objects.ID
-	o, err := shareObject(id, b, &room)
+	o, err := decodeShared(id, b, &room)
 	o.Data = bytes.Clone(o.Data)
 	return o, err
 }
 
-// shareObject is decodeObject of a record that nobody changes: the data may be a piece
+// decodeShared is decodeObject of a record that nobody changes: the data may be a piece
 // of it, and the edges lie in a room.
-func shareObject(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, error) {
+func decodeShared(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	if isTombstone(b) {
 		return o, decodeTombstone(id, b)
@@ -147,7 +147,7 @@ func shareObject(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, e
 	corrupt := func(why string) (objects.Object, error) {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}
 	}
-	b, err := openRecord(b)
+	b, err := decompressRecord(b)
 	if err != nil {
 		return corrupt(err.Error())
 	}

@@ -23,10 +23,10 @@ const (
 )
 
 // ref reads one ref; one that is not there has a zero target.
-func (l *look) ref(name string) (refRecord, error) {
+func (l *snapshot) ref(name string) (refRecord, error) {
 	value, err := l.get(refsBucket, []byte(name))
 	if err == nil && value == nil {
-		err = l.noRef(name)
+		err = l.checkNoRef(name)
 	}
 	if err != nil || value == nil {
 		return refRecord{Ref: objects.Ref{Name: name}}, err
@@ -36,7 +36,7 @@ func (l *look) ref(name string) (refRecord, error) {
 
 // noRef asks the log about a ref that is not there: it was deleted, or never made, or
 // else it is lost, by a name that is damaged or a page that is.
-func (l *look) noRef(name string) error {
+func (l *snapshot) checkNoRef(name string) error {
 	e, err := l.newestEntry(name)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (l *look) noRef(name string) error {
 
 // newestEntry returns the newest entry that moves a ref, or of all when name is empty; the
 // zero one if there is none.
-func (l *look) newestEntry(name string) (objects.LogEntry, error) {
+func (l *snapshot) newestEntry(name string) (objects.LogEntry, error) {
 	for e, err := range l.log(name, math.MaxUint64) {
 		return e, err
 	}
@@ -60,7 +60,7 @@ func (l *look) newestEntry(name string) (objects.LogEntry, error) {
 
 // GetRefs is objects.RefReader.
 func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Ref, err error) {
-	err = s.view(ctx, "read", func(l *look) error {
+	err = s.view(ctx, "read", func(l *snapshot) error {
 		for _, name := range names {
 			if name == "" {
 				continue
@@ -80,7 +80,7 @@ func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Re
 
 // Refs is objects.RefReader.
 func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Ref, err error) {
-	err = s.view(ctx, "list refs of", func(l *look) error {
+	err = s.view(ctx, "list refs of", func(l *snapshot) error {
 		list := l.refsByName(q)
 		if q.Newest {
 			list = l.refsByTime()
@@ -105,7 +105,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 }
 
 // refsByName yields the refs from the first that q may select to the last.
-func (l *look) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
+func (l *snapshot) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		for e, err := range l.ascend(refsBucket, []byte(max(q.Prefix, q.After))) {
 			var r refRecord
@@ -126,7 +126,7 @@ func (l *look) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 }
 
 // refsByTime yields all refs, the newest first.
-func (l *look) refsByTime() iter.Seq2[objects.Ref, error] {
+func (l *snapshot) refsByTime() iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		for e, err := range l.ascend(recentBucket, nil) {
 			var r refRecord
@@ -157,7 +157,7 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 		if limit > 0 {
 			page = min(page, limit-len(entries))
 		}
-		err := s.view(ctx, "read the log of", func(l *look) error {
+		err := s.view(ctx, "read the log of", func(l *snapshot) error {
 			had := len(entries)
 			for e, err := range l.log(name, before) {
 				if err != nil {
@@ -182,7 +182,7 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 
 // log yields the entries below a number, of one ref or of all, the newest first. An
 // error is the last that it yields.
-func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
+func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
 	lists := l.wholeLog(before)
 	if name != "" {
 		lists = l.logOf(name, before)
@@ -194,7 +194,7 @@ func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error
 				return
 			}
 			for _, e := range slices.Backward(list) {
-				if e.Seq < before && (name == "" || moves(e, name)) && !yield(e, nil) {
+				if e.Seq < before && (name == "" || movesRef(e, name)) && !yield(e, nil) {
 					return
 				}
 			}
@@ -203,7 +203,7 @@ func (l *look) log(name string, before uint64) iter.Seq2[objects.LogEntry, error
 }
 
 // wholeLog yields the entries of one value at a time, the newest first.
-func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
+func (l *snapshot) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	return func(yield func([]objects.LogEntry, error) bool) {
 		for found, err := range l.descend(logBucket, logKey(before)) {
 			var list []objects.LogEntry
@@ -221,7 +221,7 @@ func (l *look) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
 }
 
 // logOf yields the entries of one value at a time, of those in which one moves a ref.
-func (l *look) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
+func (l *snapshot) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	return func(yield func([]objects.LogEntry, error) bool) {
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
 			var list []objects.LogEntry
@@ -231,7 +231,7 @@ func (l *look) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, e
 					return // the moves of the ref before it in order
 				}
 				list, err = l.entries(seq)
-				if err == nil && !slices.ContainsFunc(list, func(e objects.LogEntry) bool { return moves(e, name) }) {
+				if err == nil && !slices.ContainsFunc(list, func(e objects.LogEntry) bool { return movesRef(e, name) }) {
 					err = fmt.Errorf("log entry %d does not move %q", seq, name)
 				}
 			}
@@ -242,12 +242,12 @@ func (l *look) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, e
 	}
 }
 
-func moves(e objects.LogEntry, name string) bool {
+func movesRef(e objects.LogEntry, name string) bool {
 	return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
 }
 
 // entries reads the entries of the value under a number.
-func (l *look) entries(seq uint64) ([]objects.LogEntry, error) {
+func (l *snapshot) entries(seq uint64) ([]objects.LogEntry, error) {
 	value, err := l.get(logBucket, logKey(seq))
 	if err == nil && value == nil {
 		err = fmt.Errorf("log entry %d is not there", seq)

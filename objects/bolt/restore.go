@@ -37,7 +37,7 @@ func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
 		}
 		var g *group
 		var lead bool
-		if g, lead, err = w.join(func(g *group) error { return w.follow(g, e) }); err != nil {
+		if g, lead, err = w.join(func(g *group) error { return w.planEntry(g, e) }); err != nil {
 			break
 		}
 		if lead {
@@ -61,7 +61,7 @@ func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
 }
 
 // follow plans an entry as it is, if it follows what is planned. mu is held.
-func (w *writer) follow(g *group, e objects.LogEntry) error {
+func (w *writer) planEntry(g *group, e objects.LogEntry) error {
 	last, err := w.lastSeq()
 	if err != nil {
 		return err

@@ -58,21 +58,21 @@ type scrapBody struct {
 type scrapHead struct {
 	n     uint32
 	bytes []byte
-	front front
+	packHeader
 }
 
 func newScrapHead(n uint32, b []byte) (h *scrapHead, ok bool) {
-	if len(b) < packIDs || frontOf(b).end > len(b) {
+	if len(b) < packIDs || parsePackHeader(b).end > len(b) {
 		return nil, false
 	}
 	b = checksum.Repair(packKey(n), b)
-	h = &scrapHead{n, b, frontOf(b)}
-	return h, h.front.end <= len(b)
+	h = &scrapHead{n, b, parsePackHeader(b)}
+	return h, h.packHeader.end <= len(b)
 }
 
 // scrapHeadWith tries a head with every body, and keeps the ids that come of it.
 func (a *auditor) scrapHeadWith(h *scrapHead, bodies []scrapBody, s *scraps) error {
-	s.ids = append(s.ids, bytes.Clone(h.bytes[packIDs:h.front.end])) // whatever is behind them
+	s.ids = append(s.ids, bytes.Clone(h.bytes[packIDs:h.packHeader.end])) // whatever is behind them
 	for _, body := range bodies {
 		for _, p := range h.laxPacks(body) {
 			for i := range p.whole {
@@ -99,13 +99,13 @@ type laxPack struct {
 // found, it may be that ids are wrong by more than is nearly: then each is made of what
 // the object says.
 func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
-	table, purged, _ := h.front.splitTable(h.bytes)
-	ids, table := h.bytes[packIDs:h.front.end], laxInflate(table)
+	table, purged, _ := h.packHeader.splitTable(h.bytes)
+	ids, table := h.bytes[packIDs:h.packHeader.end], laxInflate(table)
 	open := func(room []byte) []*packs.Table {
-		if s, err := packs.ParseTable(h.front.count, room, table, nil); err == nil {
+		if s, err := packs.ParseTable(h.packHeader.count, room, table, nil); err == nil {
 			return []*packs.Table{s}
 		}
-		return packs.SalvageTable(h.front.count, room, table)
+		return packs.SalvageTable(h.packHeader.count, room, table)
 	}
 	for k, more := 0, 1; k < more; k++ {
 		for _, believe := range []bool{false, true} {

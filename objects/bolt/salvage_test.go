@@ -70,7 +70,7 @@ func TestIDsComeBackFromASoundBody(t *testing.T) {
 	const lost = 512 / idSize // ids in a sector
 	list := lineOfObjects(200)
 	head, body := encodePack(1, list, codecZstd)
-	end, short := frontOf(head).end, 0
+	end, short := parsePackHeader(head).end, 0
 	for from := packIDs; from < end-512; from += 700 {
 		bad := bytes.Clone(head)
 		clear(bad[from : from+512])

@@ -17,7 +17,7 @@ import (
 // pack stands for the hashes of its objects. So records of the journal, which another process
 // may have written, and which have been on a disk, are hashed here; the objects of a bulk
 // batch are in the memory that was hashed when the batch was given.
-func sealObjects(l *look, records []memtable.Entry, bulk []objects.Object) ([]journal.Change, error) {
+func sealObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) ([]journal.Change, error) {
 	list, err := l.decodeRecords(records)
 	if err == nil {
 		list, err = l.withoutStored(list)
@@ -37,17 +37,17 @@ func sealObjects(l *look, records []memtable.Entry, bulk []objects.Object) ([]jo
 	if err != nil {
 		return nil, err
 	}
-	packs, entries := encodePacks(n, cut(inLines(list), young))
+	packs, entries := encodePacks(n, splitPacks(inHistoryOrder(list), young))
 	index, err := l.addRun(entries)
 	return slices.Concat(changes, back, packs, index), err
 }
 
 // decodeRecords decodes records of the journal and checks their hashes.
-func (l *look) decodeRecords(records []memtable.Entry) ([]objects.Object, error) {
+func (l *snapshot) decodeRecords(records []memtable.Entry) ([]objects.Object, error) {
 	list := make([]objects.Object, 0, len(records))
 	room := make([]objects.ID, 0, len(records))
 	for _, r := range records {
-		o, err := shareObject(objects.ID(r.Key), r.Value, &room)
+		o, err := decodeShared(objects.ID(r.Key), r.Value, &room)
 		if err == nil {
 			err = o.Check()
 		}
@@ -91,7 +91,7 @@ func encodePacks(first uint32, runs [][]objects.Object) (changes []journal.Chang
 }
 
 // nextPack returns the number of the next pack.
-func (l *look) nextPack() (uint32, error) {
+func (l *snapshot) nextPack() (uint32, error) {
 	for e, err := range l.descend(headsBucket, []byte{0xff, 0xff, 0xff, 0xff}) {
 		if err != nil {
 			return 0, err
@@ -106,7 +106,7 @@ func (l *look) nextPack() (uint32, error) {
 
 // inLines orders objects by the chains of their commits. A chain continues with the first
 // commit whose first parent is its last one.
-func inLines(list []objects.Object) []objects.Object {
+func inHistoryOrder(list []objects.Object) []objects.Object {
 	at := make(map[objects.ID]int, len(list))
 	for i := range list {
 		if _, again := at[list[i].ID]; !again {
@@ -166,7 +166,7 @@ func commitChains(list []objects.Object, at map[objects.ID]int) (chains [][]int)
 
 // cut divides objects into packs. Each ends with a commit, so that a commit has its content
 // beside it, unless none comes for long.
-func cut(list []objects.Object, most limits) (packs [][]objects.Object) {
+func splitPacks(list []objects.Object, most limits) (packs [][]objects.Object) {
 	commits, size, from := 0, 0, 0
 	for i := range list {
 		size += len(list[i].Data)

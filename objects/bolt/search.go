@@ -31,10 +31,10 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 		return nil, err
 	}
 	q := search{kind: kind, prefix: prefix, limit: limit}
-	for _, part := range []func(*look, []byte) ([]byte, error){q.alone, q.packed} {
+	for _, part := range []func(*snapshot, []byte) ([]byte, error){q.alone, q.packed} {
 		q.found = 0
 		for next := from; next != nil; {
-			err = s.view(ctx, "search", func(l *look) (err error) {
+			err = s.view(ctx, "search", func(l *snapshot) (err error) {
 				next, err = part(l, next)
 				return err
 			})
@@ -63,7 +63,7 @@ func (q *search) add(id objects.ID) (full bool) {
 }
 
 // alone searches what lies in no pack.
-func (q *search) alone(l *look, from []byte) ([]byte, error) {
+func (q *search) alone(l *snapshot, from []byte) ([]byte, error) {
 	seen := 0
 	for e, err := range l.ascend(objectsBucket, from) {
 		if err != nil {
@@ -110,7 +110,7 @@ func kindOf(e page.Entry) (objects.Kind, error) {
 
 // packed searches the packs: by the index, or all of them when most would be
 // read anyway.
-func (q *search) packed(l *look, from []byte) ([]byte, error) {
+func (q *search) packed(l *snapshot, from []byte) ([]byte, error) {
 	if len(q.prefix) < 3 && (q.limit == 0 || q.kind != 0) {
 		return nil, q.all(l)
 	}
@@ -127,7 +127,7 @@ func (q *search) packed(l *look, from []byte) ([]byte, error) {
 	return nil, nil
 }
 
-func (q *search) inRun(l *look, r run, from []byte) error {
+func (q *search) inRun(l *snapshot, r run, from []byte) error {
 	digits := q.prefix[:min(len(q.prefix), 2*r.prefix())]
 	from = r.known(from)
 	for entries, err := range l.chunks(r, from) {
@@ -156,7 +156,7 @@ func (q *search) inRun(l *look, r run, from []byte) error {
 }
 
 // all searches every pack, in their order.
-func (q *search) all(l *look) error {
+func (q *search) all(l *snapshot) error {
 	for e, err := range l.ascend(headsBucket, nil) {
 		if err != nil {
 			return err

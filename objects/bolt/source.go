@@ -23,7 +23,7 @@ type source struct {
 	op     string
 	bound  journal.Binding // of the file, when it was opened
 	number uint64          // of the file; see handle
-	locked *look           // set while the caller holds the lock: then it is read instead
+	locked *snapshot       // set while the caller holds the lock: then it is read instead
 
 	done, total int64
 	progress    func(done, total int64)
@@ -31,7 +31,7 @@ type source struct {
 }
 
 func (s *store) newSource(ctx context.Context, op string, progress func(done, total int64)) (*source, error) {
-	if err := s.find(); err != nil {
+	if err := s.checkPath(); err != nil {
 		return nil, s.explain(op, err)
 	}
 	_, total, err := s.Size(ctx)
@@ -39,7 +39,7 @@ func (s *store) newSource(ctx context.Context, op string, progress func(done, to
 		return nil, err
 	}
 	src := &source{ctx: ctx, store: s.twin(), op: op, progress: progress, total: total}
-	return src, src.store.view(ctx, op, func(l *look) error {
+	return src, src.store.view(ctx, op, func(l *snapshot) error {
 		src.number = l.number
 		value, err := l.get(metaBucket, journalKey)
 		if err == nil {
@@ -53,11 +53,11 @@ func (src *source) close() { _ = src.store.Close() }
 
 // view calls f with the store as it is now. If another program has replaced the file or
 // purged content in it, that is errReplaced.
-func (src *source) view(f func(l *look) error) error {
+func (src *source) view(f func(l *snapshot) error) error {
 	if src.locked != nil {
 		return f(src.locked)
 	}
-	return src.store.view(src.ctx, src.op, func(l *look) error {
+	return src.store.view(src.ctx, src.op, func(l *snapshot) error {
 		if l.number != src.number {
 			return src.replaced()
 		}
@@ -70,7 +70,7 @@ func (src *source) replaced() error {
 }
 
 // withoutJournal returns a look at the file alone.
-func (l *look) withoutJournal() *look {
+func (l *snapshot) withoutJournal() *snapshot {
 	c := *l
 	c.mem, c.pending, c.mark = nil, nil, 0
 	return &c
@@ -83,7 +83,7 @@ func (src *source) each(bucket int, from []byte, withJournal bool, want func(e p
 	for more := true; more; {
 		var list []pair
 		more = false
-		err := src.view(func(l *look) error {
+		err := src.view(func(l *snapshot) error {
 			if !withJournal {
 				l = l.withoutJournal()
 			}
@@ -152,7 +152,7 @@ func (src *source) packs(after uint32, f func(p rawPack) error) error {
 	for more := true; more; {
 		var list []rawPack
 		more = false
-		err := src.view(func(l *look) error {
+		err := src.view(func(l *snapshot) error {
 			l = l.withoutJournal()
 			size := 0
 			for e, err := range l.ascend(headsBucket, packKey(after+1)) {
@@ -186,7 +186,7 @@ func (src *source) packs(after uint32, f func(p rawPack) error) error {
 }
 
 // rawPack reads the pack with the head e.
-func (l *look) rawPack(e page.Entry) (p rawPack, err error) {
+func (l *snapshot) rawPack(e page.Entry) (p rawPack, err error) {
 	if p.n, err = packNumber(e.Key); err != nil {
 		return p, err
 	}

@@ -70,7 +70,7 @@ func (s *store) twin() *store {
 // hold opens the files and takes in what changes at once. One that is patient lets
 // others write in between.
 func (s *store) hold(ctx context.Context, patient bool, progress func(done, total int64)) (*steady, error) {
-	if err := s.find(); err != nil {
+	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
 	h := &steady{store: s.twin(), ctx: ctx, patient: patient, progress: progress}
@@ -81,7 +81,7 @@ func (s *store) hold(ctx context.Context, patient bool, progress func(done, tota
 		}
 		h.file = file
 		if err = h.take(); err == nil {
-			err = h.look()
+			err = h.readState()
 		}
 		if err == nil {
 			return h, nil
@@ -130,8 +130,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// look takes in the state of the files.
-func (h *steady) look() error {
+// readState takes in the state of the files.
+func (h *steady) readState() error {
 	info, err := h.file.Stat()
 	if err != nil {
 		return err
@@ -147,9 +147,9 @@ func (h *steady) look() error {
 			return err
 		}
 		// What is right in a format that is not known here would be taken for damage.
-		l := newLook(h.file, h.meta)
+		l := newSnapshot(h.file, h.meta)
 		if version, err := l.version(); err == nil {
-			if err := h.store.knows(version); err != nil {
+			if err := h.store.checkFormat(version); err != nil {
 				return err
 			}
 		}
@@ -234,7 +234,7 @@ var errRewritten = errors.New("content of it was purged or it was packed meanwhi
 
 // lookAgain calls f with the file as it is now, without the journal, while writers wait. It
 // may be called by any goroutine.
-func (h *steady) lookAgain(f func(l *look) error) error {
+func (h *steady) lookAgain(f func(l *snapshot) error) error {
 	h.again.Lock()
 	defer h.again.Unlock()
 	ctx, cancel := context.WithTimeout(h.ctx, h.store.wait)
@@ -262,7 +262,7 @@ func (h *steady) lookAgain(f func(l *look) error) error {
 	if err != nil {
 		return err
 	}
-	l := newLook(h.file, m)
+	l := newSnapshot(h.file, m)
 	value, err := l.get(metaBucket, journalKey)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // withoutStored removes the objects from a list that a pack has already: whoever puts a small
 // object does not look for it. An object that is damaged in its pack stays in the list, and
 // is found in the new pack from then on. The memory of the list is used again.
-func (l *look) withoutStored(list []objects.Object) ([]objects.Object, error) {
+func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error) {
 	s := sortIDs(list)
 	if err := l.findPacked(s); err != nil {
 		return nil, err
@@ -32,12 +32,12 @@ func (l *look) withoutStored(list []objects.Object) ([]objects.Object, error) {
 }
 
 // whole reports whether a pack has an object undamaged.
-func (l *look) whole(id objects.ID) (bool, error) {
+func (l *snapshot) whole(id objects.ID) (bool, error) {
 	at, ok, err := l.locate(id)
 	if ok && err == nil {
 		var p *pack
 		if p, err = l.pack(at.pack); err == nil {
-			_, err = l.packed(p, at.slot)
+			_, err = l.readPacked(p, at.slot)
 		}
 	}
 	if errors.Is(err, errPack) || ofOneObject(err) {
@@ -67,7 +67,7 @@ func sortIDs(list []objects.Object) *sorted {
 }
 
 // recall finds out which objects may be in the store. One that is not seen is not there.
-func (l *look) recall(s *sorted) error {
+func (l *snapshot) findStored(s *sorted) error {
 	if err := l.findPacked(s); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (l *look) recall(s *sorted) error {
 
 // findPacked finds out which objects may be in packs, by the beginning of their ids. In the order of the index each chunk of
 // it is read once at most, so that the cost follows the list and not the store.
-func (l *look) findPacked(s *sorted) error {
+func (l *snapshot) findPacked(s *sorted) error {
 	all, err := l.runs()
 	if err != nil {
 		return err

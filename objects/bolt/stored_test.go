@@ -32,7 +32,7 @@ func TestWhatIsSaidAgainIsLaidDownOnce(t *testing.T) {
 		fold(t, s)
 	}
 	in := idle(t, one)
-	err = in.view(t.Context(), "read", func(l *look) error {
+	err = in.view(t.Context(), "read", func(l *snapshot) error {
 		all, err := l.runs()
 		if err != nil {
 			return err

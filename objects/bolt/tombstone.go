@@ -39,7 +39,7 @@ func decodeTombstone(id objects.ID, value []byte) error {
 
 // dropTombstones returns the changes that delete the tombstones of objects that were put
 // again and go into a pack.
-func (l *look) dropTombstones(list []objects.Object) (changes []journal.Change, err error) {
+func (l *snapshot) dropTombstones(list []objects.Object) (changes []journal.Change, err error) {
 	version, err := l.version()
 	if err != nil || version < formatPurged {
 		return nil, err

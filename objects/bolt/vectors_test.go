@@ -42,7 +42,7 @@ func (v packVector) read(t *testing.T) packVector {
 	if err != nil || !p.sound {
 		t.Fatalf("head: %v", err)
 	}
-	data, sound, err := openBody(nil, p, unhex(t, v.Body))
+	data, sound, err := decodeBody(nil, p, unhex(t, v.Body))
 	if err != nil || !sound {
 		t.Fatalf("body: %v", err)
 	}

@@ -49,7 +49,7 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 			if c.tip.IsZero() || c.limited && c.left == 0 {
 				return nil
 			}
-			return s.view(ctx, "read", func(l *look) error { return c.read(l, b) })
+			return s.view(ctx, "read", func(l *snapshot) error { return c.read(l, b) })
 		}) {
 			if err != nil {
 				yield(objects.CommitRun{}, err)
@@ -72,13 +72,13 @@ type chainReader struct {
 	packs   int    // most packs of the last batch
 	loose   int    // most commits in no pack of the last batch, for each pack
 	after   uint32 // the pack that was read last
-	scan    scanning
+	scan    readAdvice
 }
 
 // read adds to a batch what some packs hold, or some commits that are in none. It begins
 // with few, since many a walk ends soon. It ends before a commit that cannot be read: if
 // the walk comes that far, it asks again.
-func (c *chainReader) read(l *look, b *chainBatch) error {
+func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 	first := c.loose == 0
 	c.loose = min(max(4*c.loose, firstLoose), pageObjects)
 	if first || c.after > 0 {
@@ -109,7 +109,7 @@ func (c *chainReader) read(l *look, b *chainBatch) error {
 		default:
 			var o objects.Object
 			if p != nil {
-				o, err = l.packed(p, row)
+				o, err = l.readPacked(p, row)
 			} else {
 				o, err = l.object(c.tip)
 			}
@@ -135,7 +135,7 @@ func (c *chainReader) read(l *look, b *chainBatch) error {
 
 // packOf returns the pack that has an object, and its row in it; nil: it is in none. A
 // commit whose child begins a pack is first looked for at the end of the pack before.
-func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
+func (l *snapshot) packOf(id objects.ID, after uint32) (*pack, int, error) {
 	if l.record(id) != nil {
 		return nil, 0, nil
 	}
@@ -150,7 +150,7 @@ func (l *look) packOf(id objects.ID, after uint32) (*pack, int, error) {
 		return nil, 0, err
 	}
 	p, err := l.pack(at.pack)
-	return p, at.slot, damaged(id, err)
+	return p, at.slot, packError(id, err)
 }
 
 // readAhead yields batches that read fills, until one is empty or has an error. After some
@@ -272,7 +272,7 @@ func (p *prefetcher) get(id objects.ID) (objects.Object, error) {
 	c := p.chains[i]
 	if len(c.rest) == 0 {
 		b := &chainBatch{} // the objects are the caller's
-		if err := p.store.view(p.ctx, "read", func(l *look) error { return c.read(l, b) }); err != nil {
+		if err := p.store.view(p.ctx, "read", func(l *snapshot) error { return c.read(l, b) }); err != nil {
 			return objects.Object{ID: id}, err
 		}
 		c.rest = b.list

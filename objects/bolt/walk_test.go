@@ -26,7 +26,7 @@ func TestWhoWantsTheNewestReadsNoMore(t *testing.T) {
 	}
 	in := inner(t, s)
 	c, first := &chainReader{tip: line[99]}, new(chainBatch)
-	if err := in.view(t.Context(), "read", func(l *look) error { return c.read(l, first) }); err != nil {
+	if err := in.view(t.Context(), "read", func(l *snapshot) error { return c.read(l, first) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(first.list) != firstLoose {

@@ -174,7 +174,7 @@ func TestReadersShareAHandle(t *testing.T) {
 	s, _ := fresh(t)
 	apply(t, s, "refs/heads/main", "x")
 	in := idle(t, s)
-	err := in.view(t.Context(), "read", func(*look) error {
+	err := in.view(t.Context(), "read", func(*snapshot) error {
 		for range 10 {
 			if _, err := s.GetRefs(t.Context(), "refs/heads/main"); err != nil {
 				return err

@@ -14,31 +14,31 @@ import (
 
 // look is the store as it is at one moment: the pages of the file after one transaction,
 // under what the journal says and what will be put next. It is for one goroutine.
-type look struct {
+type snapshot struct {
 	pages    *page.Reader
 	number   uint64          // of the file; see Spot
 	mem      *memtable.Table // the changes of the journal; nil: none
 	mark     memtable.Mark   // how much of it is visible
 	pending  []*pending      // what will be put next
 	packs    map[uint32]*pack
-	lastBody begunBody
-	bodies   *opened
+	lastBody bodyEntry
+	bodies   *bodyCache
 	index    *runs       // nil: not read yet
 	chunk    cachedChunk // of the index
-	scan     *scanning   // of many packs; nil: it is of few
+	scan     *readAdvice // of many packs; nil: it is of few
 	arena    *arena      // for what is read of packs; nil: it is kept
 }
 
-func newLook(f io.ReaderAt, m page.Meta) *look {
-	return &look{pages: page.NewReader(f, m), bodies: &opened{}}
+func newSnapshot(f io.ReaderAt, m page.Meta) *snapshot {
+	return &snapshot{pages: page.NewReader(f, m), bodies: &bodyCache{}}
 }
 
 // useArena makes an arena the memory for what is read from now on.
-func (l *look) useArena(a *arena) { l.arena, l.pages.Arena = a, a.pages() }
+func (l *snapshot) useArena(a *arena) { l.arena, l.pages.Arena = a, a.pages() }
 
 // bucket returns the tree of a bucket. A store without a meta bucket is no store, one
 // without any other bucket is damaged.
-func (l *look) bucket(n int) (page.Tree, error) {
+func (l *snapshot) bucket(n int) (page.Tree, error) {
 	t, err := l.pages.Bucket(buckets[n])
 	if errors.Is(err, page.ErrNoBucket) && n != metaBucket {
 		return t, fmt.Errorf("bucket %q is not there", buckets[n])
@@ -47,7 +47,7 @@ func (l *look) bucket(n int) (page.Tree, error) {
 }
 
 // find returns the entry of a key of the file.
-func (l *look) find(bucket int, key []byte) (e page.Entry, ok bool, err error) {
+func (l *snapshot) find(bucket int, key []byte) (e page.Entry, ok bool, err error) {
 	t, err := l.bucket(bucket)
 	if err != nil {
 		return e, false, err
@@ -56,7 +56,7 @@ func (l *look) find(bucket int, key []byte) (e page.Entry, ok bool, err error) {
 }
 
 // get returns the value of a key of a bucket; nil when there is none.
-func (l *look) get(bucket int, key []byte) ([]byte, error) {
+func (l *snapshot) get(bucket int, key []byte) ([]byte, error) {
 	if value, ok := l.inJournal(bucket, key); ok {
 		return value, nil
 	}
@@ -68,7 +68,7 @@ func (l *look) get(bucket int, key []byte) ([]byte, error) {
 }
 
 // inJournal returns the value that the journal has for a key; nil: it deletes the key.
-func (l *look) inJournal(bucket int, key []byte) (value []byte, ok bool) {
+func (l *snapshot) inJournal(bucket int, key []byte) (value []byte, ok bool) {
 	if l.mem == nil {
 		return nil, false
 	}
@@ -76,17 +76,17 @@ func (l *look) inJournal(bucket int, key []byte) (value []byte, ok bool) {
 }
 
 // ascend yields the entries of a bucket from key on, in ascending order.
-func (l *look) ascend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
+func (l *snapshot) ascend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
 	return l.merged(bucket, key, false)
 }
 
 // descend yields the entries of a bucket below key, in descending order.
-func (l *look) descend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
+func (l *snapshot) descend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
 	return l.merged(bucket, key, true)
 }
 
 // scanFile yields what the file has of a bucket, without the journal.
-func (l *look) scanFile(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
+func (l *snapshot) scanFile(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
 	return func(yield func(page.Entry, error) bool) {
 		t, err := l.bucket(bucket)
 		if err != nil {
@@ -99,7 +99,7 @@ func (l *look) scanFile(bucket int, from []byte, descending bool) iter.Seq2[page
 
 // merged yields what the file and the journal have, in one order. For a key that both have
 // the journal counts.
-func (l *look) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
+func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
 	file := l.scanFile(bucket, from, descending)
 	if l.mem == nil {
 		return file
