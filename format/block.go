@@ -40,7 +40,7 @@ func (g *lineBuffer) block(b content.Block) {
 	}
 }
 
-// reasoning adds a thought, its tag before its first line.
+// reasoning adds reasoning, with its tag on the first line.
 func (g *lineBuffer) reasoning(r content.Reasoning) {
 	text := r.String()
 	if strings.TrimSpace(text) == "" {
@@ -53,7 +53,7 @@ func (g *lineBuffer) reasoning(r content.Reasoning) {
 	}
 }
 
-// reasoningLine adds one line of a thought. Its shade is as wide as the terminal.
+// reasoningLine adds a line of reasoning, shaded to the width of the terminal.
 func (g *lineBuffer) reasoningLine(indent, tag, line string) {
 	fill := ""
 	if g.styles.shaded {
@@ -105,7 +105,7 @@ const maxLogLines = 6
 // maxLogCells is how much of one line a log shows.
 const maxLogCells = 2000
 
-// brief adds the first lines of a block; of a thought or a call, one.
+// brief adds the first lines of a block, and one line of reasoning or of a tool call.
 func (g *lineBuffer) brief(b content.Block) {
 	switch b := b.(type) {
 	case nil:
@@ -142,8 +142,7 @@ func (g *lineBuffer) firstLines(text string) {
 	}
 }
 
-// cellsLeft is how many cells are left for a summary after so much of a line; 0: as
-// many as it takes.
+// cellsLeft returns the cells left for a summary after a prefix; 0 is no limit.
 func (g *lineBuffer) cellsLeft(before string) int {
 	if g.o.Width <= 0 {
 		return 0

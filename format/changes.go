@@ -38,8 +38,7 @@ func (g *lineBuffer) markedLine(i style, op diff.Op, line string) {
 	g.line(paint(i, strings.TrimRight(marks[op]+"   "+line, " ")))
 }
 
-// foldRange is the part of n equal lines that need not be shown, between a change
-// before and a change after them.
+// foldRange returns which of n equal lines are hidden between changes before and after.
 func foldRange(n int, before, after bool) (from, to int) {
 	to = n
 	if before {

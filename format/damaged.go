@@ -6,7 +6,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// damagedText stands in the place of words that cannot be read.
+// damagedText replaces content that cannot be read.
 func damagedText(err error) string {
 	if c := (*objects.CorruptError)(nil); errors.As(err, &c) && c.Cause != nil {
 		err = c.Cause
@@ -32,7 +32,7 @@ func (g *lineBuffer) damaged(err error) {
 	}
 }
 
-// summary is one line of what a commit says, with a mark where there are more.
+// summary is the content in one line, with mark if there are more.
 func (c Commit) summary(width int, mark string) string {
 	if c.Damaged != nil && c.Block == nil {
 		return truncate(oneLine(clipBytes(damagedText(c.Damaged), width)), width)

@@ -18,7 +18,7 @@ type DiffStyle struct {
 	Word bool // changes within lines; without colour as [-old-]{+new+}
 }
 
-// marks says what became of a block or a line.
+// marks are the marks of what happened to a block or a line.
 var marks = map[diff.Op]string{diff.Same: " ", diff.Remove: "-", diff.Add: "+", diff.Change: "~"}
 
 // forOp is the ink of what became of something.
@@ -34,9 +34,8 @@ func (k *styles) forOp(op diff.Op) style {
 	return k.plain
 }
 
-// Diff writes the difference of two prompts: blocks that only one has, with - or
-// +, and blocks that changed, with ~ and their changed lines or words. What is
-// the same on both sides is counted. Equal prompts are nothing.
+// Diff writes the difference of two prompts: blocks of one side with - or +, changed blocks with
+// ~ and their changed lines or words, and how many are equal. Equal prompts print nothing.
 func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 	if d.Equal() {
 		return
@@ -81,7 +80,7 @@ func diffTitle(it diff.Item) (said, ids string) {
 	return heading(b.Role, b.Content), ids
 }
 
-// blockID is the commit that says what a block says.
+// blockID returns the commit with the current text of a block.
 func blockID(b *diff.Block) objects.ID {
 	if !b.Edit.IsZero() {
 		return b.Edit
@@ -103,7 +102,7 @@ func (g *lineBuffer) diffItem(it diff.Item, s DiffStyle) {
 	}
 }
 
-// textOf is what a block says, or a name for what has no words.
+// textOf returns the text of a block, or a title for a block without text.
 func textOf(b content.Block) string {
 	if text := b.String(); text != "" && b.Kind() != content.KindImage && b.Kind() != content.KindFile {
 		return text
@@ -120,7 +119,7 @@ func (g *lineBuffer) oneSided(op diff.Op, b content.Block) {
 	}
 }
 
-// styleFor is the ink of a line; thoughts are muted.
+// styleFor returns the style of a line; reasoning is dim.
 func (g *lineBuffer) styleFor(op diff.Op, b content.Block) style {
 	if b.Kind() == content.KindReasoning {
 		return g.styles.dim
@@ -153,8 +152,7 @@ func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 	}
 }
 
-// differingFields names the fields in which two blocks of a kind differ, apart from their
-// text.
+// differingFields names the fields in which two blocks of a kind differ, except their text.
 func differingFields(a, b content.Block) []string {
 	list := appendDiffering(nil, reflect.ValueOf(a.Form()), reflect.ValueOf(b.Form()))
 	return appendDiffering(list, reflect.ValueOf(a), reflect.ValueOf(b))
@@ -176,7 +174,7 @@ func appendDiffering(list []string, a, b reflect.Value) []string {
 	return list
 }
 
-// wordBorder is where a word ends in the name of a field, such as CallID.
+// wordBorder matches where a word ends in a field name such as CallID.
 var wordBorder = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // diffStat writes a line for each block that is not the same, and the sum.
@@ -220,8 +218,8 @@ func tokenChange(it diff.Item) string {
 	return thousands(int64(n))
 }
 
-// History writes the commits that only one of two histories has, - for A and +
-// for B, newest first, and where they part.
+// History writes the commits that only one of two histories has, - for A and + for B, newest
+// first, and the merge base.
 func (p *Printer) History(h *diff.History) {
 	g := p.buffer()
 	for _, side := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// purgedJSON is why a commit has no words any more.
+// purgedJSON tells when and why content was purged.
 type purgedJSON struct {
 	When string `json:"when"`
 	Why  string `json:"why,omitempty"`
@@ -23,12 +23,12 @@ func newPurged(t *objects.Tombstone, size int64) *purgedJSON {
 	return &purgedJSON{When: jsonTime(t.Time), Why: validUTF8(t.Why), Size: max(t.Size, size)}
 }
 
-// SummaryOf is [Summary] of what a commit says; one whose words were erased says that.
+// SummaryOf is [Summary] of a commit; a purged one says so.
 func SummaryOf(c *commit.Commit, width int) string {
 	return summaryOf(c.Block, c.Tombstone, width, moreMark)
 }
 
-// SummaryJSON is SummaryOf for programs: no mark says that there are more lines.
+// SummaryJSON is SummaryOf for programs, without a mark for more lines.
 func SummaryJSON(c *commit.Commit, width int) string {
 	return summaryOf(c.Block, c.Tombstone, width, "")
 }
@@ -42,7 +42,7 @@ func summaryOf(b content.Block, erased *objects.Tombstone, width int, mark strin
 
 func purgedText(t *objects.Tombstone) string { return "[" + string(compile.WhyPurged(t)) + "]" }
 
-// commitContent adds all that a commit says, or that it says no more.
+// commitContent adds the content of a commit, or that it was purged.
 func (g *lineBuffer) commitContent(c *commit.Commit) {
 	if c.Tombstone == nil {
 		g.block(c.Block)
@@ -51,7 +51,7 @@ func (g *lineBuffer) commitContent(c *commit.Commit) {
 	g.line(indent, paint(g.styles.dim, g.flat(purgedText(c.Tombstone))))
 }
 
-// purgedField adds a field about words that were erased.
+// purgedField adds a field about purged content.
 func (g *lineBuffer) purgedField(c *commit.Commit) {
 	if t := c.Tombstone; t != nil {
 		said := t.Time.Format(time.DateOnly) + ", " + bytesOf(int(max(t.Size, c.Size)))

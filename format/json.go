@@ -24,8 +24,8 @@ type ErrorJSON struct {
 	Conflicts []any    `json:"conflicts,omitempty"` // of a merge, as ConflictJSON gives them
 }
 
-// Encode writes one JSON value, indented, and a line feed. Characters that
-// could control a terminal are written as escapes, which mean the same.
+// Encode writes one indented JSON value and a line feed. Characters that could control a
+// terminal are escaped.
 func Encode(w io.Writer, v any) error { return encode(w, v, "  ") }
 
 // EncodeLine is Encode on one line.
@@ -45,10 +45,9 @@ func encode(w io.Writer, v any, indent string) error {
 	return nil
 }
 
-// EscapeJSON gives JSON that means the same and cannot control a terminal: what
-// has no shape is written as escapes, and what is not UTF-8 as U+FFFD. JSON has
-// such characters, and DEL, only within strings. A carriage return, which it may
-// have between values, becomes a blank.
+// EscapeJSON returns JSON with the same meaning that cannot control a terminal: invisible
+// characters are escaped, invalid UTF-8 becomes U+FFFD, and a carriage return between values a
+// blank.
 func EscapeJSON(text []byte) []byte {
 	var out []byte
 	from, before := 0, rune(textStart)
@@ -92,8 +91,7 @@ func base64Of(text string) string {
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// parsedJSON is text that is JSON, as it came; nil when it is not. Blank text is
-// what a call without arguments sends: an empty object.
+// parsedJSON returns text as JSON, or nil if it is not JSON. Blank text is an empty object.
 func parsedJSON(text string) json.RawMessage {
 	if len(bytes.TrimSpace([]byte(text))) == 0 {
 		return json.RawMessage("{}")

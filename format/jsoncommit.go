@@ -81,7 +81,7 @@ func newUsage(u content.Usage) *usageJSON {
 	return &usageJSON{Input: u.Input, Output: u.Output, Reasoning: u.Reasoning, Cached: u.Cached, CacheWrite: u.CacheWrite}
 }
 
-// CommitJSON is a commit as a log gives it to programs, without its content.
+// CommitJSON returns a commit for programs, without its content.
 func CommitJSON(c Commit) any { return newCommit(c) }
 
 func newCommit(c Commit) *commitJSON {
@@ -142,7 +142,7 @@ type editJSON struct {
 	Author string     `json:"author,omitempty"`
 }
 
-// ShowJSON is CommitJSON with the content, and what was said about it later.
+// ShowJSON is CommitJSON with the content, annotations and edits.
 func ShowJSON(c Commit) any {
 	v := showJSON{commitJSON: newCommit(c), Content: newBlock(c.Block), Annotations: []annotationJSON{}}
 	for _, n := range c.Notes {

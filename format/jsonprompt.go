@@ -48,8 +48,7 @@ type pendingJSON struct {
 	Name   string     `json:"name"`
 }
 
-// PromptJSON is a prompt for programs. target is the model it is for, as it was
-// asked; empty: none.
+// PromptJSON returns a prompt for programs. target is the requested model; empty: none.
 func PromptJSON(pr *compile.Prompt, target string) any {
 	v := promptJSON{Head: pr.Head, Target: target, Tokens: pr.Tokens, Messages: []messageJSON{}, Entries: []entryJSON{}}
 	if pr.Scale.Responses > 0 {
@@ -163,7 +162,7 @@ type shortCommitJSON struct {
 	Target  objects.ID   `json:"target,omitzero"`
 }
 
-// HistoryJSON is the difference of two histories for programs.
+// HistoryJSON returns the difference of two histories for programs.
 func HistoryJSON(h *diff.History) any {
 	return historyJSON{Base: h.Base, OnlyA: newShortCommits(h.OnlyA), OnlyB: newShortCommits(h.OnlyB)}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Reply is an answer and what became of it, for programs.
+// Reply is a response and its commits, for programs.
 type Reply struct {
 	Text            string       `json:"text"`
 	TextBase64      string       `json:"text_base64,omitempty"`
@@ -34,7 +34,7 @@ type Warning struct {
 	Message string     `json:"message"`
 }
 
-// NewReply is an answer for programs. Rescued is for the caller to fill in.
+// NewReply returns a response for programs. The caller sets Rescued.
 func NewReply(r *tract.Response) Reply {
 	v := Reply{
 		Text: r.Text, TextBase64: base64Of(r.Text), Reasoning: r.Reasoning, ReasoningBase64: base64Of(r.Reasoning),
@@ -106,8 +106,8 @@ type responseErrorJSON struct {
 	Raw       json.RawMessage `json:"raw,omitempty"`
 }
 
-// DecodeJSON is what a provider's response of an API says, for programs. r may
-// be nil; err is why it broke off, nil when it is whole.
+// DecodeJSON returns a decoded provider response for programs. r may be nil; err tells why it
+// broke off.
 func DecodeJSON(api string, r *llm.Response, err error) any {
 	v := decodeJSON{API: api, Blocks: []string{}, Reasoning: []decodedReasoningJSON{}, ToolCalls: []*callJSON{}, Error: newResponseError(err)}
 	if r == nil {
@@ -190,7 +190,7 @@ func newDecodedReasoning(r content.Reasoning) decodedReasoningJSON {
 	return v
 }
 
-// reasoningForm says how a thought can be read, if at all.
+// reasoningForm describes how reasoning can be read.
 func reasoningForm(r content.Reasoning) string {
 	switch {
 	case r.Form().Seal.Type == content.Redacted:
@@ -209,7 +209,7 @@ func reasoningForm(r content.Reasoning) string {
 	return "empty"
 }
 
-// newCalls lists the calls of a response, with the thoughts that led to them.
+// newCalls lists the calls of a response, with the reasoning that led to them.
 func newCalls(blocks []content.Block) []*callJSON {
 	owned, _ := content.Attribute(blocks)
 	place := make(map[int]int, len(owned)) // of a call among the calls
@@ -266,8 +266,8 @@ type eventJSON struct {
 	Usage      *usageJSON `json:"usage,omitempty"`
 }
 
-// EventJSON is one event of an answer that is coming, for programs. Text may be
-// cut inside a character; then text_base64 has its bytes.
+// EventJSON returns an event for programs. If the text is cut inside a character, text_base64
+// has its bytes.
 func EventJSON(e llm.Event) any {
 	v := eventJSON{Type: e.Type.String()}
 	switch e.Type {

@@ -7,9 +7,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Live shows an answer as it comes. Text, thoughts and calls are shown in the
-// order they come in; a character that is cut waits for its rest. It is for one
-// answer and one goroutine.
+// Live shows a response as it streams: text, reasoning and calls in order. Incomplete characters
+// wait for their rest. It is for one response and one goroutine.
 type Live struct {
 	text, reasoning *Printer
 	blocks          map[int]*liveBlock
@@ -18,7 +17,7 @@ type Live struct {
 	shownReasoning  bool       // words of a thought were shown
 }
 
-// liveBlock is a block as far as it came.
+// liveBlock is a block as far as it was received.
 type liveBlock struct {
 	kind     content.Kind
 	received strings.Builder // its words
@@ -29,14 +28,13 @@ type liveBlock struct {
 	done     bool
 }
 
-// NewLive shows text and calls on one printer and thoughts on another, which may
-// be the same; nil: thoughts are not shown.
+// NewLive shows text and calls on one printer and reasoning on another, possibly the same; nil
+// hides reasoning.
 func NewLive(text, thoughts *Printer) *Live {
 	return &Live{text: text, reasoning: thoughts, blocks: map[int]*liveBlock{}}
 }
 
-// Event shows what an event brings. What was shown stays: where a whole block
-// says other words than its deltas did, only what it adds to them is shown.
+// Event shows an event. Of a complete block, only what its deltas did not show is added.
 func (l *Live) Event(e llm.Event) {
 	switch e.Type {
 	case llm.TextDelta:
@@ -48,8 +46,7 @@ func (l *Live) Event(e llm.Event) {
 	}
 }
 
-// Close ends the last line. When thoughts were counted and none could be read,
-// it says so.
+// Close ends the last line. If reasoning was counted but not readable, it says so.
 func (l *Live) Close(u content.Usage, provider string) {
 	if l.open != nil {
 		l.flush(l.open)
@@ -89,7 +86,7 @@ func (l *Live) printer(b *liveBlock) *Printer {
 	return l.text
 }
 
-// add shows the next words of a block.
+// add shows the next text of a block.
 func (l *Live) add(b *liveBlock, words string) {
 	p := l.printer(b)
 	if p == nil || b.done {
@@ -102,7 +99,7 @@ func (l *Live) add(b *liveBlock, words string) {
 	l.show(b, words[:n])
 }
 
-// flush shows what will not get its rest any more.
+// flush shows pending bytes that will not be completed.
 func (l *Live) flush(b *liveBlock) {
 	held := b.pending
 	b.pending = ""
@@ -111,7 +108,7 @@ func (l *Live) flush(b *liveBlock) {
 	}
 }
 
-// show writes words that are whole.
+// show writes complete text.
 func (l *Live) show(b *liveBlock, words string) {
 	p := l.printer(b)
 	if !p.o.Raw {
@@ -137,8 +134,8 @@ func (l *Live) show(b *liveBlock, words string) {
 	g.end()
 }
 
-// switchTo ends the line of another block. Blocks of text are one text; thoughts
-// have an empty line around them.
+// switchTo ends the line of another block. Text blocks are joined; reasoning is set off by empty
+// lines.
 func (l *Live) switchTo(b *liveBlock) {
 	last := l.last
 	l.last = b
@@ -189,7 +186,7 @@ func (g *lineBuffer) livePiece(b *liveBlock, words string, ended bool) {
 	g.add("\n")
 }
 
-// done shows what a whole block says beyond what its deltas said.
+// done shows what a complete block adds to its deltas.
 func (l *Live) done(e llm.Event) {
 	b := l.block(e.Index, e.Block.Kind())
 	if b.done {

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Commit is a commit and what a list says beside it.
+// Commit is a commit with what a list shows beside it.
 type Commit struct {
 	*commit.Commit // with its block, origin and label, as far as they are to be shown
 
@@ -29,8 +29,7 @@ type LogStyle struct {
 	Patch   bool // all of their content, not its first lines
 }
 
-// Log writes one commit of a log. In the long style it begins with an empty
-// line unless it is the first that this printer logs.
+// Log writes one commit of a log, with an empty line between commits in the long style.
 func (p *Printer) Log(c Commit, s LogStyle) {
 	g := p.buffer()
 	if s.Oneline {
@@ -60,13 +59,13 @@ func (p *Printer) Receipt(branch string, c Commit) {
 	p.receipt(branch, c.ID, commitTitle(c.Commit), c)
 }
 
-// Edited writes that an edit was made, and what it replaced: "[main 3fa2c1d] edited user
-// 9198ae4: first line", which is that of the block.
+// Edited writes that an edit was committed: "[main 3fa2c1d] edited user 9198ae4: first line",
+// the line being that of the block.
 func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
 	p.receipt(branch, edit, "edited "+block.Kind.String()+" "+block.ID.Short(), block)
 }
 
-// receipt names a commit and what was done, and sums up what another one says.
+// receipt writes a new commit, what was done, and the summary of another commit.
 func (p *Printer) receipt(branch string, made objects.ID, done string, said Commit) {
 	g := p.buffer()
 	g.add("[", paint(p.styles.ref, Line(branch)), " ", paint(p.styles.id, made.Short()), "] ")
@@ -89,7 +88,7 @@ func commitTitle(c *commit.Commit) string {
 	return c.Kind.String()
 }
 
-// forRole is the ink of those who speak.
+// forRole returns the style of a role.
 func (k *styles) forRole(r content.Role) style {
 	switch r {
 	case content.RoleSystem:
@@ -123,8 +122,8 @@ func (g *lineBuffer) oneline(c Commit) {
 	g.summaryLine(before, said, c)
 }
 
-// summaryLine adds the rest of a line that names a commit and sums up what it says.
-// before is how the line began.
+// summaryLine ends a line with a title and the summary of a commit. before is the start of the
+// line.
 func (g *lineBuffer) summaryLine(before, name string, c Commit) {
 	summary := c.summary(g.cellsLeft(before+name+": "), moreMark)
 	if summary != "" {
@@ -153,7 +152,7 @@ func refList(refs []string) string {
 	return "(" + Line(strings.Join(refs, ", ")) + ")"
 }
 
-// commitHeader adds what a log says above the words of a commit.
+// commitHeader adds the header of a commit in a log.
 func (g *lineBuffer) commitHeader(c Commit) {
 	g.add(paint(g.styles.id, "commit "+c.ID.String()))
 	if c.Rev != "" {
@@ -175,8 +174,7 @@ func (g *lineBuffer) commitHeader(c Commit) {
 	g.field("Label", c.Label.Text)
 }
 
-// kindField adds what a commit is, by whom, and at which priority, where these are
-// not what its kind says.
+// kindField adds the kind of a commit, and its role and priority unless they are the default.
 func (g *lineBuffer) kindField(c Commit) {
 	said := commitTitle(c.Commit)
 	if c.Op == commit.Append && c.Role != c.Kind.Traits().Role {
@@ -211,7 +209,7 @@ func modelText(o *commit.Origin) string {
 	return said
 }
 
-// usageText is tokens in words.
+// usageText describes usage in tokens.
 func usageText(u content.Usage) string {
 	in, out := thousands(u.Input)+" in", thousands(u.Output)+" out"
 	if u.Cached > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Match writes one line: the commit, its kind, the number of the line, and the line
-// with what was found highlighted.
+// Match writes one match: the commit, its kind, the line number, and the line with the match
+// highlighted.
 func (p *Printer) Match(m inspect.Match) {
 	g := p.buffer()
 	g.add(paint(p.styles.id, m.Commit.ID.Short()), " ", paint(p.styles.forRole(m.Commit.Role), commitTitle(m.Commit)), paint(p.styles.dim, ":"), thousands(int64(m.Line)), paint(p.styles.dim, ":"), " ")

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// OpenTelemetry: a reply is a span of a client, in the JSON encoding of OTLP
-// (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding), with the
-// attributes of the conventions for generative AI, which are still in development
+// OpenTelemetry: a response is a client span in the JSON encoding of OTLP
+// (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding) with the attributes of the
+// conventions for generative AI, which are in development
 // (https://github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai).
 
 type otlpExport struct {
@@ -51,8 +51,8 @@ type otlpAttribute struct {
 
 const clientSpan = 3 // SPAN_KIND_CLIENT
 
-// SpanJSON is the thoughts of one reply, oldest first, as an OpenTelemetry span: a
-// value that is one line of an OTLP file. Seals are not in it.
+// SpanJSON returns the reasoning of one response, oldest first, as one line of an OTLP file.
+// Seals are left out.
 func SpanJSON(thoughts []Reasoning) any {
 	last := thoughts[len(thoughts)-1]
 	o := last.Origin()
@@ -120,7 +120,7 @@ func firstText(a, b string) string {
 	return b
 }
 
-// otelProvider is a provider by the name that the conventions give it.
+// otelProvider returns the name of a provider in the conventions.
 func otelProvider(name string) string {
 	known := map[string]string{
 		"google": "gcp.gemini", "gemini": "gcp.gemini", "bedrock": "aws.bedrock", "azure": "azure.ai.openai",
@@ -132,7 +132,7 @@ func otelProvider(name string) string {
 	return name
 }
 
-// otelMessages is the thoughts as gen_ai.output.messages has them, in JSON.
+// otelMessages returns reasoning as the JSON of gen_ai.output.messages.
 func otelMessages(thoughts []Reasoning, finish string) string {
 	type part struct {
 		Type    string `json:"type"`

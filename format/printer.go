@@ -1,14 +1,13 @@
-// Package format is the pen: it writes histories, prompts and differences, for
-// people and for programs. It is the only place that prints stored text.
+// Package format prints histories, prompts and differences for people and for programs. It is
+// the only package that prints stored text.
 //
-// For most uses: make a [Printer] with [New] for a stream and call its method
-// for what is to be shown. For programs, [Encode] what the functions ending in
-// JSON give. An answer that is still coming is shown by a [Live].
+// For most uses, make a [Printer] with [New] and call the method for what is shown. For
+// programs, [Encode] the results of the functions that end in JSON. [Live] shows a response as
+// it streams.
 //
-// Stored text never controls the terminal: whatever a commit holds, what leaves
-// here is letters, line feeds, tabs and the printer's own colours, unless
-// [Options].Raw says otherwise. The package knows no terminal: what there is to
-// know of one is in the Options.
+// Stored text never controls the terminal: the output has only letters, line feeds, tabs and the
+// printer's own colors, unless [Options].Raw is set. The package does not use the terminal:
+// [Options] describe it.
 package format
 
 import (
@@ -37,8 +36,8 @@ type Options struct {
 	Zone       *time.Location // of the dates; nil: UTC
 }
 
-// Printer writes for people. It is for one goroutine. An error of writing stops
-// it; [Printer.Err] has the first.
+// Printer writes for people. It is for one goroutine. The first write error stops it;
+// [Printer.Err] returns it.
 type Printer struct {
 	w       io.Writer
 	o       Options
@@ -49,7 +48,7 @@ type Printer struct {
 	logged bool // Log wrote a commit in its long style
 }
 
-// New gives a printer that writes to w.
+// New returns a printer that writes to w.
 func New(w io.Writer, o Options) *Printer {
 	if o.Zone == nil {
 		o.Zone = time.UTC
@@ -60,13 +59,11 @@ func New(w io.Writer, o Options) *Printer {
 // Err is the first error of writing, nil when there was none.
 func (p *Printer) Err() error { return p.err }
 
-// Text writes stored text as it is shown: sanitised, unless the printer is raw.
-// What [Printer.Accent] and its like of this printer made keeps its colour. It
-// adds no line feed.
+// Text writes stored text, sanitized unless the printer is raw. Text from [Printer.Accent], Dim
+// and Warn of this printer keeps its color. Text adds no line feed.
 func (p *Printer) Text(s string) { p.writeCleaned(s, p.clean) }
 
-// Line writes one line that has stored text in it, such as a name or an id: a
-// line feed of that text is shown as \n. It ends the line.
+// Line writes one line with stored text in it, such as a name; its line feeds are shown as \n.
 func (p *Printer) Line(s string) {
 	p.writeCleaned(s, func(s string) string {
 		if p.o.Raw {
@@ -85,19 +82,17 @@ func (p *Printer) writeCleaned(s string, clean func(string) string) {
 	g.end()
 }
 
-// Accent highlights own words, such as the current branch. It is for words that
-// are no stored text, and may be part of a [Printer.Text] or of a cell of a
-// [Printer.Table].
+// Accent highlights text of the program, such as the current branch, for use in [Printer.Text]
+// or a cell of [Printer.Table].
 func (p *Printer) Accent(s string) string { return p.paintOwn(p.styles.accent, s) }
 
-// Dim is Accent for words that matter less.
+// Dim is Accent for less important text.
 func (p *Printer) Dim(s string) string { return p.paintOwn(p.styles.dim, s) }
 
-// Warn is Accent for words that ask for attention.
+// Warn is Accent for text that needs attention.
 func (p *Printer) Warn(s string) string { return p.paintOwn(p.styles.warn, s) }
 
-// paintOwn paints own words and remembers them, so that their colour can be
-// told from one that stored text brings.
+// paintOwn paints text and remembers it, to tell its colors from those in stored text.
 func (p *Printer) paintOwn(i style, s string) string {
 	painted := paint(i, Line(s))
 	if p.o.Color && painted != "" {
@@ -131,7 +126,7 @@ const gitTime = "Mon Jan 2 15:04:05 2006 -0700"
 // date is a time in full.
 func (p *Printer) date(t time.Time) string { return t.In(p.o.Zone).Format(gitTime) }
 
-// when is a time as people say it, where it is known what time it is.
+// when describes a time relative to now, if now is known.
 func (p *Printer) when(t time.Time) string {
 	ago := p.o.Now.Sub(t)
 	if p.o.Now.IsZero() || ago < 0 {
@@ -168,21 +163,21 @@ func (p *Printer) buffer() *lineBuffer { return &lineBuffer{Printer: p} }
 // end writes the page.
 func (g *lineBuffer) end() { g.write(g.b.String()) }
 
-// add adds words that are sanitised, or ours.
+// add adds sanitized text.
 func (g *lineBuffer) add(words ...string) {
 	for _, s := range words {
 		g.b.WriteString(s)
 	}
 }
 
-// line adds a line of words that are sanitised, or ours.
+// line adds a line of sanitized text.
 func (g *lineBuffer) line(words ...string) {
 	g.add(words...)
 	g.add("\n")
 }
 
-// field adds a line with a name and stored text, if there is any. Without a
-// name it goes on with the field before it.
+// field adds a line with a name and stored text, if not empty. An empty name continues the field
+// before.
 func (g *lineBuffer) field(name, value string) {
 	if value == "" {
 		return

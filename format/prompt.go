@@ -11,8 +11,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Prompt writes a prompt as text: who speaks, then what is said, indented. What
-// it costs is written by [Printer.Tokens].
+// Prompt writes a prompt as text: each role, then its blocks, indented.
 func (p *Printer) Prompt(pr *compile.Prompt) {
 	for i, commits := range pr.MessageCommits() {
 		m := pr.Messages[i]
@@ -50,8 +49,8 @@ func span(ids []objects.ID) string {
 	return ids[0].Short() + ".." + ids[len(ids)-1].Short()
 }
 
-// Tokens writes what a prompt costs by estimate: "1,204 tokens effective, 3,000
-// raw; left out: 400, reasoning 1,396".
+// Tokens writes the estimated size of a prompt: "1,204 tokens effective, 3,000 raw; left out:
+// 400, reasoning 1,396".
 func (p *Printer) Tokens(t compile.Tokens) {
 	p.write(paint(p.styles.dim, tokensText(t)) + "\n")
 }
@@ -89,9 +88,8 @@ func tokens(c *commit.Commit) int {
 	return compile.Estimate(c.Kind.PromptBytes(c.Size))
 }
 
-// Explain writes a line for every commit of a prompt's history, oldest first: +
-// when it is sent and - when not, its id, kind, priority, tokens, the rule that
-// decided, and what it says as far as that was read.
+// Explain writes a line for each commit of a prompt's history, oldest first: + if sent, - if
+// not, its id, kind, priority, tokens, the deciding rule, and a summary if it was loaded.
 func (p *Printer) Explain(pr *compile.Prompt) {
 	edits := map[objects.ID]content.Block{}
 	for _, e := range pr.Entries {
@@ -114,7 +112,7 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 	g.end()
 }
 
-// explain is the line of one commit, which takes so many tokens and says what block says.
+// explain returns the line of one commit.
 func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []cell {
 	mark, body := styledCell(p.styles.added, "+"), p.styles.plain
 	if !e.Sent {
@@ -143,7 +141,7 @@ func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []c
 // whyCells is how much of a reason a list shows.
 const whyCells = 40
 
-// summaryCells is how much of a block a line of a list says, at most.
+// summaryCells is the longest summary in a list.
 const summaryCells = 120
 
 func summaryStyle(k *styles, kind content.Kind, other style) style {
@@ -153,7 +151,7 @@ func summaryStyle(k *styles, kind content.Kind, other style) style {
 	return other
 }
 
-// heading is a block in a few words: who, what, and its name.
+// heading describes a block by role, kind and name.
 func heading(role content.Role, b content.Block) string {
 	words := []string{role.String()}
 	if kind := b.Kind().String(); kind != words[0] {

@@ -13,8 +13,7 @@ type Reasoning struct {
 	Damaged error // why it cannot be read, or something beside it; nil: it is whole
 }
 
-// Reasoning writes one block of a list in two lines: the time, the branch and the model, and
-// the first words.
+// Reasoning writes one block in two lines: time, branch and model, then its first line.
 func (p *Printer) Reasoning(t Reasoning) {
 	g := p.buffer()
 	o := t.Origin()

@@ -8,8 +8,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Run writes where two runs differ for the first time, in thoughts, words, calls,
-// arguments and results. Equal runs are nothing.
+// Run writes where two runs first differ in reasoning, text, calls, arguments and results. Equal
+// runs print nothing.
 func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 	if r.Equal() {
 		return

@@ -7,12 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Sanitize gives text that cannot control a terminal or hide from a reader.
-// Letters, marks, line feeds and tabs stay, and so do joiners where a script or an
-// emoji needs them. Control characters, bidirectional controls, other characters
-// without a shape and bytes that are not UTF-8 become visible escapes: \x1b,
-// \u202e, \U000e0041, \xff. The pair CR LF becomes a line feed. Text with nothing
-// to do is returned as it is.
+// Sanitize returns text that cannot control a terminal or hide anything. Letters, marks, line
+// feeds, tabs, and joiners that a script or an emoji needs are kept. Control characters,
+// bidirectional controls, other invisible characters and invalid UTF-8 become escapes: \x1b,
+// \u202e, \U000e0041, \xff. CR LF becomes a line feed.
 func Sanitize(s string) string {
 	i := safePrefix(s, 0, textStart)
 	if i == len(s) {
@@ -30,8 +28,8 @@ func Line(s string) string {
 // textStart stands for the rune before a text.
 const textStart = '\n'
 
-// safePrefix is the index of the first byte of s, from i on, that cannot be shown.
-// before is the rune that came before it.
+// safePrefix returns the index of the first byte of s, from i on, that must be escaped. before
+// is the rune before it.
 func safePrefix(s string, i int, before rune) int {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -56,8 +54,8 @@ func safePrefix(s string, i int, before rune) int {
 	return i
 }
 
-// isInvisible tells whether a rune, of those that are no printable ASCII, has no shape
-// of its own, or changes the order of others.
+// isInvisible reports whether a rune that is not printable ASCII has no shape or changes the
+// order of others.
 func isInvisible(r rune) bool {
 	switch {
 	case r < 0xa0: // DEL, C1
@@ -70,8 +68,8 @@ func isInvisible(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point, invisible)
 }
 
-// invisible is what Unicode counts as letters, marks or nothing yet, and fonts show
-// as nothing at all.
+// invisible has runes that Unicode counts as letters, marks or unassigned, and fonts show as
+// nothing.
 var invisible = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // combining grapheme joiner
@@ -88,12 +86,11 @@ var invisible = &unicode.RangeTable{
 	},
 }
 
-// isVariationSelector tells whether a rune is a variation selector, which chooses between
-// shapes of the rune before it: text or emoji. It is shown as it is where it can
-// do that; a row of them is a way to hide bytes.
+// isVariationSelector reports whether a rune selects the shape of the rune before it, text or
+// emoji. A row of them could hide bytes.
 func isVariationSelector(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f }
 
-// canTakeSelector tells whether a variation selector can follow r.
+// canTakeSelector reports whether a variation selector can follow r.
 func canTakeSelector(r rune) bool { return r > ' ' && !isVariationSelector(r) }
 
 // The joiners: they choose how the letters on both sides of them are written, or
@@ -106,9 +103,8 @@ const (
 
 func isJoiner(r rune) bool { return r == nonJoiner || r == joiner }
 
-// joinsNeighbours reports whether a joiner after the rune before has a use in front of the
-// text after: between letters of scripts that are written joined, or between two
-// emoji.
+// joinsNeighbours reports whether a joiner has an effect between before and the text after:
+// between letters of a cursive script, or between emoji.
 func joinsNeighbours(r, before rune, after string) bool {
 	next, _ := utf8.DecodeRuneInString(after)
 	if r == joiner && (isEmoji(before) || before == emojiShape) && isEmoji(next) {
@@ -127,8 +123,8 @@ var cursive = []*unicode.RangeTable{
 // emojiShape is the variation selector that makes an emoji of a symbol.
 const emojiShape = 0xfe0f
 
-// isEmoji reports whether r can be a part of an emoji of several runes: a
-// pictograph, an arrow or sign, or a colour of skin.
+// isEmoji reports whether r can be part of an emoji sequence: a pictograph, an arrow or sign, or
+// a skin tone.
 func isEmoji(r rune) bool {
 	return 0x2190 <= r && r <= 0x2bff || 0x1f000 <= r && r <= 0x1faff
 }
@@ -138,9 +134,8 @@ type escaper struct {
 	before rune // 0: nothing came yet
 }
 
-// append appends what is shown of s. Every piece is taken for whole: a rune or
-// CR LF that is cut between two pieces is shown as its bytes, a joiner at the end
-// of a piece as its escape.
+// append appends the sanitized form of s. Each piece is taken as complete: a rune cut between
+// pieces is shown as bytes.
 func (e *escaper) append(dst []byte, s string) []byte {
 	before := e.before
 	if before == 0 {
@@ -177,8 +172,8 @@ func appendRune(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// completePrefix is how much of s can be shown before more of it comes: all but a rune or
-// CR LF that may be cut at its end, and a joiner that joins what is to come.
+// completePrefix returns how much of s can be shown before more arrives: all but a possibly cut
+// rune or CR LF, or a joiner, at its end.
 func completePrefix(s string) int {
 	if strings.HasSuffix(s, "\r") {
 		return len(s) - 1

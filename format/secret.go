@@ -12,8 +12,8 @@ type Secret struct {
 	Why string // it was left when others went; empty: it was not, or nobody asked
 }
 
-// Secret writes one line: the commit, its kind, where in it the secret stands, the
-// rule that found it, and what stands around it.
+// Secret writes one finding: the commit, its kind, the place, the rule, and the masked text
+// around it.
 func (p *Printer) Secret(s Secret) {
 	g := p.buffer()
 	g.add(paint(p.styles.id, s.Commit.ID.Short()), " ", paint(p.styles.forRole(s.Commit.Role), commitTitle(s.Commit)), paint(p.styles.dim, ":"))

@@ -12,8 +12,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Show writes all that is known of one commit: what it is, what was said about
-// it later, where it came from, and its content.
+// Show writes everything about one commit: header, changes, origin and content.
 func (p *Printer) Show(c Commit) {
 	g := p.buffer()
 	g.add(paint(p.styles.id, "commit "+c.ID.String()))
@@ -69,7 +68,7 @@ func (g *lineBuffer) pairs(name string, values map[string]string) {
 	}
 }
 
-// origin adds where a block came from.
+// origin adds the origin of a block.
 func (g *lineBuffer) origin(o *commit.Origin) {
 	if o == nil {
 		return
@@ -129,7 +128,7 @@ func (g *lineBuffer) provenance(b content.Block) {
 	}
 }
 
-// changes adds what was said about a commit later.
+// changes adds the annotations and edits of a commit.
 func (g *lineBuffer) changes(list []*commit.Commit) {
 	for i, n := range list {
 		name := ""
@@ -148,7 +147,7 @@ func (g *lineBuffer) changes(list []*commit.Commit) {
 	}
 }
 
-// levelName is what an annotation says.
+// levelName describes the priority that an annotation sets.
 func levelName(l priority.Level) string {
 	if l == priority.Unset {
 		return "as its kind says"

@@ -2,11 +2,10 @@ package format
 
 import "github.com/fatih/color"
 
-// style is a way to show words.
+// style is a way to print text.
 type style = *color.Color
 
-// styles is the inks of one printer. It never asks the global state of package
-// color.
+// styles are the styles of one printer, independent of the global state of package color.
 type styles struct {
 	plain, id, ref, head, dim, accent, warn style
 	added, removed, changed                 style
@@ -51,7 +50,7 @@ func newPalette(o Options) *styles {
 	}
 }
 
-// paint shows words in an ink; no words need none.
+// paint prints text in a style.
 func paint(i style, s string) string {
 	if s == "" {
 		return ""

@@ -10,14 +10,12 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// Summary is a block in one line, for lists: the first line of it that says
-// something, with a mark where there are more, sanitised and cut to so many cells
-// (0: not cut). What has no words is named in brackets, such as [redacted] or
-// [image cat.png, image/png, 12 kB]. No block is an empty line.
+// Summary returns a block in one line: its first meaningful line, with a mark if there are more,
+// sanitized and cut to width cells (0: not cut). A block without text is named in brackets, such
+// as [redacted] or [image cat.png, image/png, 12 kB].
 func Summary(b content.Block, width int) string { return summary(b, width, moreMark) }
 
-// moreMark follows the first line of a text that has more lines, where people read
-// it; programs get no mark.
+// moreMark follows the first of several lines, except for programs.
 const moreMark = " …"
 
 func summary(b content.Block, width int, mark string) string {
@@ -29,8 +27,7 @@ func summary(b content.Block, width int, mark string) string {
 	return truncate(line, width)
 }
 
-// firstTextLine is what a summary says, in the bytes of the block, and whether the block
-// has more lines.
+// firstTextLine returns the unsanitized text of a summary, and whether the block has more lines.
 func firstTextLine(b content.Block) (line string, more bool) {
 	switch b := b.(type) {
 	case nil:
@@ -56,8 +53,8 @@ func firstTextLine(b content.Block) (line string, more bool) {
 	return firstLine(b.String())
 }
 
-// firstLine is the first line with a letter or a digit, else the first that is
-// not blank, and whether any other line is not blank.
+// firstLine returns the first line with a letter or digit, otherwise the first that is not
+// blank, and whether there are others.
 func firstLine(text string) (first string, more bool) {
 	found := false
 	for line := range strings.Lines(text) {
@@ -86,7 +83,7 @@ func oneLine(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// noTextReason says what a thought without words is.
+// noTextReason tells why reasoning has no text.
 func noTextReason(r content.Reasoning) string {
 	switch r.Form().Seal.Type {
 	case content.Redacted:
@@ -99,7 +96,7 @@ func noTextReason(r content.Reasoning) string {
 	return "empty"
 }
 
-// resultText is the words of a result: those of its text parts, else its JSON.
+// resultText returns the text of a result: that of its text parts, otherwise its JSON.
 func resultText(r content.ToolResult) string {
 	if len(r.Parts) == 0 {
 		return r.Text
@@ -135,8 +132,7 @@ func mediaTitle(m content.Media) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// nativeType is the type of an item that tract does not know: the provider's own
-// word for it, else that of its dialect here.
+// nativeType returns the type of an unknown item: the provider's name, or that of its dialect.
 func nativeType(n content.Native) string {
 	if v, err := rawjson.Parse([]byte(n.JSON)); err == nil && v.Get("type").Text() != "" {
 		return v.Get("type").Text()

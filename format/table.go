@@ -9,9 +9,7 @@ import (
 // gutter lies between two columns.
 const gutter = "  "
 
-// Table writes rows of cells in columns, aligned by what they show. The last
-// column is cut to the width. Cells are sanitised, but for what
-// [Printer.Accent] and its like of this printer made.
+// Table writes rows of sanitized cells in aligned columns and cuts the last column to the width.
 func (p *Printer) Table(rows [][]string) {
 	shown := make([][]cell, len(rows))
 	for i, row := range rows {
@@ -50,8 +48,7 @@ func (p piece) show() string {
 
 func (p *Printer) cell(text string) cell { return cell{pieces: p.pieces(text, p.flat)} }
 
-// pieces takes apart what is stored text, which clean makes fit to be shown, and
-// what this printer painted.
+// pieces splits text into stored text, cleaned, and text that this printer painted.
 func (p *Printer) pieces(text string, clean func(string) string) []piece {
 	var list []piece
 	for text != "" {
@@ -75,8 +72,7 @@ func (p *Printer) flat(s string) string {
 	return strings.ReplaceAll(s, "\t", " ")
 }
 
-// findOwn is the first piece of text that this printer painted, and where it
-// begins; without one, the end.
+// findOwn returns the first text that this printer painted and its index, or the length of text.
 func (p *Printer) findOwn(text string) (at int, own string) {
 	if len(p.painted) == 0 {
 		return len(text), ""
@@ -96,8 +92,7 @@ func (p *Printer) findOwn(text string) (at int, own string) {
 
 const esc = 0x1b
 
-// paintedLen is how long the painted words are that s begins with: a colour,
-// words, and the end of the colour.
+// paintedLen returns the length of the painted text at the start of s.
 func paintedLen(s string) int {
 	end := strings.IndexByte(s[1:], esc) + 1
 	if end == 0 {
@@ -106,7 +101,7 @@ func paintedLen(s string) int {
 	return end + strings.IndexByte(s[end:], 'm') + 1
 }
 
-// stripPaint is painted words without their colour.
+// stripPaint returns painted text without its color.
 func stripPaint(s string) string {
 	s = s[strings.IndexByte(s, 'm')+1:]
 	return s[:strings.IndexByte(s, esc)]

@@ -12,8 +12,8 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Why writes what led to a block: its question, its thoughts, and what its model
-// was asked. x is the request made again; nil: w has none.
+// Why writes what led to a block: question, reasoning, and the model's request. x is the rebuilt
+// request; nil if there is none.
 func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	g := p.buffer()
 	g.add(paint(p.styles.id, w.Commit.ID.Short()), " ")
@@ -44,7 +44,7 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	g.end()
 }
 
-// noReasoning says why there are no thoughts.
+// noReasoning tells why there is no reasoning.
 func (g *lineBuffer) noReasoning(w *inspect.Explanation) string {
 	o := w.Commit.Origin
 	switch {
@@ -102,7 +102,7 @@ func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproducti
 	}
 }
 
-// summarySuffix is the words of a commit that shapes prompts, in a line.
+// summarySuffix returns the summary of a commit after a colon.
 func summarySuffix(c *commit.Commit) string {
 	if s := SummaryOf(c, summaryCells); s != "" {
 		return ": " + s
@@ -173,8 +173,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 	return v
 }
 
-// Absence writes why a block is not in a prompt: that of a reply, or of any other
-// commit.
+// Absence writes why a block is not in the prompt of a response or of another commit.
 func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g := p.buffer()
 	g.add(paint(p.styles.id, a.Commit.ID.Short()), " ")
@@ -207,8 +206,7 @@ func AbsenceJSON(a *inspect.Absence, in objects.ID) any {
 	return v
 }
 
-// Blame writes the lines of a prompt, each with the commit that brought it, who
-// made that, and when.
+// Blame writes the lines of a prompt, each with its commit, author and time.
 func (p *Printer) Blame(lines []inspect.Line) {
 	rows := make([][]cell, len(lines))
 	for i, l := range lines {
@@ -230,7 +228,7 @@ func (p *Printer) Blame(lines []inspect.Line) {
 // authorCells is how much of a name blame shows.
 const authorCells = 28
 
-// authorOf is who a commit is of: the model that answered, else its author.
+// authorOf returns the model that answered, or the author of a commit.
 func authorOf(c *commit.Commit) string {
 	if c.Origin != nil && c.Origin.Model != "" && c.Op != commit.Edit {
 		return c.Origin.Model

@@ -9,8 +9,7 @@ import (
 // tab is how far tab stops are apart.
 const tab = 8
 
-// width is how many cells a line takes that begins in the first one, as most
-// terminals show it, in every locale alike.
+// width returns the cells of a line that starts in the first cell, in any locale.
 func width(line string) int {
 	w := 0
 	for {
@@ -50,8 +49,7 @@ func truncate(line string, limit int) string {
 	return displaywidth.TruncateString(clipBytes(line, limit), limit, "…")
 }
 
-// clipBytes takes off what of a huge line would be cut anyway. No line needs so many
-// bytes for a cell, but one made to.
+// clipBytes bounds the bytes of a line before it is cut to cells.
 func clipBytes(line string, limit int) string {
 	if most := 64 * (limit + 1); limit > 0 && len(line) > most {
 		return line[:completePrefix(line[:most])] + "…"
@@ -67,8 +65,7 @@ func pad(line string, w int) string {
 	return line
 }
 
-// cellsInLastRow is how many cells are left in the last row of a line on a terminal of
-// limit cells, where long lines go on in the next row.
+// cellsInLastRow returns the free cells in the last row of a line that wraps at limit cells.
 func cellsInLastRow(line string, limit int) int {
 	w := displaywidth.String(line)
 	if w > limit {

@@ -19,7 +19,7 @@ import (
 	_ "github.com/tract-vcs/tract/objects/postgres" // --store postgres://...
 )
 
-// app is what all commands of one process share. Nothing is opened before it is
+// app is the state that the commands of one process share. Nothing is opened before it is
 // needed.
 type app struct {
 	in       io.Reader
@@ -94,7 +94,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	}
 }
 
-// settings is what files, the environment and flags say.
+// settings returns the settings from files, the environment and flags.
 func (a *app) settings() (settings.Values, error) {
 	if a.loaded != nil {
 		return *a.loaded, nil
@@ -120,8 +120,7 @@ func (a *app) settings() (settings.Values, error) {
 	return v, nil
 }
 
-// settingsError is for settings that cannot be read: commands that would list
-// them cannot either, so the way out is another.
+// settingsError gives unreadable settings a hint that does not need to read them.
 func settingsError(err error) error {
 	f := classify(err)
 	if f.kind == "failed" {
@@ -133,8 +132,8 @@ func settingsError(err error) error {
 	return f
 }
 
-// open opens the store, for reading only or not. Writing makes the personal
-// store where it is the one that serves.
+// open opens the store, read-only unless write. Writing creates the personal store if it is
+// used.
 func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	if a.repo != nil && (!write || !a.readOnly) {
 		return a.repo, nil
@@ -192,7 +191,7 @@ func (a *app) close() error {
 	return repo.Close()
 }
 
-// author is who makes commits: the setting, else the user of the system.
+// author returns the author of commits: the setting, or the user of the system.
 func author(v settings.Values) string {
 	for _, name := range []string{v.Text("user.name"), os.Getenv("USER"), os.Getenv("LOGNAME"), os.Getenv("USERNAME")} {
 		if name != "" {
@@ -202,8 +201,8 @@ func author(v settings.Values) string {
 	return ""
 }
 
-// branchName is the branch to work on: the one asked for, else that of HEAD. It
-// is empty when HEAD is at a commit.
+// branchName returns the branch to use: that of --branch, or that of HEAD; empty if HEAD is
+// detached.
 func (a *app) branchName(ctx context.Context) (string, error) {
 	if a.branch != "" {
 		return a.branch, a.checkBranch(ctx)
@@ -212,8 +211,8 @@ func (a *app) branchName(ctx context.Context) (string, error) {
 	return h.branch, err
 }
 
-// checkBranch refuses a branch of --branch that is not there, unless it is about to be
-// made. The branch of HEAD is there, with commits or without.
+// checkBranch refuses a missing --branch unless --new or --from creates it. The branch of HEAD
+// exists, even without commits.
 func (a *app) checkBranch(ctx context.Context) error {
 	if a.branch == "" || a.newBranch || a.from != "" {
 		return nil
@@ -242,8 +241,8 @@ func (a *app) checkBranch(ctx context.Context) error {
 	return withHint(unknown, "--new creates it empty, --from REV at a revision; tract branch lists branches")
 }
 
-// currentBranch is the branch to add to. One that is not there begins at the revision of
-// --from, or empty with --new.
+// currentBranch returns the branch to add to. A missing one starts at --from, or empty with
+// --new.
 func (a *app) currentBranch(ctx context.Context) (*tract.Branch, error) {
 	repo, err := a.open(ctx, true)
 	if err != nil {
@@ -275,8 +274,8 @@ func (a *app) currentBranch(ctx context.Context) (*tract.Branch, error) {
 	return b.Fork(ctx, name, at.String())
 }
 
-// resolver turns the revisions revs into ids. HEAD is the branch asked for, else
-// HEAD; on a branch without commits there is none.
+// resolver returns a resolver for revs in which HEAD is --branch or HEAD. On a branch without
+// commits there is no HEAD.
 func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
@@ -313,8 +312,7 @@ func (a *app) emptyBranch(ctx context.Context, name string) error {
 	}
 }
 
-// emptyHint says what can be done on a branch without commits: after an import the
-// conversations are on branches of their own. The store is open.
+// emptyHint returns the next step on a branch without commits. The store is open.
 func (a *app) emptyHint(ctx context.Context) string {
 	for b, err := range a.repo.Refs(ctx, tract.RefQuery{Newest: true, Limit: 1}) {
 		if err == nil {
@@ -324,12 +322,12 @@ func (a *app) emptyHint(ctx context.Context) string {
 	return "tract user TEXT commits a first block, tract chat TEXT asks a model"
 }
 
-// usesHead tells whether a revision or a range counts from HEAD.
+// usesHead reports whether a revision or a range refers to HEAD.
 func usesHead(rev string) bool {
 	return strings.Contains(rev, "HEAD") || strings.HasPrefix(rev, "@") || strings.HasPrefix(rev, "..") || strings.HasSuffix(rev, "..")
 }
 
-// resolve gives the commit that a revision names.
+// resolve returns the commit of a revision.
 func (a *app) resolve(ctx context.Context, rev string) (objects.ID, error) {
 	r, err := a.resolver(ctx, rev)
 	if err != nil {
@@ -348,8 +346,7 @@ func (a *app) branchAndCommit(ctx context.Context, rev string) (*tract.Branch, o
 	return b, at, err
 }
 
-// resolveFrom is resolve for --from, in which HEAD is HEAD and not the branch
-// that is about to be made.
+// resolveFrom is resolve for --from, where HEAD is not the branch about to be created.
 func (a *app) resolveFrom(ctx context.Context, rev string) (objects.ID, error) {
 	branch := a.branch
 	a.branch = ""

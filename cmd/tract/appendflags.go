@@ -56,10 +56,10 @@ func (o *appendFlags) appendOptions(a *app) tract.AppendOptions {
 	}
 }
 
-// printAppended says what was committed.
+// printAppended prints the new commits.
 func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects.ID) error {
 	var list []any
-	var hurt damageLog
+	var damage damageLog
 	p := a.printer()
 	for _, id := range ids {
 		c, err := a.repo.Show(ctx, id.String())
@@ -70,7 +70,7 @@ func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects
 			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority})
 			continue
 		}
-		shown, err := a.withDetails(ctx, c, &hurt)
+		shown, err := a.withDetails(ctx, c, &damage)
 		if err != nil {
 			return err
 		}
@@ -80,12 +80,12 @@ func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects
 	case !a.json:
 		return p.Err()
 	case len(list) == 1:
-		return hurt.result(format.Encode(a.out, list[0]))
+		return damage.result(format.Encode(a.out, list[0]))
 	}
-	return hurt.result(format.Encode(a.out, list))
+	return damage.result(format.Encode(a.out, list))
 }
 
-// putSetting gives a setting a value written as KEY=VALUE.
+// putSetting applies a setting given as KEY=VALUE.
 func putSetting(v settings.Values, pair string) (settings.Values, error) {
 	key, value, ok := strings.Cut(pair, "=")
 	if !ok {

@@ -59,23 +59,29 @@ The state of the search is kept in the folder of the store; HEAD does not move.`
 	return cmd
 }
 
-// bisection is what is known of a search.
+// bisection is the state of a search.
 type bisection struct {
-	bad   objects.ID // zero: not said yet
-	first objects.ID // the first that was said to be bad
+	log   []string   // the marks, as they are stored
+	bad   objects.ID // the last bad commit; zero: none yet
+	first objects.ID // the first bad commit
 	good  []objects.ID
 	skip  map[objects.ID]bool
 
-	suspects []*commit.Commit // what may be the first bad one, oldest first: the last of them is bad
-	next     *commit.Commit   // to be judged; nil: there is none
-	found    bool             // left is one commit
+	suspects []*commit.Commit // may be the first bad commit, oldest first; the last one is bad
+	next     *commit.Commit   // to be tested; nil: none
+	found    bool             // one suspect is left
 }
 
-// mark takes what was said of a commit. It reports whether it knows the word.
+func newBisection() *bisection {
+	return &bisection{log: []string{"start"}, skip: map[objects.ID]bool{}}
+}
+
+// mark records a mark of a commit and reports whether the word is known.
 func (b *bisection) mark(word string, id objects.ID) (known bool) {
 	switch word {
 	case "bad":
-		if b.bad = id; b.first.IsZero() {
+		b.bad = id
+		if b.first.IsZero() {
 			b.first = id
 		}
 	case "good":
@@ -85,6 +91,7 @@ func (b *bisection) mark(word string, id objects.ID) (known bool) {
 	default:
 		return false
 	}
+	b.log = append(b.log, word+" "+id.String())
 	return true
 }
 
@@ -123,8 +130,8 @@ func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
 	return nil
 }
 
-// reached tells whether the first bad commit has a good one before it, by any
-// parent. One that was named on the way may be on a line that began earlier.
+// reached reports whether the first bad commit has a good ancestor. A later bad commit may be on
+// a branch that began earlier.
 func (b *bisection) reached(ctx context.Context, r objects.Reader) (bool, error) {
 	for _, id := range b.good {
 		base, err := commit.MergeBase(ctx, r, b.first, id)
@@ -135,8 +142,8 @@ func (b *bisection) reached(ctx context.Context, r objects.Reader) (bool, error)
 	return false, nil
 }
 
-// ancestorCounts counts for each of some commits, parents before children, how many of
-// them it has before it, with itself.
+// ancestorCounts returns, for commits with parents before children, how many of them are
+// ancestors of each, itself included.
 func ancestorCounts(list []*commit.Commit) []int {
 	at := make(map[objects.ID]int, len(list))
 	counts := make([]int, len(list))
@@ -193,7 +200,7 @@ type bisectJSON struct {
 	Suspects []objects.ID `json:"suspects,omitempty"`
 }
 
-// printBisection says where a search stands.
+// printBisection prints the state of a search.
 func (a *app) printBisection(ctx context.Context, b *bisection) error {
 	v := bisectJSON{Left: len(b.suspects), Steps: b.steps()}
 	p := a.printer()

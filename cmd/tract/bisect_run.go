@@ -36,7 +36,7 @@ marks it bad; other exit codes end the search.`,
 	return cmd
 }
 
-// codeSkip is how a command says that it cannot judge.
+// codeSkip is the exit code of a command that cannot test a prompt.
 const codeSkip = 125
 
 func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) error {
@@ -70,7 +70,7 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 		if err := b.halve(ctx, a.repo.Store()); err != nil {
 			return err
 		}
-		if err := a.appendBisectLog(false, word+" "+id.String()); err != nil {
+		if err := a.saveBisection(b); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 	return nil
 }
 
-// judge runs the command on the prompt of a commit and gives its exit code.
+// judge runs the command on the prompt of a commit and returns its exit code.
 func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args []string) (int, error) {
 	ctx := cmd.Context()
 	prompt, err := a.promptFor(ctx, o, id)
@@ -143,7 +143,7 @@ func (a *app) promptFor(ctx context.Context, o *bisectRunOptions, id objects.ID)
 		err := format.Encode(&b, format.PromptJSON(p, ""))
 		return b.Bytes(), err
 	}
-	pen := format.New(&b, format.Options{Raw: true})
-	pen.Prompt(p)
-	return b.Bytes(), pen.Err()
+	out := format.New(&b, format.Options{Raw: true})
+	out.Prompt(p)
+	return b.Bytes(), out.Err()
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// A search is kept as a log: a line for each thing that was said, a word and an
-// id. Reading it again gives the state.
+// The state of a search is a log with one mark per line: a word and an id.
 
 // maxBisect is more bytes than the log of a search has.
 const maxBisect = 1 << 20
@@ -36,12 +35,8 @@ var errNoSearch = &failure{
 	code: codeNo, kind: "bisect", cause: errors.New("bisect: no search in progress"), hint: "tract bisect start BAD GOOD starts one",
 }
 
-// bisection reads the search that is going on.
-func (a *app) bisection(ctx context.Context) (*bisection, error) {
-	repo, err := a.open(ctx, false)
-	if err != nil {
-		return nil, err
-	}
+// readBisection reads the search in progress.
+func (a *app) readBisection() (*bisection, error) {
 	path, files, err := a.bisectFile()
 	if err != nil {
 		return nil, err
@@ -53,16 +48,7 @@ func (a *app) bisection(ctx context.Context) (*bisection, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := parseBisect(path, text)
-	if err != nil {
-		return nil, err
-	}
-	return b, b.halve(ctx, repo.Store())
-}
-
-// parseBisect reads the log of a search.
-func parseBisect(path string, text []byte) (*bisection, error) {
-	b := &bisection{skip: map[objects.ID]bool{}}
+	b := newBisection()
 	for line := range strings.Lines(string(text)) {
 		word, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if word == "start" && digits == "" {
@@ -79,50 +65,51 @@ func parseBisect(path string, text []byte) (*bisection, error) {
 	return b, nil
 }
 
-// say adds lines to the log.
-func (a *app) appendBisectLog(begin bool, lines ...string) error {
-	path, files, err := a.bisectFile()
+// bisection reads the search in progress and finds the next commit to test.
+func (a *app) bisection(ctx context.Context) (*bisection, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.readBisection()
+	if err != nil {
+		return nil, err
+	}
+	return b, b.halve(ctx, repo.Store())
+}
+
+// saveBisection writes the state of a search.
+func (a *app) saveBisection(b *bisection) error {
+	path, _, err := a.bisectFile()
 	if err != nil {
 		return err
 	}
-	text := strings.Join(lines, "\n") + "\n"
-	if begin {
-		return safefile.Write(path, []byte(text), nil)
-	}
-	f, err := files.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return safefile.Write(path, []byte(strings.Join(b.log, "\n")+"\n"), nil)
 }
 
 func (a *app) bisectStart(ctx context.Context, args []string) error {
-	lines := []string{"start"}
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	b := newBisection()
 	for i, rev := range args {
 		id, err := a.resolve(ctx, rev)
 		if err != nil {
 			return err
 		}
-		word := "good"
-		if i == 0 {
-			word = "bad"
-		}
-		lines = append(lines, word+" "+id.String())
+		b.mark(map[bool]string{true: "bad", false: "good"}[i == 0], id)
 	}
-	if _, err := a.open(ctx, false); err != nil {
+	if err := a.saveBisection(b); err != nil {
 		return err
 	}
-	if err := a.appendBisectLog(true, lines...); err != nil {
+	if err := b.halve(ctx, repo.Store()); err != nil {
 		return err
 	}
-	return a.bisectStatus(ctx)
+	return a.printBisection(ctx, b)
 }
 
-// bisectStatus says where the search stands.
+// bisectStatus prints the state of the search.
 func (a *app) bisectStatus(ctx context.Context) error {
 	b, err := a.bisection(ctx)
 	if err != nil {
@@ -131,39 +118,20 @@ func (a *app) bisectStatus(ctx context.Context) error {
 	return a.printBisection(ctx, b)
 }
 
-// bisectMark takes what is said of the commit that was named, or of others.
+// bisectMark marks the commits of args, the named commit, or HEAD. Marks that leave nothing to
+// search are refused.
 func (a *app) bisectMark(ctx context.Context, word string, args []string) error {
 	b, err := a.bisection(ctx)
 	if err != nil {
 		return err
 	}
-	var lines []string
+	if len(args) == 0 && b.next == nil {
+		args = []string{"HEAD"}
+	} else if len(args) == 0 {
+		b.mark(word, b.next.ID)
+	}
 	for _, rev := range args {
 		id, err := a.resolve(ctx, rev)
-		if err != nil {
-			return err
-		}
-		lines = append(lines, word+" "+id.String())
-	}
-	if len(args) == 0 && b.next != nil {
-		lines = []string{word + " " + b.next.ID.String()}
-	}
-	if len(lines) == 0 {
-		id, err := a.resolve(ctx, "HEAD")
-		if err != nil {
-			return err
-		}
-		lines = []string{word + " " + id.String()}
-	}
-	return a.applyBisectMarks(ctx, b, lines)
-}
-
-// applyBisectMarks adds what fits to the log: a line that leaves nothing to search is
-// refused and not kept.
-func (a *app) applyBisectMarks(ctx context.Context, b *bisection, lines []string) error {
-	for _, line := range lines {
-		word, digits, _ := strings.Cut(line, " ")
-		id, err := objects.ParseID(digits)
 		if err != nil {
 			return err
 		}
@@ -172,28 +140,18 @@ func (a *app) applyBisectMarks(ctx context.Context, b *bisection, lines []string
 	if err := b.halve(ctx, a.repo.Store()); err != nil {
 		return err
 	}
-	if err := a.appendBisectLog(false, lines...); err != nil {
+	if err := a.saveBisection(b); err != nil {
 		return err
 	}
 	return a.printBisection(ctx, b)
 }
 
 func (a *app) bisectLog() error {
-	path, files, err := a.bisectFile()
+	b, err := a.readBisection()
 	if err != nil {
 		return err
 	}
-	text, err := files.Read(path, maxBisect)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errNoSearch
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := parseBisect(path, text); err != nil {
-		return err
-	}
-	return a.emit(strings.Split(strings.TrimSpace(string(text)), "\n"), func(p *format.Printer) { p.Text(string(text)) })
+	return a.emit(b.log, func(p *format.Printer) { p.Text(strings.Join(b.log, "\n") + "\n") })
 }
 
 func (a *app) bisectReset() error {

@@ -48,7 +48,7 @@ func newAssistant(a *app) *cobra.Command {
 		func(_ *cobra.Command, text string) (content.Block, error) { return content.Assistant(text), nil })
 }
 
-// newReasoningAdd makes the subcommand that commits a thought.
+// newReasoningAdd returns the subcommand that commits reasoning.
 func newReasoningAdd(a *app) *cobra.Command {
 	o := &blockOptions{}
 	cmd := newBlockCommand(a, o, "add", "Commit reasoning by hand", `Commit the reasoning before an answer by hand. Prompts leave it out by default: see
@@ -108,7 +108,7 @@ func (a *app) appendBlock(cmd *cobra.Command, o *blockOptions, args []string, bl
 	return a.printAppended(ctx, b, ids...)
 }
 
-// warnInvalidUTF8 says that a text is kept as it is and cannot be sent as it is.
+// warnInvalidUTF8 warns of text that cannot be sent as it is stored.
 func (a *app) warnInvalidUTF8(text string) {
 	if !utf8.ValidString(text) {
 		fmt.Fprintln(a.err, "tract: warning: the text is not valid UTF-8: it is stored byte for byte, and sent with U+FFFD for invalid bytes")

@@ -86,16 +86,16 @@ func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) erro
 	return a.makeBranch(ctx, args[0], rev)
 }
 
-// makeBranch makes a branch at a revision, and says so.
+// makeBranch creates a branch at a revision and prints it.
 func (a *app) makeBranch(ctx context.Context, name, rev string) error {
 	at, err := a.forkAt(ctx, name, rev, "branch")
 	if err != nil {
 		return err
 	}
-	return a.printBranch("made", name, at)
+	return a.printRef("branch", "made", name, at)
 }
 
-// forkAt makes a branch at a revision, for a command, and tells which commit that is.
+// forkAt creates a branch at a revision and returns the commit.
 func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects.ID, err error) {
 	if err := checkName("branch", name); err != nil {
 		return at, err
@@ -122,8 +122,7 @@ func fork(ctx context.Context, b *tract.Branch, at objects.ID, command string) e
 	return branchError(err)
 }
 
-// checkFree refuses a name that is taken, as git does, even where the branch is at
-// the same commit.
+// checkFree refuses an existing branch, as git does, even at the same commit.
 func checkFree(ctx context.Context, b *tract.Branch) error {
 	tip, err := b.Tip(ctx)
 	if err == nil && !tip.IsZero() {
@@ -152,13 +151,6 @@ func branchError(err error) error {
 	return err
 }
 
-// printBranch says what became of a branch.
-func (a *app) printBranch(what, name string, at objects.ID) error {
-	return a.emit(map[string]any{"branch": name, "target": at, "done": what}, func(p *format.Printer) {
-		p.Line(strings.ToUpper(what[:1]) + what[1:] + " branch " + name + " (at " + at.Short() + ")")
-	})
-}
-
 func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {
 	ctx := cmd.Context()
 	if _, err := a.open(ctx, false); err != nil {
@@ -177,7 +169,7 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		return err
 	}
 	rows := []branchJSON{}
-	var hurt damageLog
+	var damage damageLog
 	if o.all && prefix == "" {
 		row, err := a.headRow(ctx, h)
 		if err != nil {
@@ -186,7 +178,7 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		rows = append(rows, row)
 	}
 	for _, ref := range list {
-		r, err := a.branchRow(ctx, ref, &hurt)
+		r, err := a.branchRow(ctx, ref, &damage)
 		if err != nil {
 			return err
 		}
@@ -194,14 +186,14 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		rows = append(rows, r)
 	}
 	if a.json {
-		return hurt.result(format.Encode(a.out, rows))
+		return damage.result(format.Encode(a.out, rows))
 	}
-	pen := a.printer()
+	out := a.printer()
 	var table [][]string
 	for _, r := range rows {
 		mark, name := " ", r.Name
 		if r.Current {
-			mark, name = pen.Accent("*"), pen.Accent(format.Line(name))
+			mark, name = out.Accent("*"), out.Accent(format.Line(name))
 		}
 		updated := ""
 		if r.Updated != nil {
@@ -209,8 +201,8 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		}
 		table = append(table, []string{mark, name, shortOrDashes(r.Target), updated, firstOf(r.Description, r.line, r.Branch)})
 	}
-	pen.Table(table)
-	return hurt.result(pen.Err())
+	out.Table(table)
+	return damage.result(out.Err())
 }
 
 // branchJSON is a branch in a list, or another ref.
@@ -237,16 +229,15 @@ func (a *app) headRow(ctx context.Context, h head) (r branchJSON, err error) {
 	return r, err
 }
 
-// branchRow is a ref in a list: what it is called, and what its commit and its
-// description say.
-func (a *app) branchRow(ctx context.Context, ref objects.Ref, hurt *damageLog) (r branchJSON, err error) {
+// branchRow returns the row of a ref in a list.
+func (a *app) branchRow(ctx context.Context, ref objects.Ref, damage *damageLog) (r branchJSON, err error) {
 	updated := ref.Updated.UTC()
 	r = branchJSON{Name: shortRef(ref.Name), Ref: ref.Name, Target: ref.Target, Updated: &updated}
 	if strings.HasPrefix(ref.Name, refs.Describe) { // whose target is no commit
 		return r, nil
 	}
 	c, err := a.repo.Show(ctx, ref.Target.String())
-	if err := hurt.record(err); err != nil {
+	if err := damage.record(err); err != nil {
 		return r, err
 	}
 	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)
@@ -256,7 +247,7 @@ func (a *app) branchRow(ctx context.Context, ref objects.Ref, hurt *damageLog) (
 	return r, err
 }
 
-// description is what a branch is about, as branch --describe said.
+// description returns the description of a branch.
 func (a *app) description(ctx context.Context, branch string) (string, error) {
 	for info, err := range a.repo.Refs(ctx, tract.RefQuery{Prefix: branch, Limit: 1, Descriptions: true}) {
 		if err != nil || info.Name == branch {
@@ -317,23 +308,15 @@ func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []stri
 	if h.branch != "" && slices.Contains(names, h.branch) {
 		return withHint(errors.New("delete branch "+h.branch+": HEAD is on it"), "tract switch to another branch first")
 	}
-	d := &refDeletion{folder: refs.Heads, names: names, dry: o.dryRun}
-	gone, err := d.run(ctx, a, "branch -d")
-	if err != nil {
-		return err
+	d := &refDeletion{
+		folder: refs.Heads, member: "branch", command: "branch -d", verb: "delete", past: "deleted", line: "%s branch %s (at %s)",
+		names: names, dryRun: o.dryRun,
 	}
-	what := d.verb("delete", "deleted")
-	if a.json {
-		return a.printDeleted("branch", what, gone)
-	}
-	for _, ref := range gone {
-		if err := a.printBranch(what, ref.Name, ref.Tip); err != nil {
-			return err
-		}
-	}
+	n, err := d.run(ctx, a)
 	switch {
-	case o.dryRun:
-	case len(gone) == 1:
+	case err != nil || o.dryRun:
+		return err
+	case n == 1:
 		a.info("its commits stay; tract undo --any restores it")
 	default:
 		a.info("their commits stay; tract undo --any restores them")
@@ -364,7 +347,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	if err := b.Describe(tract.AsOperation(ctx, "branch --describe"), args[len(args)-1]); err != nil {
 		return err
 	}
-	return a.printBranch("described", name, tip)
+	return a.printRef("branch", "described", name, tip)
 }
 
 // renameBranch renames or copies a branch. HEAD goes along with its own.
@@ -409,5 +392,5 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 			return err
 		}
 	}
-	return a.printBranch("renamed", from+" to "+to, tip)
+	return a.printRef("branch", "renamed", from+" to "+to, tip)
 }

@@ -74,8 +74,7 @@ func orNone(ids []objects.ID) []objects.ID {
 	return ids
 }
 
-// catPretty says what an object holds. One that has no words of its own is shown
-// by its edges and its record.
+// catPretty prints the content of an object or, if it has none, its edges and its record.
 func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 	p := a.printer()
 	switch obj.Kind {

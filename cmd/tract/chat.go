@@ -95,7 +95,7 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	return err
 }
 
-// askBlocks commits what a person says and asks the model.
+// askBlocks commits a user message and asks the model.
 func askBlocks(ctx context.Context, b *tract.Branch, client model, blocks []content.Block, opts tract.AskOptions) (*tract.Response, error) {
 	if _, err := b.Append(ctx, blocks, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
 		return nil, err
@@ -103,8 +103,7 @@ func askBlocks(ctx context.Context, b *tract.Branch, client model, blocks []cont
 	return b.Generate(ctx, client, opts)
 }
 
-// chatBlocks is what is said: attachments, then what came through a pipe, then
-// the text.
+// chatBlocks returns the blocks of a message: attachments, then text from a pipe, then TEXT.
 func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]content.Block, error) {
 	if len(args) > 1 {
 		return nil, usageError(cmd, "%d arguments given: put quotes around the text", len(args))
@@ -195,8 +194,7 @@ func (a *app) startConversation(ctx context.Context, name string) error {
 	return nil
 }
 
-// chatSystem is the name of the instruction that --system gives, so that a later
-// one takes its place.
+// chatSystem is the name of the instruction of --system, so that a later one replaces it.
 const chatSystem = "chat"
 
 // commitInstruction commits an instruction, unless it is the one that holds already.

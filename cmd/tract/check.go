@@ -32,7 +32,7 @@ exit code is 1 if the prompt would be refused.`,
 	return cmd
 }
 
-// checkJSON is what check says, for programs.
+// checkJSON is the result of check.
 type checkJSON struct {
 	OK       bool          `json:"ok"`
 	Problems []problemJSON `json:"problems"`
@@ -102,7 +102,7 @@ func (a *app) checkTarget(o *checkOptions) (*providers.Client, error) {
 	return targetFor(o.to)
 }
 
-// warn says what a provider may mind.
+// warn prints a problem that does not stop a request.
 func (a *app) warn(found tract.Problem) {
 	at := ""
 	if !found.Commit.IsZero() {

@@ -79,8 +79,8 @@ func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
 	return opts, err
 }
 
-// configuredOptions is the options that compile with the settings of now, for their provider if
-// they name one that can be asked: what it wants back decides on the prompt too.
+// configuredOptions returns the options with the current settings and, if one is set, their
+// provider, whose rules affect the prompt.
 func (a *app) configuredOptions() (tract.CompileOptions, error) {
 	set, err := a.settingChanges()
 	if err != nil {
@@ -117,9 +117,9 @@ func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
 	case o.explain:
 		return a.explain(ctx, p)
 	}
-	return a.paged(func(pen *format.Printer) {
-		pen.Prompt(p)
-		pen.Tokens(p.Tokens)
+	return a.paged(func(out *format.Printer) {
+		out.Prompt(p)
+		out.Tokens(p.Tokens)
 	})
 }
 
@@ -128,15 +128,14 @@ func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
 	if err := a.loadSkipped(ctx, p); err != nil {
 		return err
 	}
-	return a.paged(func(pen *format.Printer) {
-		pen.Explain(p)
-		pen.Tokens(p.Tokens)
-		pen.Scale(p.Scale)
+	return a.paged(func(out *format.Printer) {
+		out.Explain(p)
+		out.Tokens(p.Tokens)
+		out.Scale(p.Scale)
 	})
 }
 
-// loadSkipped reads what compiling had no need to: the words of blocks that are
-// left out.
+// loadSkipped loads the content that compiling did not need: that of blocks left out.
 func (a *app) loadSkipped(ctx context.Context, p *compile.Prompt) error {
 	p.Entries = slices.Clone(p.Entries) // prompts share theirs
 	var list []*compile.Entry
@@ -146,8 +145,7 @@ func (a *app) loadSkipped(ctx context.Context, p *compile.Prompt) error {
 	return compile.Load(ctx, a.repo.Store(), list...)
 }
 
-// printRequest writes the body of a request as it would be sent, and says why it would be
-// refused.
+// printRequest prints the body of a request, and warns if it would be refused.
 func (a *app) printRequest(ctx context.Context, rev string, opts tract.CompileOptions) error {
 	req, err := a.repo.Request(ctx, rev, opts.Target, requestOptions(opts))
 	if err != nil {
@@ -171,8 +169,7 @@ func requestOptions(o tract.CompileOptions) tract.RequestOptions {
 	return tract.RequestOptions{Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Until: o.Until}
 }
 
-// asTarget is the options that compile for a target. The model that it names counts
-// more than that of the settings.
+// asTarget returns opts for a target, whose model takes precedence over that of the settings.
 func asTarget(target llm.Target, opts tract.CompileOptions) tract.CompileOptions {
 	opts.Target = target
 	if model := target.Address().Model; model != "" {
@@ -181,8 +178,8 @@ func asTarget(target llm.Target, opts tract.CompileOptions) tract.CompileOptions
 	return opts
 }
 
-// targetFor is the wire format of "DIALECT[/MODEL]"; a provider's name does for
-// its dialect.
+// targetFor returns the target of "DIALECT[/MODEL]"; the name of a provider stands for its
+// dialect.
 func targetFor(name string) (*providers.Client, error) {
 	provider, model, _ := strings.Cut(name, "/")
 	client, err := providers.Open(provider, providers.Config{Model: model})

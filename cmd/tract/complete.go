@@ -24,8 +24,8 @@ func words(list ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// printableNames is the candidates without those that a shell could not show, and whose name no
-// person could type. A candidate is a name and, after a tab, a description.
+// printableNames drops candidates that cannot be typed. A candidate is a name and, after a tab,
+// its description.
 func printableNames(candidates []string) []string {
 	list := candidates[:0]
 	for _, c := range candidates {
@@ -41,8 +41,7 @@ func printableNames(candidates []string) []string {
 	return list
 }
 
-// refNames is the names that begin so, without complaint: a completion that knows
-// nothing offers nothing.
+// refNames returns the refs that begin with a prefix. Errors mean no completion.
 func (a *app) refNames(cmd *cobra.Command, begin string, folders ...string) []string {
 	repo, err := a.open(cmd.Context(), false)
 	if err != nil {

@@ -141,7 +141,7 @@ func (a *app) printRange(r *tract.Summary) error {
 	})
 }
 
-// pastCompressAt tells whether a prompt has passed compress.at, and how many tokens that is.
+// pastCompressAt reports whether a prompt is larger than compress.at, and that limit.
 func (a *app) pastCompressAt(tokens int) (at int, yes bool, err error) {
 	v, err := a.settings()
 	if err != nil {
@@ -151,8 +151,8 @@ func (a *app) pastCompressAt(tokens int) (at int, yes bool, err error) {
 	return at, at > 0 && tokens > at, nil
 }
 
-// suggestCompress says that the prompt of a branch has grown past compress.at, or lets the
-// model write a summary when that is asked for.
+// suggestCompress mentions that a prompt is larger than compress.at or, with auto, lets the
+// model summarize it.
 func (a *app) suggestCompress(ctx context.Context, b *tract.Branch, client model, auto bool) error {
 	tip, err := b.Tip(ctx)
 	if err != nil || tip.IsZero() {

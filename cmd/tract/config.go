@@ -115,7 +115,7 @@ func ignoredOf(i settings.Item) settingJSON {
 	return s
 }
 
-// origin is where a value comes from, for people.
+// origin describes where a value comes from.
 func (s settingJSON) origin() string {
 	if s.Ignored != "" {
 		return "ignored: " + s.Ignored + ", " + s.Origin
@@ -215,8 +215,7 @@ func (a *app) settingFiles(global bool) (settingFiles, error) {
 	return settingFiles{folder: p.settings(), own: p.ownSettings()}, nil
 }
 
-// forValue is the file for a value: that of the folder where it counts there, whoever
-// made the folder.
+// forValue returns the file for a value: that of the folder if the value counts there.
 func (f settingFiles) forValue(k settings.Key, value string) (settings.File, error) {
 	if f.folder.Path != "" && k.SafeAs(value) {
 		return f.folder, nil

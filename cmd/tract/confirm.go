@@ -12,9 +12,8 @@ import (
 // yesHelp is the help of the flag --yes.
 const yesHelp = "do not ask; required if stdin is not a terminal"
 
-// confirm reports whether to do what cannot be undone, such as "erase the content of 2
-// blocks": it asks on a terminal, and refuses where there is none. yes is the answer of
-// the flag --yes.
+// confirm reports whether to do something irreversible, such as "erase the content of 2 blocks".
+// It asks on a terminal and refuses elsewhere, unless yes is set.
 func (a *app) confirm(ctx context.Context, yes bool, what string) (bool, error) {
 	if yes {
 		return true, nil
@@ -27,17 +26,11 @@ func (a *app) confirm(ctx context.Context, yes bool, what string) (bool, error) 
 		}
 	}
 	fmt.Fprintf(a.err, "Permanently %s? This cannot be undone. [y/N] ", what)
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(a.in).ReadString('\n') // a read that fails is no yes
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case said := <-answer:
-		return said == "y" || said == "yes", nil
-	}
+	answer, err := await(ctx, func() (string, error) {
+		line, _ := bufio.NewReader(a.in).ReadString('\n') // a failed read is no yes
+		return strings.ToLower(strings.TrimSpace(line)), nil
+	})
+	return answer == "y" || answer == "yes", err
 }
 
 // cancelled is the end of a command that was not to go on.

@@ -8,14 +8,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// damageLog is what could not be read of what is listed. The rest is shown all the same,
-// and the listing ends with it as its error.
+// damageLog collects damage found while listing. The rest is listed, and the damage is the error
+// at the end.
 type damageLog struct {
 	first   error
 	commits map[objects.ID]bool
 }
 
-// record takes note of damage that concerns one commit. Any other error comes back.
+// record collects damage of a single commit and returns any other error.
 func (d *damageLog) record(err error) error {
 	var one *commit.DamagedError
 	ok := errors.As(err, &one)
@@ -29,7 +29,7 @@ func (d *damageLog) record(err error) error {
 	return nil
 }
 
-// result is how a listing ends that met damage, unless it has ended with an error.
+// result returns the error with which a listing ends: err, or the damage.
 func (d *damageLog) result(err error) error {
 	if d.first == nil || err != nil && !isQuiet(err) {
 		return err
@@ -40,7 +40,7 @@ func (d *damageLog) result(err error) error {
 	return d.first
 }
 
-// isQuiet tells whether an error is only an answer.
+// isQuiet reports whether an error is only a negative answer.
 func isQuiet(err error) bool {
 	var f *failure
 	ok := errors.As(err, &f)

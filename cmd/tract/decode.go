@@ -88,8 +88,7 @@ func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
 	return a.decodeShow(events)
 }
 
-// collectResponse reads a response, with the calls that it broke off in: they are shown,
-// and would not be kept.
+// collectResponse reads a response, including the tool calls in which it broke off.
 func collectResponse(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
 	var a llm.Accumulator
 	r, err := llm.Collect(events, a.Add)
@@ -101,8 +100,8 @@ func collectResponse(events iter.Seq2[llm.Event, error]) (*llm.Response, error) 
 	return r, err
 }
 
-// dialect is the wire format asked for, the one that the body looks like, or
-// that of the provider.
+// dialect returns the requested wire format, the one detected in the body, or that of the
+// provider.
 func (o *decodeOptions) dialect(body io.Reader) (string, io.Reader, error) {
 	if name, known := providers.FindDialect(o.api); known {
 		return name, body, nil
@@ -126,8 +125,8 @@ func (o *decodeOptions) dialect(body io.Reader) (string, io.Reader, error) {
 	return "chat", body, nil
 }
 
-// dialectSigns is what a response begins with, by its dialect; the first that is
-// there counts. White space is taken out.
+// dialectSigns are strings, without white space, that identify the dialect of a response; the
+// first match counts.
 var dialectSigns = []struct{ sign, dialect string }{
 	{`"choices":[`, "chat"},
 	{`"type":"response.`, "responses"},
@@ -151,7 +150,7 @@ var dialectSigns = []struct{ sign, dialect string }{
 	{`"type":"message"`, "messages"},
 }
 
-// decodeError gives what cannot be read a hint: here nobody was asked.
+// decodeError gives an unreadable response a hint.
 func decodeError(err error) error {
 	if errors.Is(err, llm.ErrProtocol) {
 		return withHint(err, "want the body of one response; --api and --stream set its format if it is not detected")
@@ -176,8 +175,8 @@ func (a *app) decodeReplay(o *decodeOptions, api string, r *llm.Response, err er
 	return err
 }
 
-// decodeCommit adds a response to the branch. One that broke off is added as far as
-// it came, and marked.
+// decodeCommit commits a response. An incomplete one is committed as far as it was received, and
+// marked.
 func (a *app) decodeCommit(ctx context.Context, o *decodeOptions, api string, events iter.Seq2[llm.Event, error]) error {
 	r, broken := llm.Collect(events, nil)
 	if r == nil || broken != nil && (len(r.Blocks) == 0 || !errors.Is(broken, llm.ErrTruncated)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
-// demoPace is the time between two words of an answer, for an eye to follow.
+// demoPace is the time between two words of an answer.
 const demoPace = 25 * time.Millisecond
 
 func newDemo(a *app) *cobra.Command {
@@ -127,8 +127,7 @@ func (d *demo) heading(text string) {
 	p.Text("\n" + p.Accent("# "+text) + "\n")
 }
 
-// run runs one command as a person would type it. What only the demo needs is
-// not shown.
+// run runs and shows one command, without the flags that only the demo needs.
 func (d *demo) run(ctx context.Context, provider string, args []string) error {
 	shown := make([]string, len(args))
 	for i, arg := range args {
@@ -149,7 +148,7 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 	return nil
 }
 
-// printNextSteps says what to try.
+// printNextSteps suggests commands to try.
 func (d *demo) printNextSteps() {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# The store stays. Explore it:") + "\n")

@@ -11,8 +11,7 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
-// What the recording of the demo says: written for it, in the form in which the
-// two kinds of servers send it.
+// The text of the recording, written for the demo in the formats of two kinds of servers.
 const (
 	demoModel     = "demo-1"
 	demoQuestion  = "Why is the sky blue?"
@@ -24,8 +23,8 @@ const (
 	demoTools     = `[{"name":"get_weather","description":"The weather in a city, now.","input_schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]`
 )
 
-// demoScript is the exchanges of the demo, in order. pace is the time between
-// two pieces of an answer.
+// demoScript returns the exchanges of the demo. pace is the time between two pieces of an
+// answer.
 func demoScript(pace time.Duration) []llmtest.Exchange {
 	first := messagesStream("msg_demo_1", 21, 64,
 		thinkingBlock("The question is about scattering. Short waves scatter much more than long ones: ", "the strength goes with the inverse fourth power of the wavelength. ", "Violet scatters even more, but the sun sends less of it and the eye sees it badly."),
@@ -48,8 +47,8 @@ func demoScript(pace time.Duration) []llmtest.Exchange {
 	}
 }
 
-// wantsThought refuses a request inside a tool loop that comes without the
-// signed thought, as the real server does.
+// wantsThought refuses a request in a tool loop without the signed reasoning, as the real server
+// does.
 func wantsThought(r *llmtest.Request) error {
 	if !bytes.Contains(r.Body, []byte(demoSignature)) {
 		return errors.New("the signed thought before the tool call is missing")
@@ -87,8 +86,7 @@ func toolUseBlock(id, name string, pieces ...string) block {
 	return deltas(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, id, name), "input_json_delta", "partial_json", pieces, "")
 }
 
-// deltas is a block in pieces. A piece is cut into words, so that it is seen to
-// come.
+// deltas returns a block as events, one for each word.
 func deltas(begin, kind, field string, pieces []string, last string) block {
 	return func(index int) []string {
 		events := []string{sse("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, begin))}

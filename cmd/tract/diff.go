@@ -103,8 +103,8 @@ func (a *app) diffPrompts(ctx context.Context, o *diffOptions, before, after obj
 	})
 }
 
-// ownCommits is the commits that each of two histories has and the other has not,
-// loaded, newest first, and the last that both have.
+// ownCommits returns the commits that only one of two histories has, loaded and newest first,
+// and the merge base.
 func (a *app) ownCommits(ctx context.Context, before, after objects.ID) (lines [2][]*commit.Commit, base objects.ID, err error) {
 	if base, err = commit.MergeBase(ctx, a.repo.Store(), before, after); err != nil {
 		return lines, base, fmt.Errorf("diff: %w", err)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract"
@@ -11,8 +13,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// dryRun prints the request that would be sent, and on stderr which settings its
-// fields come from.
+// dryRun prints a request and, on stderr, the settings behind its fields.
 func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract.AskOptions, then ...content.Block) error {
 	req, err := a.repo.Request(ctx, rev, target, tract.RequestOptions{
 		Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Tools: o.Tools, Stream: !o.NoStream, UserMessage: then,
@@ -27,25 +28,30 @@ func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract
 	if err != nil {
 		return err
 	}
-	fields, err := settingsOfFields(req, target)
+	causes, err := settingsOfFields(req, target)
 	if err != nil {
 		return err
 	}
-	for _, f := range fields {
-		var names []string
-		for _, name := range f.settings {
-			item, err := v.Get(name)
-			if err != nil {
-				return err
+	for member := range rawjson.Value(req.Body).Members() {
+		for _, path := range slices.Sorted(maps.Keys(causes)) {
+			if path != member && !strings.HasPrefix(path, member+".") {
+				continue
 			}
-			names = append(names, name+" ("+originOf(item.Origin)+")")
+			var names []string
+			for _, name := range causes[path] {
+				item, err := v.Get(name)
+				if err != nil {
+					return err
+				}
+				names = append(names, name+" ("+originOf(item.Origin)+")")
+			}
+			a.info("%s ← %s", path, strings.Join(names, ", "))
 		}
-		a.info("%s ← %s", f.path, strings.Join(names, ", "))
 	}
 	return nil
 }
 
-// originOf is who set a value, in words.
+// originOf describes where a value was set.
 func originOf(o settings.Origin) string {
 	switch o.Layer {
 	case settings.Call:
@@ -54,13 +60,6 @@ func originOf(o settings.Origin) string {
 		return "environment " + o.Name
 	}
 	return o.String()
-}
-
-// requestField is a part of a request body and the settings that it would not be there
-// without, or not be the same.
-type requestField struct {
-	path     string
-	settings []string
 }
 
 // settingRemovers is what takes each setting out of a request.
@@ -81,12 +80,10 @@ var settingRemovers = []struct {
 	{"request.extra", func(s *llm.Settings) { s.Extra = nil }, ""},
 }
 
-// settingsOfFields finds the settings behind the fields of a body by writing it again
-// without each of them, so that it holds for every dialect. Fields come in the
-// order of the body.
-func settingsOfFields(req *llm.Request, target llm.Target) ([]requestField, error) {
-	var fields []requestField
-	body := rawjson.Value(req.Body)
+// settingsOfFields finds the settings behind the fields of a body, in any dialect, by encoding
+// the request without each of them.
+func settingsOfFields(req *llm.Request, target llm.Target) (map[string][]string, error) {
+	causes := map[string][]string{}
 	for _, setting := range settingRemovers {
 		less := *req
 		less.Body = nil
@@ -95,40 +92,17 @@ func settingsOfFields(req *llm.Request, target llm.Target) ([]requestField, erro
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range differences(nil, "", body, other) {
+		for _, path := range differences(nil, "", rawjson.Value(req.Body), other) {
 			if setting.only == "" || setting.only == path {
-				fields = addCause(fields, path, setting.name)
+				causes[path] = append(causes[path], setting.name)
 			}
 		}
 	}
-	return sortByBody(fields, body), nil
+	return causes, nil
 }
 
-func addCause(fields []requestField, path, setting string) []requestField {
-	for i := range fields {
-		if fields[i].path == path {
-			fields[i].settings = append(fields[i].settings, setting)
-			return fields
-		}
-	}
-	return append(fields, requestField{path, []string{setting}})
-}
-
-// sortByBody sorts fields by where they stand in the body.
-func sortByBody(fields []requestField, body rawjson.Value) []requestField {
-	var sorted []requestField
-	for key := range body.Members() {
-		for _, f := range fields {
-			if f.path == key || strings.HasPrefix(f.path, key+".") {
-				sorted = append(sorted, f)
-			}
-		}
-	}
-	return sorted
-}
-
-// differences lists the members of an object that another one has not, or has in
-// another way; of objects that both have, their members.
+// differences lists the members in which an object differs from another, looking into objects
+// that both have.
 func differences(list []string, above string, v, other rawjson.Value) []string {
 	for key, member := range v.Members() {
 		path, was := above+key, other.Get(key)

@@ -85,7 +85,7 @@ func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args
 	return text, "", err
 }
 
-// edited says what an edit has replaced, and warns when that was said by a model.
+// edited prints an edit, and warns if it replaces what a model wrote.
 func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) error {
 	c, err := a.repo.Show(ctx, edit.String())
 	if err != nil {

@@ -67,15 +67,14 @@ func negative() error {
 	return &failure{code: codeNo, kind: "no", quiet: true, cause: errors.New("no")}
 }
 
-// withHint gives an error a hint of its own.
+// withHint returns an error with a hint of its own.
 func withHint(err error, hint string, args ...any) error {
 	f := classify(err)
 	f.hint = fmt.Sprintf(hint, args...)
 	return f
 }
 
-// kinds maps what can be wrong to exit codes and hints: the one place. The first
-// that fits counts.
+// kinds maps errors to exit codes and hints. The first match counts.
 var kinds = []struct {
 	is   func(error) bool
 	code int
@@ -133,21 +132,20 @@ var kinds = []struct {
 	{is(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is not a folder"},
 }
 
-// Kinds that are asked for elsewhere: what nobody is there to read, and what there is no
-// room for.
+// Kinds that other code compares with.
 const (
 	kindPipe    = "pipe"
 	kindNoSpace = "no_space"
 )
 
-// isOutputError tells whether only the output could not be written.
+// isOutputError reports whether only the output could not be written.
 func isOutputError(err error) bool {
 	var e *fs.PathError
 	ok := errors.As(err, &e)
 	return ok && e.Op == "write" && (e.Path == os.Stdout.Name() || e.Path == os.Stderr.Name())
 }
 
-// isBrokenPipe tells whether nobody reads the output any more.
+// isBrokenPipe reports whether the reader of the output is gone.
 func isBrokenPipe(err error) bool { return isOutputError(err) && errors.Is(err, syscall.EPIPE) }
 
 func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
@@ -218,7 +216,7 @@ func (f *failure) addDetails(err error) {
 	}
 }
 
-// takeHint says where a kept response can go when its branch has moved.
+// takeHint tells where a kept response can go if its branch has moved.
 func takeHint(rescued string) string {
 	return "tract rescue take " + shellQuote(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME --new commits it where it was asked, on a new branch; --here at the end of the branch as it is now"
 }
@@ -237,8 +235,7 @@ func apiHint(e *llm.APIError) string {
 	return "tract generate --dry-run shows the request"
 }
 
-// report prints an error and gives its exit code. What errors quote, of a provider or
-// of a file, may hold a secret: it is masked.
+// report prints an error, with secrets masked, and returns its exit code.
 func (a *app) report(ctx context.Context, err error) int {
 	if err == nil {
 		return codeOK
@@ -266,7 +263,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	return f.code
 }
 
-// message is the error in words for people, without secrets.
+// message returns the text of the error, without secrets.
 func (f *failure) message() string { return message(f) }
 
 // messages are those of the errors that it sums up.

@@ -39,7 +39,7 @@ func (c *choice) Set(value string) error {
 	return nil
 }
 
-// orList joins words for a sentence, such as "a, b or c".
+// orList joins words as in "a, b or c".
 func orList(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -83,8 +83,8 @@ func timeFlag(cmd *cobra.Command, to *time.Time, name, help string) {
 	})
 }
 
-// patternFlag adds a flag with a regular expression, in which ^ and $ match at the ends of
-// lines, as in git.
+// patternFlag adds a flag with a regular expression in which ^ and $ match at line ends, as in
+// git.
 func patternFlag(cmd *cobra.Command, to **regexp.Regexp, name, help string) {
 	cmd.Flags().Func(name, help, func(text string) (err error) {
 		if _, err = regexp.Compile(text); err == nil { // without what is added, for the error
@@ -94,8 +94,7 @@ func patternFlag(cmd *cobra.Command, to **regexp.Regexp, name, help string) {
 	})
 }
 
-// badFlag returns the usage error for a flag that cannot be parsed, with a suggestion for an
-// unknown one.
+// badFlag returns the usage error for a flag, with a suggestion for an unknown one.
 func badFlag(cmd *cobra.Command, err error) error {
 	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
 		name := "--" + bad.GetFlag().Name
@@ -124,8 +123,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return usageError(cmd, "%s", err)
 }
 
-// wantedValue says what the value of a flag should have been. An error that begins with the
-// value, as those of parsers do, is cut to what follows.
+// wantedValue returns what a flag expects, without a repetition of its value.
 func wantedValue(bad *pflag.InvalidValueError) string {
 	var number *strconv.NumError
 	isNumber := errors.As(bad, &number)

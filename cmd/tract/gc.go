@@ -120,8 +120,8 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	return a.printGC(o, got, old)
 }
 
-// purgeExpired erases the reasoning that has passed its ttl, with --prune and when whoever asks
-// is sure. With --pack nothing is looked for.
+// purgeExpired purges the reasoning that is older than its ttl, with --prune and after
+// confirmation.
 func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if o.pack {
 		return nil, nil

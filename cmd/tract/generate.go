@@ -81,7 +81,7 @@ func (a *app) prepare(cmd *cobra.Command, o *requestFlags) (model, tract.AskOpti
 	return client, opts, err
 }
 
-// responseOf is the reply that an error carries, or nil.
+// responseOf returns the response that an error carries, or nil.
 func responseOf(err error) *tract.Response {
 	var broken *tract.IncompleteError
 	var moved *tract.ConflictError

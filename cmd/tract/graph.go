@@ -31,7 +31,7 @@ func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 	return list, nil
 }
 
-// graph draws the lines of histories to the left of a log.
+// graph draws the graph of commits to the left of a log.
 type graph struct {
 	out   *graphWriter
 	p     *format.Printer
@@ -96,9 +96,8 @@ func (g *graph) skip(c *commit.Commit) {
 	}
 }
 
-// graphWriter puts something before each line that is written: before the first line
-// what is first, before the second the fork of a merge, before the others the rest,
-// and before an empty line that comes ahead of the first the gap.
+// graphWriter prefixes lines: the first with first, the second of a merge with fork, the others
+// with rest, and an empty line before the first with gap.
 type graphWriter struct {
 	w                      io.Writer
 	gap, first, fork, rest string

@@ -12,10 +12,10 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// firstBranch is the branch of a store that nobody named one for.
+// firstBranch is the default name of the first branch.
 const firstBranch = "main"
 
-// head is where HEAD is: on a branch, or at a commit.
+// head reads HEAD. A store without the file is on its first branch.
 type head struct {
 	branch string
 	at     objects.ID // when it is on no branch

@@ -65,7 +65,7 @@ func formatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// importJSON is what came to one branch.
+// importJSON is what was imported to one branch.
 type importJSON struct {
 	Session string `json:"session"`
 	Branch  string `json:"branch"`
@@ -172,7 +172,7 @@ func logsIn(root string) ([]string, error) {
 	return files, err
 }
 
-// importError gives what went wrong a hint.
+// importError gives an error of an import a hint.
 func importError(err error) error {
 	switch {
 	case as[*tract.DivergedError](err):
@@ -185,7 +185,7 @@ func importError(err error) error {
 	return err
 }
 
-// skipUnknown tells whether a file of a folder is none of ours, and says so.
+// skipUnknown reports whether a file of a folder is not a conversation, and prints that.
 func (m *importRun) skipUnknown(err error) bool {
 	if !as[*importers.UnknownError](err) {
 		return false
@@ -226,8 +226,8 @@ func (m *importRun) file(ctx context.Context, path string) error {
 	return err
 }
 
-// read yields the messages of a file with their branches, and then its errors as one, which
-// it leaves in bad too.
+// read yields the messages of a file with their branches, then its errors as one, also stored in
+// bad.
 func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
 	return func(yield func(tract.ImportedMessage, error) bool) {
 		var list []error
@@ -264,7 +264,7 @@ func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.S
 	}
 }
 
-// namer gives the sessions of one file the names of branches.
+// namer names the branches of the sessions in one file.
 type namer struct {
 	as, stem string
 	within   bool   // as is the first part of all names
@@ -317,10 +317,10 @@ func cleanName(s string) string {
 	return strings.TrimRight(strings.TrimLeft(strings.TrimSuffix(s, ".lock"), ".-"), ".")
 }
 
-// progressStep is how many blocks are read between two words of progress.
+// progressStep is the number of blocks between two updates.
 const progressStep = 200
 
-// progress says on a terminal how far the import is.
+// progress shows on a terminal how far the import is.
 func (m *importRun) progress(name string, end bool) {
 	if m.app.json || !end && m.blocks < m.reported+progressStep {
 		return
@@ -335,7 +335,7 @@ func (m *importRun) progress(name string, end bool) {
 	fmt.Fprintf(m.app.err, "\r\x1b[K%s", line)
 }
 
-// show says what came.
+// show prints what was imported.
 func (m *importRun) show() error {
 	if m.app.json {
 		if m.done == nil {
@@ -356,7 +356,7 @@ func (m *importRun) show() error {
 	return p.Err()
 }
 
-// errNoConversations says that a folder with so many files to try has no conversation.
+// errNoConversations is the error for a folder without a conversation.
 func errNoConversations(folder string, files int) error {
 	if files == 0 {
 		err := fmt.Errorf("import %s: no .json or .jsonl files in the folder", folder)
@@ -370,8 +370,8 @@ func errNoConversations(folder string, files int) error {
 	return withHint(err, "want message arrays, request bodies or session logs; --format sets the format if it is not detected")
 }
 
-// errNoMessages says that a file is a log, and no messages found: Claude Code writes the
-// titles of sessions to files of their own.
+// errNoMessages is the error for a log without messages, such as a file of session titles by
+// Claude Code.
 func errNoMessages(path string) error {
 	if path == "-" {
 		path = "stdin"
@@ -380,7 +380,7 @@ func errNoMessages(path string) error {
 	return withHint(err, "the messages of the session are in another log; importing the folder imports all its logs")
 }
 
-// noSpaceHint says of an import for which there was no room to the end what has come in.
+// noSpaceHint adds how much was imported to the hint of an error about a full disk.
 func (m *importRun) noSpaceHint(err error) error {
 	added := 0
 	for _, d := range m.done {

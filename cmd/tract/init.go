@@ -67,8 +67,8 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 	if again {
 		verb = "Store already exists in"
 	}
-	return a.emit(map[string]any{"path": p.root, "store": p.shown(), "branch": h.branch, "again": again}, func(pen *format.Printer) {
-		pen.Line(verb + " " + firstOf(p.server, p.root, p.url) + " (branch " + h.String() + ")")
+	return a.emit(map[string]any{"path": p.root, "store": p.shown(), "branch": h.branch, "again": again}, func(out *format.Printer) {
+		out.Line(verb + " " + firstOf(p.server, p.root, p.url) + " (branch " + h.String() + ")")
 	})
 }
 
@@ -114,8 +114,7 @@ func (a *app) newServerLocation(args []string) (*storeLocation, error) {
 	return a.serverLocation(a.storeURL(), dir)
 }
 
-// writeStoreFiles puts HEAD and .gitignore into the folder of a store and tells whether
-// HEAD was there.
+// writeStoreFiles writes HEAD and .gitignore and reports whether HEAD existed.
 func (a *app) writeStoreFiles(root, branch string) (again bool, err error) {
 	ignore := filepath.Join(root, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {

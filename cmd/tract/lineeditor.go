@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// lineEditor reads what a person writes on a terminal: lines with editing and
-// history, pasted text of any length, and texts of several lines (Alt-Enter).
+// lineEditor reads text from a terminal: lines with editing and history, pastes of any length,
+// and several lines with Alt-Enter.
 type lineEditor struct {
 	in       *os.File
 	term     *term.Terminal
@@ -20,8 +20,8 @@ type lineEditor struct {
 	finished []string // the lines before the one that is edited
 }
 
-// newlineKey is what Alt-Enter becomes on its way to the line editor, which knows
-// no such key: a key that it has no use for.
+// newlineKey replaces Alt-Enter in the input of the terminal package, which does not know that
+// key.
 const newlineKey = 0x0f
 
 func newLineEditor(in *os.File, out io.Writer) *lineEditor {
@@ -41,7 +41,7 @@ func newLineEditor(in *os.File, out io.Writer) *lineEditor {
 	return e
 }
 
-// read gives one text. io.EOF is the end, by Ctrl-D or Ctrl-C.
+// read returns one text, or io.EOF after Ctrl-D or Ctrl-C.
 func (e *lineEditor) read(prompt string) (string, error) {
 	state, err := term.MakeRaw(int(e.in.Fd()))
 	if err != nil {
@@ -69,8 +69,8 @@ func (e *lineEditor) read(prompt string) (string, error) {
 // paste is a pasted text and what stands for it in the line.
 type paste struct{ name, text string }
 
-// keyReader is what is typed, on its way to the line editor, which cuts long lines
-// and knows none of several: a long paste becomes a name, Alt-Enter a key.
+// keyReader filters keys for the terminal package, which truncates long lines: a long paste
+// becomes a placeholder.
 type keyReader struct {
 	in        io.Reader
 	undecoded []byte // read, and not understood yet
@@ -83,11 +83,10 @@ var (
 	pasteEnd   = []byte("\x1b[201~")
 )
 
-// longestTyped is how many bytes of a paste go into the line as if they were
-// typed.
+// longestTyped is the longest paste, in bytes, that goes into the line as if typed.
 const longestTyped = 400
 
-// Read gives the keys.
+// Read returns keys.
 func (k *keyReader) Read(p []byte) (int, error) {
 	for buf := make([]byte, 4096); len(k.ready) == 0; {
 		n, err := k.in.Read(buf)

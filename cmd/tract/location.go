@@ -24,7 +24,7 @@ type storeLocation struct {
 	personal bool            // nobody asked for it and none is above
 }
 
-// findStore finds the store: --store, --dir, TRACT_STORE, TRACT_DIR, a folder above, the
+// findStore finds the store: --store, --dir, TRACT_STORE, TRACT_DIR, a parent folder, or the
 // personal one.
 func (a *app) findStore() (*storeLocation, error) {
 	if a.location != nil {
@@ -73,7 +73,7 @@ func (a *app) searchStore() (*storeLocation, error) {
 	return nil, withHint(err, "tract init creates a store here")
 }
 
-// storeURL is the URL of --store or TRACT_STORE; empty: a folder is named, or nothing.
+// storeURL returns the URL of --store or TRACT_STORE; empty if a folder is named, or nothing.
 func (a *app) storeURL() string {
 	if a.url != "" || a.dir != "" {
 		return a.url
@@ -81,9 +81,8 @@ func (a *app) storeURL() string {
 	return os.Getenv("TRACT_STORE")
 }
 
-// locationOf is the place of a URL. One with a scheme has no folder. A file in the place of
-// that is none of ours, or one of a store: neither is a damaged store. A folder that is
-// not safe to use is refused here, before anything in it is read.
+// locationOf returns the location of a URL; one with a scheme has no folder. It refuses a file,
+// and a folder that is not safe to use, before reading anything in it.
 func locationOf(url string) (*storeLocation, error) {
 	p := &storeLocation{url: url}
 	if scheme, rest, ok := strings.Cut(url, ":"); !ok || len(scheme) == 1 {
@@ -112,7 +111,7 @@ func storeIn(dir string) string {
 	return inner
 }
 
-// hasStore tells whether a folder looks like a store.
+// hasStore reports whether a folder looks like a store.
 func hasStore(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -131,10 +130,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// findUpward finds the store of a folder or of one above it. It does not leave the
-// folders of one owner: what another user put above is not ours. Something of the name
-// that is no folder, such as a link to a disk that is not there, is not passed over:
-// what is said would land in another store.
+// findUpward finds the store of a folder or of a parent with the same owner. A .tract that is
+// not a folder, such as a broken link, is an error: skipping it would use another store.
 func findUpward(dir string) (string, error) {
 	first, known := ownerOf(dir)
 	for {

@@ -152,8 +152,8 @@ type logWalk struct {
 	damage   damageLog
 }
 
-// loadDecisions computes turn and priority of every commit below the heads, which takes
-// a walk to the root.
+// loadDecisions computes the turn and priority of every commit below the heads, by a walk to the
+// root.
 func (w *logWalk) loadDecisions(ctx context.Context, a *app, spec string) error {
 	heads := []string{spec}
 	if w.o.all {
@@ -192,7 +192,7 @@ func (w *logWalk) loadDecisions(ctx context.Context, a *app, spec string) error 
 	return nil
 }
 
-// commits yields what the filter lets through, as far as the limit.
+// commits yields the selected commits, up to the limit.
 func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
 	if !w.o.reverse {
 		return w.newestFirst(ctx, spec)
@@ -248,7 +248,7 @@ func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commi
 	return w.repo.Log(ctx, "", tract.LogOptions{Tips: tips})
 }
 
-// keeps notes what a commit says of earlier ones and tells whether it is shown.
+// keeps records what a commit changes about earlier ones and reports whether it is shown.
 func (w *logWalk) keeps(c *commit.Commit) (kept bool) {
 	if c.Op != commit.Append {
 		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)

@@ -10,8 +10,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// revCounter numbers the rows of a log by their ~n, which holds as a revision: every commit
-// of the first-parent line counts, also one that is not shown.
+// revCounter numbers the rows of a log with their ~n. Every first-parent commit counts, also a
+// hidden one.
 type revCounter struct {
 	n       int // of the next commit of that line
 	next    objects.ID
@@ -21,7 +21,7 @@ type revCounter struct {
 // trailingSteps is the end of a revision that only counts back along first parents.
 var trailingSteps = regexp.MustCompile(`(?:~\d*|\^)+$`)
 
-// newRevCounter numbers the rows of the log of a revision or a range: that of HEAD~3 begins
+// newRevCounter returns the counter for the log of a revision or range: that of HEAD~3 starts
 // with ~3.
 func newRevCounter(rev string) *revCounter {
 	l := &revCounter{}

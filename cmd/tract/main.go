@@ -1,10 +1,9 @@
-// Tract keeps the context of language models in a content-addressed store: see
-// tract --help, and https://pkg.go.dev for the Go API in package tract.
+// Tract is version control for the context of language models: see tract --help, and package
+// tract for the Go API.
 //
-// One file is one command: its options, its constructor, its run method. What
-// they share is in app.go (the store), head.go (where HEAD is), fail.go (errors,
-// hints and exit codes), text.go (words from arguments, files and stdin) and
-// screen.go (colour, pager, width).
+// Each command is one file with its options, constructor and run method; commands.go lists them.
+// They share app.go (the store), location.go and head.go (where the store and HEAD are),
+// flags.go, output.go, screen.go (colors, pager) and fail.go (errors, hints, exit codes).
 package main
 
 import (

@@ -122,8 +122,8 @@ func markdownPage(cmd *cobra.Command) string {
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manPage returns the page of a command for man. It has no date: a page changes only when
-// its text does.
+// manPage returns the page of a command for man. It has no date: a page changes only with its
+// text.
 func manPage(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
 	var b strings.Builder
@@ -143,8 +143,7 @@ func manPage(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// roff escapes text so that nothing in it is a command to the formatter, and hyphens can be
-// copied into a shell.
+// roff escapes text so that nothing is a command to the formatter and hyphens can be copied.
 func roff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
 	for i, line := range lines {

@@ -124,7 +124,7 @@ func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) error {
 	return err
 }
 
-// resolve ends a conflict as the flags say; nil leaves it.
+// resolve resolves a conflict as the flags say; nil leaves it.
 func (o *mergeOptions) resolve(ctx context.Context, a *app, cmd *cobra.Command, c tract.Conflict) (*tract.Change, error) {
 	switch {
 	case o.edit == editorWord && c.Op == commit.Edit:
@@ -144,7 +144,7 @@ func (o *mergeOptions) resolve(ctx context.Context, a *app, cmd *cobra.Command, 
 	return nil, nil
 }
 
-// mergeError lists the conflicts, and says what to do.
+// mergeError lists conflicts and adds hints.
 func (a *app) mergeError(err error) error {
 	var conflicts *tract.MergeConflictError
 	switch {
@@ -179,7 +179,7 @@ type mergeJSON struct {
 	Conflicts []any           `json:"conflicts,omitempty"`
 }
 
-// printMerge says what a merge did.
+// printMerge prints the result of a merge.
 func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) error {
 	done := "merged"
 	switch {
@@ -231,8 +231,6 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 	}
 	return p.Err()
 }
-
-func capital(done string) string { return strings.ToUpper(done[:1]) + done[1:] }
 
 func shortOrNothing(id objects.ID) string {
 	if id.IsZero() {

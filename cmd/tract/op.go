@@ -94,8 +94,7 @@ func (a *app) opLog(cmd *cobra.Command, ref string, limit int) error {
 	})
 }
 
-// refMoves is how often a ref has moved since an entry of the log moved it, by the number
-// of the entry.
+// refMoves maps the number of a ref log entry to how often the ref has moved since.
 type refMoves map[uint64]int
 
 // movesOf is the moves of a ref; of the empty name, none.
@@ -178,10 +177,10 @@ func (a *app) opShow(cmd *cobra.Command, args []string) error {
 
 func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 	added := make([][]format.Commit, len(op.Refs))
-	var hurt damageLog
+	var damage damageLog
 	for i, u := range op.Refs {
 		var err error
-		if added[i], err = a.commitsOf(ctx, u, &hurt); err != nil {
+		if added[i], err = a.commitsOf(ctx, u, &damage); err != nil {
 			return err
 		}
 	}
@@ -192,9 +191,9 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 				v.Added = append(v.Added, format.CommitJSON(c))
 			}
 		}
-		return hurt.result(format.Encode(a.out, v))
+		return damage.result(format.Encode(a.out, v))
 	}
-	return hurt.result(a.paged(func(p *format.Printer) {
+	return damage.result(a.paged(func(p *format.Printer) {
 		row := opRow(op)
 		for _, line := range []string{"Operation " + row[0] + ": " + row[3], "Author:  " + row[2], "Date:    " + row[1]} {
 			p.Line(line)
@@ -213,13 +212,13 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 const maxOpShown = 50
 
 // commitsOf is the commits that a move of a branch brought to it, newest first.
-func (a *app) commitsOf(ctx context.Context, u objects.RefUpdate, hurt *damageLog) ([]format.Commit, error) {
+func (a *app) commitsOf(ctx context.Context, u objects.RefUpdate, damage *damageLog) ([]format.Commit, error) {
 	if u.New.IsZero() || u.Old.IsZero() || refs.Heads+refs.Name(u.Name) != u.Name {
 		return nil, nil
 	}
 	var list []format.Commit
 	for c, damaged := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.LogOptions{Limit: maxOpShown}) {
-		if err := hurt.record(damaged); err != nil {
+		if err := damage.record(damaged); err != nil {
 			return nil, err
 		}
 		list = append(list, format.Commit{Commit: c, Damaged: damaged})

@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// openFile opens a file to be read, and tells what it is. Of a FIFO, the system waits
-// for a program that writes into it, and for what that writes: the person can end both.
+// openFile opens a file for reading. Waiting for the writer of a FIFO ends with the context.
 func openFile(ctx context.Context, path string) (io.ReadCloser, fs.FileInfo, error) {
 	plain := true
 	if info, err := os.Stat(path); err == nil {
@@ -42,25 +41,15 @@ type ctxFile struct {
 
 // openUnlessDone opens a file, unless the context ends before that.
 func openUnlessDone(ctx context.Context, path string) (*os.File, error) {
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	done := make(chan opened)
-	go func() {
+	f, err := await(ctx, func() (*os.File, error) {
 		f, err := os.Open(path)
-		select {
-		case done <- opened{f, err}:
-		case <-ctx.Done(): // nobody waits for it any more
-			if err == nil {
-				_ = f.Close()
-			}
+		if err == nil && ctx.Err() != nil {
+			return nil, f.Close()
 		}
-	}()
-	select {
-	case o := <-done:
-		return o.f, o.err
-	case <-ctx.Done():
-		return nil, &fs.PathError{Op: "open", Path: path, Err: ctx.Err()}
+		return f, err
+	})
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ctxErr}
 	}
+	return f, err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// Results go to stdout, everything else to stderr. Stored text reaches a terminal only
-// through package format, which escapes what could control it.
+// Results go to stdout, everything else to stderr. Stored text reaches a terminal only through
+// package format.
 
 // printer returns a printer for stdout.
 func (a *app) printer() *format.Printer { return a.screen.printer(a.out) }
@@ -42,8 +42,7 @@ func (a *app) emitRows(v any, rows [][]string) error {
 	return a.emit(v, func(p *format.Printer) { p.Table(rows) })
 }
 
-// writeList writes the values of a sequence as one JSON array or, with lines, as one JSON
-// value per line.
+// writeList writes a sequence as one JSON array or, with lines, as one JSON value per line.
 func writeList[T any](a *app, lines bool, values iter.Seq2[T, error], toJSON func(T) any) error {
 	list := []any{}
 	for v, err := range values {
@@ -88,8 +87,7 @@ func collect[T any](values iter.Seq2[T, error]) (list []T, err error) {
 	return list, nil
 }
 
-// writeJSON writes JSON to stdout as it is. On a terminal, characters that could control it
-// are written as escapes with the same meaning.
+// writeJSON writes JSON to stdout; on a terminal, with escapes for what could control it.
 func (a *app) writeJSON(text []byte) error {
 	if isTerminal(a.out) {
 		text = format.EscapeJSON(text)
@@ -105,8 +103,7 @@ func (a *app) info(text string, args ...any) {
 	}
 }
 
-// debug prints a message on stderr with --verbose. While an answer is streaming, the message
-// waits for the end of its last line.
+// debug prints a message on stderr with --verbose, after the current line of a streaming answer.
 func (a *app) debug(text string, args ...any) {
 	if !a.verbose {
 		return

@@ -69,8 +69,8 @@ type profileJSON struct {
 	Done     string            `json:"done,omitempty"`
 }
 
-// profileFiles is the files of settings that profiles lie beside: that of the
-// store, then that of the user.
+// profileFiles returns the settings files with profiles beside them: the store's, then the
+// user's.
 func (a *app) profileFiles(global bool) ([]settings.File, error) {
 	var files []settings.File
 	if !global {
@@ -100,7 +100,7 @@ func (a *app) profileFile(global bool, name string) (settings.File, error) {
 	return files.own.Profile(name)
 }
 
-// readProfile finds a profile. What does not count of one in the store's folder is said.
+// readProfile finds a profile and reports which of its settings are ignored.
 func (a *app) readProfile(global bool, name string) (path string, set map[string]string, err error) {
 	files, err := a.profileFiles(global)
 	if err != nil {

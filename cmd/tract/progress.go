@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// How a bar looks, and how often it is drawn anew.
+// The width of a progress bar in cells, and the time between updates.
 const (
 	barWidth = 30
 	barEvery = 100 * time.Millisecond
 )
 
-// progress gives a function that draws a bar on a terminal, and one that takes it
-// away. In a pipe, and with --json, both do nothing.
+// progress returns functions that draw and remove a progress bar. They do nothing without a
+// terminal, and with --json.
 func (a *app) progress(what string) (step func(done, total int64), end func()) {
 	if a.json || !isTerminal(a.err) {
 		return nil, func() {}

@@ -24,8 +24,7 @@ type purgeOptions struct {
 	dry, yes bool
 }
 
-// defaultPurgeAge is the age from which on reasoning is purged, without --older-than and
-// reasoning.ttl.
+// defaultPurgeAge is the default of --older-than without reasoning.ttl.
 const defaultPurgeAge = "7d"
 
 func newPurge(a *app) *cobra.Command {
@@ -89,8 +88,7 @@ of the same content leaves it out; a commit of the same content brings it back.`
 	return cmd
 }
 
-// withPurgeHint adds how to remove content where something is damaged: the file is
-// rewritten to remove it, and what cannot be read cannot be rewritten.
+// withPurgeHint adds how to purge in a damaged store: files with damage cannot be rewritten.
 func (a *app) withPurgeHint(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.location == nil {
 		return err
@@ -247,7 +245,7 @@ type purgeReceipt struct {
 	blocks uint64 // and other objects, that are purged
 }
 
-// sparedJSON is how much reasoning is spared.
+// sparedJSON counts the reasoning that is not purged.
 type sparedJSON struct {
 	Young  int `json:"young"`
 	Pinned int `json:"pinned"`

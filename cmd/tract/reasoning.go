@@ -109,8 +109,8 @@ reasoning of that response before it.`,
 	}
 }
 
-// scale returns the factor that makes tokens of estimates: that of a revision, else of HEAD.
-// Without a prompt, or with a damaged one, it changes nothing.
+// scale returns the factor from estimates to tokens, of a revision or of HEAD; none without an
+// intact prompt.
 func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
 	id, err := a.resolve(ctx, revOrHead(revs))
 	if err != nil {
@@ -133,8 +133,7 @@ type reasoningWalk struct {
 	scale  compile.Scale
 }
 
-// walkReasoning returns a walk over the reasoning that the flags select. With turns, each
-// block has the number of its turn.
+// walkReasoning returns the reasoning that the flags select, with turn numbers if turns is set.
 func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []string, turns bool) (*reasoningWalk, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {

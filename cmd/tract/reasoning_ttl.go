@@ -51,7 +51,7 @@ func (e *expiry) purgeOptions() maintain.PurgeOptions {
 	return maintain.PurgeOptions{Reasoning: true, OlderThan: e.length, Why: "older than " + e.TTL}
 }
 
-// String says how much has passed the ttl.
+// String describes how much is older than the ttl.
 func (e *expiry) String() string {
 	return fmt.Sprintf("%s older than reasoning.ttl (%s)", count(e.Blocks, "reasoning block"), e.TTL)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
@@ -9,55 +11,62 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// refDeletion is refs of a folder that are to be removed, all of them or none, as one
-// operation.
+// refDeletion removes refs of a folder, all or none, as one operation.
 type refDeletion struct {
-	folder string
-	names  []string
-	dry    bool
+	folder, member string // of the refs, and of their names in JSON
+	command        string // for the ref log
+	verb, past     string // such as delete and deleted
+	line           string // for people, of what is done, the name and the commit
+	names          []string
+	dryRun         bool
 }
 
-// verb is what becomes of the refs, in the words of a command: drop, dropped.
-func (d *refDeletion) verb(verb, past string) string {
-	if d.dry {
-		return "would " + verb
-	}
-	return past
-}
-
-// run removes the refs and tells where they were.
-func (d *refDeletion) run(ctx context.Context, a *app, command string) ([]tract.RefInfo, error) {
-	repo, err := a.open(ctx, !d.dry)
+// run removes the refs, prints them, and returns how many they were.
+func (d *refDeletion) run(ctx context.Context, a *app) (int, error) {
+	repo, err := a.open(ctx, !d.dryRun)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	var gone []tract.RefInfo
-	var full []string
+	done := d.past
+	if d.dryRun {
+		done = "would " + d.verb
+	}
+	var full, lines []string
+	var list []any
 	for _, name := range d.names {
 		ref, err := objects.ReadRef(ctx, repo.Store(), d.folder+name)
 		if err == nil && ref.Target.IsZero() {
 			err = refs.None(d.folder + name)
 		}
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		gone, full = append(gone, tract.RefInfo{Name: name, Tip: ref.Target}), append(full, ref.Name)
+		full = append(full, ref.Name)
+		list = append(list, map[string]any{d.member: name, "target": ref.Target, "done": done})
+		lines = append(lines, capital(fmt.Sprintf(d.line, done, name, ref.Target.Short())))
 	}
-	if d.dry {
-		return gone, nil
+	if !d.dryRun {
+		if err := repo.DeleteRefs(tract.AsOperation(ctx, d.command), full); err != nil {
+			return 0, err
+		}
 	}
-	return gone, repo.DeleteRefs(tract.AsOperation(ctx, command), full)
+	var v any = list
+	if len(list) == 1 {
+		v = list[0]
+	}
+	return len(list), a.emit(v, func(p *format.Printer) {
+		for _, line := range lines {
+			p.Line(line)
+		}
+	})
 }
 
-// printDeleted tells a program what became of refs: one object, or a list when several
-// were named.
-func (a *app) printDeleted(member, what string, gone []tract.RefInfo) error {
-	list := make([]any, len(gone))
-	for i, ref := range gone {
-		list[i] = map[string]any{member: ref.Name, "target": ref.Tip, "done": what}
-	}
-	if len(list) == 1 {
-		return format.Encode(a.out, list[0])
-	}
-	return format.Encode(a.out, list)
+// printRef prints what was done to a branch or a tag.
+func (a *app) printRef(kind, done, name string, at objects.ID) error {
+	return a.emit(map[string]any{kind: name, "target": at, "done": done}, func(p *format.Printer) {
+		p.Line(capital(done) + " " + kind + " " + name + " (at " + at.Short() + ")")
+	})
 }
+
+// capital returns a text with a capital first letter.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -90,7 +90,7 @@ type replayJSON struct {
 	Diff   any          `json:"diff"`
 }
 
-// printReplay shows what came of it.
+// printReplay prints how the new response differs.
 func (a *app) printReplay(o *replayOptions, again *tract.ReplayResult, name string, d *diff.Diff) error {
 	request := "another request"
 	if again.Same {
@@ -107,7 +107,7 @@ func (a *app) printReplay(o *replayOptions, again *tract.ReplayResult, name stri
 	})
 }
 
-// replayClient makes the client of the reply, or the one that the flags name.
+// replayClient returns the client of the response, or the one that the flags name.
 func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
 	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}
 	x, err := inspect.Reproduce(ctx, a.repo, id.String(), nil)

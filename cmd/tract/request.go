@@ -18,7 +18,7 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// requestFlags is what generate and chat can say about the request.
+// requestFlags is the flags of generate and chat about the request.
 type requestFlags struct {
 	provider, model, baseURL, effort, tools, key string
 	maxTokens                                    int
@@ -26,7 +26,7 @@ type requestFlags struct {
 	enforce                                      bool
 }
 
-// addTarget adds the flags that say whom to ask.
+// addTarget adds the flags that select the model.
 func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.provider, "provider", "", "provider to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
@@ -59,7 +59,7 @@ func efforts() []string {
 	return k.Choices
 }
 
-// applySettings gives the settings what the flags say.
+// applySettings applies the flags to the settings.
 func (o *requestFlags) applySettings(a *app) error {
 	v, err := a.settings()
 	if err != nil {
@@ -145,7 +145,7 @@ func providerWithKey() string {
 	return ""
 }
 
-// options is what the flags say, for the library.
+// options returns the options of the library.
 func (o *requestFlags) options(a *app, cmd *cobra.Command, client llm.Target) (tract.AskOptions, error) {
 	opts, err := a.askOptions()
 	if err != nil {
@@ -171,16 +171,15 @@ func (o *requestFlags) options(a *app, cmd *cobra.Command, client llm.Target) (t
 	return opts, nil
 }
 
-// askOptions is the options of a command that asks a model with the settings of now: what may
-// go wrong is said, and with -v what goes on.
+// askOptions returns the options of a request with the current settings, which prints warnings
+// and, with -v, details.
 func (a *app) askOptions() (tract.AskOptions, error) {
 	set, err := a.settingChanges()
 	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}, err
 }
 
-// checkReasoningKept refuses a question with tools whose reasoning is not to be committed, when
-// the provider wants the reasoning before a tool call back: no process of the command line
-// has it any more when the result goes back, and the answer would be paid for in vain.
+// checkReasoningKept refuses a request with tools whose reasoning would not be stored, if the
+// provider requires it back with the tool results.
 func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, extra string) error {
 	v, err := a.settings()
 	if err != nil {
@@ -211,8 +210,8 @@ func (a *app) debugRequest(req *llm.Request) {
 	a.debug("request of %d bytes, %d messages", len(req.Body), len(req.Messages))
 }
 
-// debugReply says where the reasoning of an answer came from, how it was asked for, and
-// what went back of earlier reasoning.
+// debugReply prints where the reasoning was in a response, how it was requested, and what was
+// sent back.
 func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
 	if !a.verbose {
 		return
@@ -269,7 +268,7 @@ func countReasoning(blocks []content.Block) (n int, fields string) {
 	return n, strings.Join(names, ", ")
 }
 
-// responsePrinter shows an answer as it comes, and what became of it.
+// responsePrinter shows a response as it streams, and what was committed.
 type responsePrinter struct {
 	a         *app
 	o         *requestFlags
@@ -301,7 +300,7 @@ func (a *app) newResponsePrinter(o *requestFlags) (*responsePrinter, error) {
 	return s, nil
 }
 
-// event shows one thing that came.
+// event shows one event.
 func (s *responsePrinter) event(e llm.Event) {
 	s.gotEvents = true
 	if s.o.jsonl {
@@ -312,7 +311,7 @@ func (s *responsePrinter) event(e llm.Event) {
 	}
 }
 
-// run runs one question and shows what comes of it.
+// run makes one request and shows the response.
 func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
 	s.a.streaming = true
 	defer s.a.flushDebug()
@@ -343,8 +342,7 @@ func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOp
 	return s.text.Err()
 }
 
-// budget takes note that a part of a budget is reached. In the middle of an answer
-// only a program is told.
+// budget records that a budget has reached its warning level; only programs are told at once.
 func (s *responsePrinter) budget(spent tract.BudgetUsage) {
 	s.budgets = append(s.budgets, spent)
 	if s.o.jsonl {
@@ -361,14 +359,14 @@ func (s *responsePrinter) printBudgets() {
 	}
 }
 
-// printBlocks shows an answer that did not come as events.
+// printBlocks shows a response that did not stream.
 func (s *responsePrinter) printBlocks(r *tract.Response) {
 	for i, block := range r.Blocks {
 		s.live.Event(llm.Event{Type: llm.BlockDone, Index: i, Block: block})
 	}
 }
 
-// writeJSON writes the reply for a program. With an error it is on the error.
+// writeJSON writes the response; after an error, the error has it too.
 func (s *responsePrinter) writeJSON(r *tract.Response, err error) error {
 	if r == nil {
 		return err
@@ -387,7 +385,7 @@ func (s *responsePrinter) writeJSON(r *tract.Response, err error) error {
 	return err
 }
 
-// printReceipt says on stderr what was committed and what it cost.
+// printReceipt prints the commits and the usage on stderr.
 func (s *responsePrinter) printReceipt(b *tract.Branch, r *tract.Response) {
 	var kinds []string
 	for _, block := range r.Blocks {
@@ -407,7 +405,7 @@ func (s *responsePrinter) printReceipt(b *tract.Branch, r *tract.Response) {
 	}
 }
 
-// spentLine is what thoughts have used of a budget.
+// spentLine describes how much of a budget is used.
 func spentLine(s tract.BudgetUsage) string {
 	line := fmt.Sprintf("session %s has used %d of %d reasoning tokens", s.Session, s.Used, s.Limit)
 	if s.Estimated {

@@ -88,16 +88,16 @@ func (a *app) rescueList(ctx context.Context) error {
 		return err
 	}
 	list, rows := []rescueJSON{}, [][]string{}
-	var hurt damageLog
+	var damage damageLog
 	for _, r := range rescues {
-		if err := hurt.record(r.Damage); err != nil {
+		if err := damage.record(r.Damage); err != nil {
 			return err
 		}
 		last := r.Commits[len(r.Commits)-1]
 		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(r.Commits), format.SummaryJSON(last, 0)})
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(r.Commits)) + " blocks", format.SummaryOf(last, 0)})
 	}
-	return hurt.result(a.emit(list, func(p *format.Printer) { p.Table(rows) }))
+	return damage.result(a.emit(list, func(p *format.Printer) { p.Table(rows) }))
 }
 
 func (a *app) rescueShow(ctx context.Context, name string) error {
@@ -152,8 +152,7 @@ func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 	return a.printAppended(ctx, b, ids...)
 }
 
-// misplaced names the branch that a response was meant for, when that is still at the
-// commit which it answered.
+// misplaced adds the branch that a response belongs to, if it is still at the answered commit.
 func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error) error {
 	name := strings.TrimPrefix(e.Rescued, refs.Rescued)
 	own := a.repo.Branch(path.Dir(name))
@@ -167,18 +166,10 @@ func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error
 	for i, name := range names {
 		names[i] = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
 	}
-	d := &refDeletion{folder: refs.Rescued, names: names, dry: dryRun}
-	gone, err := d.run(ctx, a, "rescue drop")
-	if err != nil {
-		return withRescueHint(err)
+	d := &refDeletion{
+		folder: refs.Rescued, member: "name", command: "rescue drop", verb: "drop", past: "dropped",
+		line: "%s rescued response %s (its commits stay, at %s)", names: names, dryRun: dryRun,
 	}
-	what := d.verb("drop", "dropped")
-	if a.json {
-		return a.printDeleted("name", what, gone)
-	}
-	p := a.printer()
-	for _, ref := range gone {
-		p.Line("Rescued response " + ref.Name + ": " + what + " (its commits stay, at " + ref.Tip.Short() + ")")
-	}
-	return p.Err()
+	_, err := d.run(ctx, a)
+	return withRescueHint(err)
 }

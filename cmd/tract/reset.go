@@ -45,9 +45,9 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	if a.json {
 		return format.Encode(a.out, map[string]any{"branch": b.Name(), "from": from, "to": to, "done": what})
 	}
-	var hurt damageLog
+	var damage damageLog
 	c, damaged := a.repo.Show(ctx, to.String())
-	if err := hurt.record(damaged); err != nil {
+	if err := damage.record(damaged); err != nil {
 		return err
 	}
 	done := "Moved "
@@ -56,5 +56,5 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	}
 	p := a.printer()
 	p.Line(done + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
-	return hurt.result(p.Err())
+	return damage.result(p.Err())
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/tract-vcs/tract"
 )
 
-// run executes one command line and returns its exit code. It is main without
-// the process, so that tests can call it.
+// run executes one command line and returns its exit code. Tests call it in-process.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	return newApp(in, out, errOut).run(ctx, args)
 }
@@ -55,7 +54,7 @@ func (n *errWriter) Write(b []byte) (int, error) {
 	return at, err
 }
 
-// shortenExclusive says in fewer words than cobra which flags do not go together.
+// shortenExclusive shortens cobra's error about exclusive flags.
 func shortenExclusive(err error) error {
 	_, group, ok := strings.Cut(err.Error(), "; [")
 	flags, _, _ := strings.Cut(group, "] were all set")
@@ -111,7 +110,7 @@ led to, and the prompt of any moment can be compiled again.`,
 	return root
 }
 
-// unknownCommand says which command may have been meant.
+// unknownCommand returns the error for an unknown command, with a suggestion.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	cmd.SuggestionsMinimumDistance = 2
 	f := classify(usageError(cmd, "unknown command %q of %s", name, cmd.CommandPath()))
@@ -121,8 +120,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return f
 }
 
-// wrap makes a wrong number of arguments an error of usage, and notes when a
-// command begins: what goes wrong before that is one too.
+// wrap makes a wrong number of arguments a usage error, and records when a command starts:
+// earlier errors are usage errors too.
 func (a *app) wrap(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {

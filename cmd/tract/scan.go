@@ -90,18 +90,18 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 		}
 	}
 	var list []maintain.Leak
-	var hurt damageLog
+	var damage damageLog
 	for l, damaged := range maintain.Scan(ctx, repo, s) {
 		if damaged == nil {
 			list = append(list, l)
-		} else if err = hurt.record(damaged); err != nil {
+		} else if err = damage.record(damaged); err != nil {
 			break
 		}
 	}
 	if end(); err != nil {
 		return err
 	}
-	return hurt.result(a.showSecrets(secretsOf(list), looked))
+	return damage.result(a.showSecrets(secretsOf(list), looked))
 }
 
 // ruleFlag adds the flag --rule.

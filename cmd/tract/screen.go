@@ -15,8 +15,7 @@ import (
 	"golang.org/x/term"
 )
 
-// screen knows the terminal: whether there is one, its width, its colours, and
-// the pager.
+// screen describes the terminal: its width, its colors, and the pager.
 type screen struct {
 	out, err io.Writer
 	color    string // --color
@@ -35,8 +34,8 @@ func isTerminal(stream any) bool {
 // printer writes to a stream as it can take it.
 func (s *screen) printer(w io.Writer) *format.Printer { return format.New(w, s.options(w)) }
 
-// shadedPrinter is pen for what may show thoughts, on a shade of the terminal's own
-// background. To know that the terminal has to be asked, so others do without.
+// shadedPrinter returns a printer that shades reasoning, for which it asks the terminal for its
+// background.
 func (s *screen) shadedPrinter(w io.Writer) *format.Printer { return format.New(w, s.shadedOptions(w)) }
 
 func (s *screen) shadedOptions(w io.Writer) format.Options {
@@ -56,7 +55,7 @@ func (s *screen) options(w io.Writer) format.Options {
 	return o
 }
 
-// colors tells whether a stream gets colours.
+// colors reports whether a stream gets colors.
 func (s *screen) colors(w io.Writer) bool {
 	force := os.Getenv("CLICOLOR_FORCE")
 	switch {
@@ -86,8 +85,7 @@ func width(w any) int {
 	return columns
 }
 
-// terminalBackground finds out whether the terminal is dark or light: from COLORFGBG, else by
-// asking it.
+// terminalBackground returns the background from COLORFGBG, or asks the terminal.
 func (s *screen) terminalBackground(w io.Writer) format.Background {
 	if s.background != nil {
 		return *s.background
@@ -112,13 +110,12 @@ func backgroundFromEnv(colors string) format.Background {
 	return format.Dark
 }
 
-// queryTimeout is how long a terminal may take to say its background.
+// queryTimeout is how long a terminal may take to report its background.
 const queryTimeout = 100 * time.Millisecond
 
-// queryBackground asks the terminal for its background colour (OSC 11), and for its
-// attributes, which every terminal answers: one that does not know the first
-// costs no wait. The terminal is opened anew, so that a read can be bounded in
-// time and takes nothing from stdin.
+// queryBackground asks the terminal for its background color (OSC 11) and for its attributes,
+// which every terminal reports: one without OSC 11 costs no wait. It opens the terminal anew, so
+// that the read has a deadline and takes nothing from stdin.
 func queryBackground() format.Background {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
@@ -184,8 +181,8 @@ func (a *app) paged(show func(p *format.Printer)) error {
 	})
 }
 
-// pagedTo is paged for a caller that needs the stream itself. A pager that the user leaves
-// early is no error.
+// pagedTo is paged for a caller that needs the stream itself. Leaving the pager early is no
+// error.
 func (a *app) pagedTo(write func(w io.Writer, o format.Options) error) error {
 	options := a.screen.shadedOptions(a.out)
 	command := a.screen.pagerCommand()
@@ -220,8 +217,8 @@ func (a *app) pagedTo(write func(w io.Writer, o format.Options) error) error {
 	return err
 }
 
-// programExists tells whether a shell may find a program: one whose name needs a shell to be
-// understood is believed.
+// programExists reports whether a shell finds a program; names with shell syntax are assumed to
+// exist.
 func programExists(program string) bool {
 	if strings.ContainsAny(program, "$`'\"\\;&|<>(){}*?~=") {
 		return true

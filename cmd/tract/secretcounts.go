@@ -8,67 +8,54 @@ import (
 	"github.com/tract-vcs/tract"
 )
 
-// secretCounts is what was found in what a command committed.
+// secretCounts has the rules that found secrets in what a command commits, by what became of
+// the secrets.
 type secretCounts struct {
-	mu                     sync.Mutex
-	masked, stored, sealed secretCount
+	mu    sync.Mutex
+	rules [len(secretMessages)][]string
 }
 
-// secretCount is how many secrets there were, and of which sorts.
-type secretCount struct {
-	count    uint64
-	rules    []string
-	reported bool
+// secretMessages tell what became of secrets that were masked, stored, or stored under a seal.
+var secretMessages = [...]string{
+	"%s (%s) masked before storing",
+	"warning: %s (%s) stored unmasked; secrets.mask=all masks them, tract scan locates them",
+	"warning: %s (%s) stored unmasked because a seal covers them; tract scan locates them",
 }
 
-func (t *secretCount) add(rule string) {
-	t.count++
-	if !slices.Contains(t.rules, rule) {
-		t.rules = append(t.rules, rule)
-	}
-}
-
-// String is such as: 2 secrets (github, openai).
-func (t *secretCount) String() string {
-	return count(t.count, "secret") + " (" + strings.Join(t.rules, ", ") + ")"
-}
-
-// unreported tells whether there is something that was not told. It is told once.
-func (t *secretCount) unreported() bool {
-	is := t.count > 0 && !t.reported
-	t.reported = t.reported || is
-	return is
-}
-
-// countSecrets takes note of what was found; it is told when the command has done what
-// it was asked for.
+// countSecrets counts secrets in what is committed, for a report at the end.
 func (a *app) countSecrets(found []tract.Secret) {
 	a.secretCounts.mu.Lock()
 	defer a.secretCounts.mu.Unlock()
 	for _, s := range found {
+		i := 1
 		switch {
 		case s.Masked:
-			a.secretCounts.masked.add(s.Rule)
+			i = 0
 		case s.Sealed:
-			a.secretCounts.sealed.add(s.Rule)
-		default:
-			a.secretCounts.stored.add(s.Rule)
+			i = 2
 		}
+		a.secretCounts.rules[i] = append(a.secretCounts.rules[i], s.Rule)
 	}
 }
 
-// reportSecrets says which secrets were masked and which are stored as they came, once
-// for a command.
+// reportSecrets reports once what became of secrets.
 func (a *app) reportSecrets() {
 	a.secretCounts.mu.Lock()
 	defer a.secretCounts.mu.Unlock()
-	if s := &a.secretCounts.masked; s.unreported() {
-		a.info("%s masked before storing", s)
+	for i, rules := range a.secretCounts.rules {
+		if len(rules) > 0 {
+			a.info(secretMessages[i], count(len(rules), "secret"), strings.Join(distinct(rules), ", "))
+		}
+		a.secretCounts.rules[i] = nil
 	}
-	if s := &a.secretCounts.stored; s.unreported() {
-		a.info("warning: %s stored unmasked; secrets.mask=all masks them, tract scan locates them", s)
+}
+
+// distinct returns the different strings of a list, in order.
+func distinct(list []string) (all []string) {
+	for _, s := range list {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
 	}
-	if s := &a.secretCounts.sealed; s.unreported() {
-		a.info("warning: %s stored unmasked because a seal covers them; tract scan locates them", s)
-	}
+	return all
 }

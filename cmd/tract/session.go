@@ -90,8 +90,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	return nil
 }
 
-// turnOf returns the command that a turn is named by, which is one operation, and whether
-// a text begins one.
+// turnOf returns the command that names a turn's operation, and whether a text starts a turn.
 func turnOf(text string) (command string, begins bool) {
 	word, _, _ := strings.Cut(text, " ")
 	for _, c := range sessionCommands() {
@@ -102,7 +101,7 @@ func turnOf(text string) (command string, begins bool) {
 	return "chat", true
 }
 
-// handle does what one text says.
+// handle runs a session command or sends a message.
 func (s *session) handle(ctx context.Context, text string) error {
 	word, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
@@ -132,7 +131,7 @@ func (s *session) send(ctx context.Context, text string) error {
 	})
 }
 
-// ask asks and shows the answer. Ctrl-C stops it; what came is kept.
+// ask makes a request and shows the response. Ctrl-C stops it; what was received is kept.
 func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Branch, model, tract.AskOptions) (*tract.Response, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -206,7 +205,7 @@ func (s *session) help(context.Context, string) error {
 	return p.Err()
 }
 
-// thinking sets how the model thinks, in words of its own; without a value it shows it.
+// thinking changes or shows the reasoning settings.
 func (s *session) thinking(_ context.Context, rest string) error {
 	word, value, _ := strings.Cut(rest, " ")
 	value = strings.TrimSpace(value)
@@ -237,7 +236,7 @@ func (s *session) set(_ context.Context, rest string) error {
 	return s.showSettings(key)
 }
 
-// showSettings says what settings are, and who set them.
+// showSettings prints settings and where they were set.
 func (s *session) showSettings(keys ...string) error {
 	for _, key := range keys {
 		item, err := s.a.loaded.Get(key)
@@ -249,7 +248,7 @@ func (s *session) showSettings(keys ...string) error {
 	return nil
 }
 
-// setForSession gives settings other values for this session: all of them, or none.
+// setForSession changes settings for this session, all or none.
 func (s *session) setForSession(set map[string]string) error {
 	v := *s.a.loaded
 	var names []string
@@ -313,8 +312,7 @@ func (s *session) branch(ctx context.Context, name string) error {
 	return s.a.switchToNew(ctx, name, "HEAD")
 }
 
-// retry asks the last question again, of another model if one is named. The
-// answer that is there stays on its branch.
+// retry asks the last question again on a new branch, optionally with another model.
 func (s *session) retry(ctx context.Context, name string) error {
 	question, err := s.lastQuestion(ctx)
 	if err != nil {

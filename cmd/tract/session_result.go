@@ -10,8 +10,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// result answers a tool call that waits for its result. When none waits any more, the
-// model goes on.
+// result answers a pending tool call. After the last one, the model continues.
 func (s *session) result(ctx context.Context, rest string) error {
 	b, err := s.a.currentBranch(ctx)
 	if err != nil {
@@ -44,8 +43,8 @@ func (s *session) result(ctx context.Context, rest string) error {
 	})
 }
 
-// resultOf makes the result that a person describes: ID TEXT, ID -F FILE, ID --error TEXT
-// or ID --abandon; of an ID alone it opens an editor.
+// resultOf parses ID TEXT, ID -F FILE, ID --error TEXT or ID --abandon; an ID alone opens an
+// editor.
 func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (content.ToolResult, error) {
 	id, text, _ := strings.Cut(rest, " ")
 	calls, err := b.Pending(ctx)

@@ -48,15 +48,13 @@ func (s *session) profile(_ context.Context, rest string) error {
 	return nil
 }
 
-// useSettings makes values those of the session; the flags that began it are in them by
-// now.
+// useSettings makes v the settings of the session. They include the flags that started it.
 func (s *session) useSettings(v settings.Values) {
 	s.a.loaded = &v
 	s.o.provider, s.o.model, s.o.baseURL, s.o.effort, s.o.maxTokens = "", "", "", "", 0
 }
 
-// state writes, when the conversation has moved, what its prompt costs by now and
-// what thoughts have used of a budget.
+// state prints, after the conversation moved, the size of its prompt and the use of budgets.
 func (s *session) state(ctx context.Context, name string) error {
 	if name == "" {
 		return nil // HEAD is at a commit

@@ -46,8 +46,8 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 		if err != nil {
 			return err
 		}
-		return a.emitPage(format.PromptJSON(p, ""), func(pen *format.Printer) {
-			pen.Prompt(p)
+		return a.emitPage(format.PromptJSON(p, ""), func(out *format.Printer) {
+			out.Prompt(p)
 		})
 	}
 	return a.showCommit(ctx, id, o.raw)
@@ -55,9 +55,9 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 
 // showCommit shows one commit, or the bytes of its content.
 func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
-	var hurt damageLog
+	var damage damageLog
 	c, damaged := a.repo.Show(ctx, id.String())
-	if err := hurt.record(damaged); err != nil {
+	if err := damage.record(damaged); err != nil {
 		return err
 	}
 	if raw && c.Block == nil && damaged != nil {
@@ -69,15 +69,15 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 	if raw {
 		return writeRaw(a.out, c.Block)
 	}
-	dressed, err := a.withDetails(ctx, c, &hurt)
+	dressed, err := a.withDetails(ctx, c, &damage)
 	if err != nil {
 		return err
 	}
 	dressed.Damaged = damaged
-	return hurt.result(a.emitPage(format.ShowJSON(dressed), func(pen *format.Printer) { pen.Show(dressed) }))
+	return damage.result(a.emitPage(format.ShowJSON(dressed), func(out *format.Printer) { out.Show(dressed) }))
 }
 
-// writeRaw writes what a block holds: the bytes of media, else its words.
+// writeRaw writes the bytes of media, or the text of another block.
 func writeRaw(w io.Writer, b content.Block) error {
 	text := ""
 	if m, ok := b.(content.Media); ok && m.Data != "" {
@@ -89,9 +89,9 @@ func writeRaw(w io.Writer, b content.Block) error {
 	return err
 }
 
-// withDetails puts beside a commit what is said of it: on the branch at hand when it
-// is there, else up to the commit itself. What cannot be read of that goes to hurt.
-func (a *app) withDetails(ctx context.Context, c *commit.Commit, hurt *damageLog) (format.Commit, error) {
+// withDetails adds the changes of a commit, on the current branch if it has the commit,
+// otherwise up to it. Damage is recorded.
+func (a *app) withDetails(ctx context.Context, c *commit.Commit, damage *damageLog) (format.Commit, error) {
 	dressed := format.Commit{Commit: c}
 	v, err := a.settings()
 	if err != nil {
@@ -113,12 +113,12 @@ func (a *app) withDetails(ctx context.Context, c *commit.Commit, hurt *damageLog
 		}
 	}
 	dressed.Notes, err = inspect.Changes(ctx, a.repo, head, c.ID)
-	if err := hurt.record(err); err != nil {
+	if err := damage.record(err); err != nil {
 		return dressed, err
 	}
 	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: v.Policy()})
 	if errors.Is(err, objects.ErrCorrupt) { // words of an annotation: levels are not known
-		return dressed, hurt.record(&commit.DamagedError{Commit: c.ID, Cause: err})
+		return dressed, damage.record(&commit.DamagedError{Commit: c.ID, Cause: err})
 	}
 	if err != nil {
 		return dressed, err

@@ -14,8 +14,8 @@ const maxSidecar = 1 << 20
 // sidecarFiles is what a folder holds beside the store: where HEAD is, and the settings.
 var sidecarFiles = []string{"HEAD", "config.toml", ".gitignore"}
 
-// readSidecars reads what a folder holds beside the store, as far as it is there. What
-// cannot be read is handed to failed, and left out unless that returns an error.
+// readSidecars reads the files beside the store that exist. Unreadable ones are passed to failed
+// and skipped, unless it returns an error.
 func readSidecars(root string, files safefile.Policy, failed func(error) error) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	for _, name := range sidecarFiles {

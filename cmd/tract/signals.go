@@ -6,14 +6,12 @@ import (
 	"syscall"
 )
 
-// defaultSignals is the commands that only read. A signal ends them as it ends any program:
-// nothing is to be finished, and a command that waits for whoever reads its output would
-// not notice that it is to end. On a terminal they listen, to wait for the pager.
+// defaultSignals are the commands that only read. A signal ends them at once, even if they wait
+// for a reader, unless they have a pager to wait for.
 var defaultSignals = []string{"tract cat-file", "tract log", "tract rev-parse", "tract show", "tract status", "tract version"}
 
-// catchSignals makes a signal end the command where it can end, and a second one wherever it
-// is. Whoever reads the output may go away, as head does. That must not kill a process in
-// the middle of a reply, which is paid for: writing fails, and ends what only shows.
+// catchSignals makes the first signal cancel the command and the second end it. SIGPIPE must not
+// end a process that is receiving a response: writing fails instead.
 func (a *app) catchSignals() {
 	if len(a.signals) == 0 {
 		return

@@ -122,7 +122,7 @@ func (a *app) status(ctx context.Context) error {
 	return cmp.Or(p.Err(), s.damage)
 }
 
-// headLine says where HEAD is.
+// headLine describes where HEAD is.
 func (s *statusJSON) headLine() string {
 	switch {
 	case s.Branch == "":
@@ -224,7 +224,7 @@ func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error
 	return err
 }
 
-// budgetStatus is what the thoughts of the session have used.
+// budgetStatus adds how much reasoning the session has used.
 func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	v, err := a.settings()
 	if err != nil || s.Branch == "" || !hasReasoningBudget(v) && !a.json { // to count takes a look at every reply
@@ -243,12 +243,12 @@ func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	return nil
 }
 
-// hasReasoningBudget tells whether there is a budget of thoughts.
+// hasReasoningBudget reports whether a reasoning budget is set.
 func hasReasoningBudget(v settings.Values) bool {
 	return v.Int("reasoning.budget") > 0 || len(v.Budgets()) > 0
 }
 
-// storeStatus is what the place says of the store.
+// storeStatus describes the store.
 func (a *app) storeStatus(ctx context.Context) storeJSON {
 	if server := a.location.server; server != "" {
 		s := storeJSON{Engine: "postgres", Path: server}

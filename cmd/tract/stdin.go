@@ -5,35 +5,40 @@ import (
 	"io"
 )
 
-// stdin is what comes in, until the person ends the command: one that waits for words
-// can be interrupted.
+// await returns the result of f, or an error if the context ends first.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	}
+}
+
+// stdin returns a reader of stdin that ends with the context.
 func (a *app) stdin(ctx context.Context) io.Reader { return &ctxReader{ctx, a.in} }
 
-// ctxReader is a reader whose reads end when a context does. What is read after that is
-// lost.
+// ctxReader is a reader whose reads end when a context does. Later input is lost.
 type ctxReader struct {
 	ctx context.Context //nolint:containedctx // a Read has none
 	in  io.Reader
 }
 
-// Read reads into memory of its own, since it may come back when nobody waits.
+// Read uses a buffer of its own, since the read may finish after the context ends.
 func (w *ctxReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
-	type came struct {
-		n   int
-		err error
-	}
-	own, done := make([]byte, len(p)), make(chan came, 1)
-	go func() {
-		n, err := w.in.Read(own)
-		done <- came{n, err}
-	}()
-	select {
-	case c := <-done:
-		return copy(p, own[:c.n]), c.err
-	case <-w.ctx.Done():
-		return 0, w.ctx.Err()
-	}
+	own := make([]byte, len(p))
+	n, err := await(w.ctx, func() (int, error) { return w.in.Read(own) })
+	return copy(p, own[:n]), err
 }

@@ -81,7 +81,7 @@ func (a *app) switchToRev(ctx context.Context, rev string) error {
 	return a.moveHead(head{at: at}, at)
 }
 
-// moveHead moves HEAD, and says so.
+// moveHead moves HEAD and prints it.
 func (a *app) moveHead(h head, at objects.ID) error {
 	if err := a.setHead(h); err != nil {
 		return err
@@ -89,8 +89,7 @@ func (a *app) moveHead(h head, at objects.ID) error {
 	return a.printHead(h, at)
 }
 
-// errNoPreviousHead answers who wants to go back to where HEAD was, which git writes down: HEAD
-// is of one working folder, and has no log.
+// errNoPreviousHead is the error for "switch -": HEAD has no log.
 func errNoPreviousHead() error {
 	err := &refs.UnknownError{Rev: "-", Why: "tract does not record where HEAD was"}
 	return withHint(err, "name the branch; tract branch --sort=-time lists recently moved branches first")
@@ -111,8 +110,8 @@ func (a *app) switchToOrphan(ctx context.Context, name string) error {
 	return a.printHead(head{branch: name}, objects.ID{})
 }
 
-// moveHeadToEmpty moves HEAD to a branch that has no commits yet. write makes the store
-// where a first commit would.
+// moveHeadToEmpty moves HEAD to a branch without commits. write creates the personal store if
+// needed.
 func (a *app) moveHeadToEmpty(ctx context.Context, operation, name string, write bool) error {
 	if err := checkName("branch", name); err != nil {
 		return err
@@ -131,7 +130,7 @@ func (a *app) moveHeadToEmpty(ctx context.Context, operation, name string, write
 	return a.setHead(head{branch: name})
 }
 
-// printHead says where HEAD is now.
+// printHead prints where HEAD is.
 func (a *app) printHead(h head, at objects.ID) error {
 	if a.json {
 		v := map[string]any{"head": at}

@@ -72,13 +72,7 @@ func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.printTag("made", args[0], at)
-}
-
-func (a *app) printTag(what, name string, at objects.ID) error {
-	return a.emit(map[string]any{"tag": name, "target": at, "done": what}, func(p *format.Printer) {
-		p.Line(strings.ToUpper(what[:1]) + what[1:] + " tag " + name + " (at " + at.Short() + ")")
-	})
+	return a.printRef("tag", "made", args[0], at)
 }
 
 func (a *app) listTags(ctx context.Context, args []string) error {
@@ -98,39 +92,30 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 	}
 	rows := []row{}
 	var table [][]string
-	var hurt damageLog
+	var damage damageLog
 	for info, err := range repo.Refs(ctx, q) {
 		if err != nil {
 			return err
 		}
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err := hurt.record(err); err != nil {
+		if err := damage.record(err); err != nil {
 			return err
 		}
 		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryJSON(c, 0)}
 		rows = append(rows, r)
 		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), format.SummaryOf(c, 0)})
 	}
-	return hurt.result(a.emit(rows, func(p *format.Printer) { p.Table(table) }))
+	return damage.result(a.emitRows(rows, table))
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
-	d := &refDeletion{folder: refs.Tags, names: names, dry: o.dryRun}
-	gone, err := d.run(ctx, a, "tag -d")
+	d := &refDeletion{
+		folder: refs.Tags, member: "tag", command: "tag -d", verb: "delete", past: "deleted", line: "%s tag %s (at %s)",
+		names: names, dryRun: o.dryRun,
+	}
+	_, err := d.run(ctx, a)
 	if as[*refs.UnknownError](err) {
 		return withHint(err, "tract tag lists tags")
 	}
-	if err != nil {
-		return err
-	}
-	what := d.verb("delete", "deleted")
-	if a.json {
-		return a.printDeleted("tag", what, gone)
-	}
-	for _, ref := range gone {
-		if err := a.printTag(what, ref.Name, ref.Tip); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// textFlags is where the text of a command comes from: an argument, -F FILE, - for
-// stdin, a pipe, or an editor on a terminal.
+// textFlags is the source of a text: an argument, -F FILE, - for stdin, a pipe, or an editor on
+// a terminal.
 type textFlags struct{ file string }
 
 func (w *textFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&w.file, "text-file", "F", "", "read the text from this file, or from stdin with -")
 }
 
-// read gives the text. args is what is left of the arguments for it; before is
-// what an editor begins with.
+// read returns the text. args are the remaining arguments; before is the initial text in an
+// editor.
 func (w *textFlags) read(ctx context.Context, a *app, cmd *cobra.Command, args []string, before string) (string, error) {
 	switch {
 	case len(args) > 1:
@@ -41,8 +41,7 @@ func (w *textFlags) read(ctx context.Context, a *app, cmd *cobra.Command, args [
 	return a.edit(ctx, before)
 }
 
-// readFile reads a file that may be as long as a block. One that says that it is
-// longer is not read at all.
+// readFile reads a file of at most the size of a block.
 func readFile(ctx context.Context, path string) (string, error) {
 	f, info, err := openFile(ctx, path)
 	if err != nil {
@@ -59,8 +58,7 @@ func tooLong(name string) error {
 	return fmt.Errorf("read %s: %w of %d MiB for one block", name, objects.ErrLimit, content.MaxSize>>20)
 }
 
-// readLimited reads a text that may be as long as a block and no longer, so that an
-// endless one does not fill the memory.
+// readLimited reads a text of at most the size of a block.
 func readLimited(r io.Reader, name string) (string, error) {
 	var b strings.Builder
 	n, err := io.Copy(&b, io.LimitReader(r, content.MaxSize+1))
@@ -103,7 +101,7 @@ func (a *app) edit(ctx context.Context, before string) (string, error) {
 	return strings.TrimRight(string(text), "\n"), nil
 }
 
-// piped is what came through a pipe, or nothing.
+// piped returns the text from a pipe, if there is one.
 func (a *app) piped(ctx context.Context) (string, error) {
 	f, ok := a.in.(*os.File)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// abandonedText is what a call is told that nobody will run.
+// abandonedText is the result of an abandoned call.
 const abandonedText = "The call was abandoned: it was not run."
 
 type toolResultOptions struct {
@@ -65,7 +65,7 @@ func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string
 	return a.printAppended(ctx, b, ids...)
 }
 
-// resultCommand is the command that gives a tool call its result.
+// resultCommand returns the command that answers a tool call.
 func (a *app) resultCommand(id string) string {
 	if a.inSession {
 		return "/result " + shellQuote(id) + " TEXT"
@@ -81,7 +81,7 @@ func toolResultCommand(id, flags string) string {
 	return "tract tool-result " + shellQuote(id) + " " + flags
 }
 
-// withPendingCalls gives the error for a result that answers no call a hint: the calls that wait.
+// withPendingCalls adds the pending calls to the error for a result without a call.
 func (a *app) withPendingCalls(ctx context.Context, b *tract.Branch, err error) error {
 	if !errors.As(err, new(*tract.ResultError)) {
 		return err

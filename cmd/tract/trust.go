@@ -14,12 +14,10 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// A folder with a store may come from somebody else. What the user accepted of it is
-// remembered beside the user's own settings: the folder itself, when somebody else owns
-// it or can write it, and its files of settings, with their content.
+// A folder may come from somebody else. What the user trusts is recorded beside the user's
+// settings: folders that others own or can write, and settings files with their content.
 
-// ownSettings is the file of the user's settings; its path is empty when there is no
-// home.
+// ownSettings returns the user's settings file; its path is empty without a home directory.
 func ownSettings() settings.File { return settings.File{Path: settings.GlobalFile(os.LookupEnv)} }
 
 func trusted() settings.Trust { return settings.TrustBeside(ownSettings().Path) }
@@ -31,8 +29,7 @@ func (p *storeLocation) ownSettings() settings.File {
 	return f
 }
 
-// settings is the file of settings in the store's folder; its path is empty when there is
-// no folder.
+// settings returns the settings file of the store's folder; its path is empty without a folder.
 func (p *storeLocation) settings() settings.File {
 	if p.root == "" {
 		return settings.File{}
@@ -40,8 +37,8 @@ func (p *storeLocation) settings() settings.File {
 	return settings.File{Path: filepath.Join(p.root, "config.toml"), Folder: true, Files: p.files, Trust: trusted()}
 }
 
-// policyFor says whose files are accepted in a folder, and refuses one that somebody else
-// owns or can write, unless the user accepted it.
+// policyFor returns whose files are accepted in a folder. It refuses an untrusted folder that
+// others own or can write.
 func policyFor(root string) (safefile.Policy, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -63,8 +60,8 @@ func policyFor(root string) (safefile.Policy, error) {
 	return policy, policy.Check(root, info)
 }
 
-// sudoUser is the user who became root with sudo: that user's folders are root's too, as
-// git has it. It is 0 when there is none.
+// sudoUser returns the user who ran sudo, whose folders root trusts as git does; 0 if there is
+// none.
 func sudoUser() int {
 	if os.Geteuid() != 0 {
 		return 0
@@ -85,8 +82,7 @@ func folderOwner(info fs.FileInfo) []byte {
 	return fmt.Appendf(nil, "folder of user %d", uid)
 }
 
-// reportIgnored says which settings of a file do not count. Few are named: there may be as
-// many as somebody else likes.
+// reportIgnored prints the ignored settings of a file, up to a limit.
 func (a *app) reportIgnored(path string, ignored []settings.Item) {
 	const most = 5
 	if len(ignored) == 0 {
@@ -153,7 +149,7 @@ func (a *app) configTrust(o *trustOptions) error {
 	return nil
 }
 
-// trustFolder accepts a folder that somebody else owns or can write.
+// trustFolder trusts a folder that others own or can write.
 func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 	root := storeIn(o.folder)
 	info, err := os.Stat(root)
@@ -197,8 +193,8 @@ func revokeTrust(t trustJSON) ([]trustJSON, error) {
 	return []trustJSON{t}, nil
 }
 
-// trustFiles accepts the files of settings in the store's folder: it shows what they may
-// do then, and remembers the very bytes that it read.
+// trustFiles shows the unsafe settings of the store's folder and trusts exactly the bytes that
+// it read.
 func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
 	p, err := a.findStore()
 	if err != nil {
@@ -266,8 +262,7 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 	return []trustJSON{t}, f.Accept(c)
 }
 
-// shellQuote writes an argument so that a POSIX shell reads it as it is, on one line
-// that can be shown on a terminal and pasted.
+// shellQuote quotes an argument for a POSIX shell, on one printable line.
 func shellQuote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%", r)

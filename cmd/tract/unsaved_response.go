@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// saveResponse writes a reply that the store would not take into a file, and names it
-// in the error: it was paid for. Where that fails too the error says so.
+// saveResponse writes a response that could not be stored to a file named in the error. The
+// error tells if that fails too.
 func saveResponse(err error) error {
 	var unsaved *tract.UnsavedError
 	if !errors.As(err, &unsaved) {
@@ -28,7 +28,7 @@ func saveResponse(err error) error {
 	return f
 }
 
-// writeResponseFile writes a reply as JSON into a new file, for its owner alone.
+// writeResponseFile writes a response as JSON to a new file that only the user can read.
 func writeResponseFile(r *tract.Response) (path string, err error) {
 	f, err := os.CreateTemp("", "tract-reply-*.json")
 	if err != nil {

@@ -221,7 +221,7 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 	return rows, nil
 }
 
-// usageFrom says which responses are counted. Turns are those of one history.
+// usageFrom selects the responses. Turns are counted in one history.
 func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (where inspect.UsageOptions, err error) {
 	if where.Turns = slices.Contains(o.by, "turn"); where.Turns && len(args) == 0 && a.branch == "" {
 		args = []string{"HEAD"}
