@@ -18,6 +18,7 @@ var layers = map[string][]string{
 	// 0: encoding, rules of priority, similar names, file locks, files of untrusted folders, objects
 	"internal/canonical": {},
 	"priority":           {},
+	"internal/demo":      {},
 	"internal/suggest":   {},
 	"internal/filelock":  {},
 	"internal/spool":     {"internal/filelock"},
@@ -93,7 +94,7 @@ var layers = map[string][]string{
 	"recorder":              {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
 	"internal/fakeprovider": {},
 	"cmd/tract": {
-		"", "commit", "compile", "content", "diff", "format", "internal/importers", "inspect", "internal/proxy", "llm", "llm/llmtest", "llm/providers", "internal/llm/rawjson",
+		"", "commit", "compile", "content", "diff", "format", "internal/importers", "internal/demo", "inspect", "internal/proxy", "llm", "llm/providers", "internal/llm/rawjson",
 		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "recorder", "internal/refs", "safefile", "internal/secrets", "internal/settings",
 	},
 }
@@ -295,7 +296,7 @@ func TestLibraryUsesNoEnvironmentOrTerminal(t *testing.T) {
 		"os.Getenv(": {"cmd/tract"}, "os.LookupEnv(": {"cmd/tract"}, "os.UserHomeDir(": {"cmd/tract"},
 		"os.Stdout": {"cmd/tract"}, "os.Stderr": {"cmd/tract"}, "os.Exit(": {"cmd/tract"},
 		`"net/http"`: {
-			"cmd/tract", "internal/fakeprovider", "internal/proxy", "llm/providers", "llm/llmtest", "recorder",
+			"cmd/tract", "internal/demo", "internal/fakeprovider", "internal/proxy", "llm/providers", "llm/llmtest", "recorder",
 			"internal/llm/anthropic", "internal/llm/bedrock", "internal/llm/google", "internal/llm/openai", "internal/llm/wire", // headers
 		},
 	}

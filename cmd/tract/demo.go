@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract/llm/llmtest"
+	"github.com/tract-vcs/tract/internal/demo"
 )
 
 // demoPace is the time between two words of an answer.
@@ -29,8 +29,8 @@ there for you to explore.`,
 	}
 }
 
-// demo is one showing.
-type demo struct {
+// demoRun is one run of the demo.
+type demoRun struct {
 	a    *app
 	dir  string
 	base string
@@ -45,17 +45,17 @@ func (a *app) demo(ctx context.Context, args []string) error {
 	if isTerminal(a.out) {
 		pace = demoPace
 	}
-	server, err := llmtest.Serve(demoScript(pace)...)
+	server, err := demo.Serve(pace)
 	if err != nil {
 		return err
 	}
 	defer server.Close() //nolint:errcheck // nothing is lost with it
-	d := &demo{a: a, dir: dir, base: server.URL()}
+	d := &demoRun{a: a, dir: dir, base: server.URL()}
 	if err := d.show(ctx); err != nil {
 		return err
 	}
 	if err := server.Err(); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	d.printNextSteps()
 	return nil
@@ -77,9 +77,9 @@ func demoFolder(args []string) (string, error) {
 }
 
 // show is the conversation and the look back at it.
-func (d *demo) show(ctx context.Context) error {
+func (d *demoRun) show(ctx context.Context) error {
 	tools := filepath.Join(d.dir, "tools.json")
-	if err := newFile(tools, demoTools+"\n"); err != nil {
+	if err := newFile(tools, demo.Tools+"\n"); err != nil {
 		return withHint(fmt.Errorf("demo: %w", err), "tract demo without a folder creates a new one")
 	}
 	d.heading("The model is a recording, played by a server on this machine; no key is needed. Everything else is real.")
@@ -90,15 +90,15 @@ func (d *demo) show(ctx context.Context) error {
 	}{
 		{"Create a store and commit an instruction.", "", []string{"init", d.dir}},
 		{"", "", []string{"system", "You are a physicist. Be brief."}},
-		{"Turn 1: the reasoning streams, and is committed before the answer.", "messages", []string{"chat", demoQuestion}},
-		{"Turn 2: the model reasons and calls a tool. Its reasoning is signed.", "messages", []string{"chat", demoAsk, "--tools", tools}},
-		{"The result is sent with the signed reasoning, byte for byte: otherwise the server would refuse it.", "", []string{"tool-result", demoCall, demoForecast}},
+		{"Turn 1: the reasoning streams, and is committed before the answer.", "messages", []string{"chat", demo.First}},
+		{"Turn 2: the model reasons and calls a tool. Its reasoning is signed.", "messages", []string{"chat", demo.Second, "--tools", tools}},
+		{"The result is sent with the signed reasoning, byte for byte: otherwise the server would refuse it.", "", []string{"tool-result", demo.CallID, demo.Forecast}},
 		{"", "messages", []string{"generate", "--tools", tools}},
-		{"Turn 3: an OpenAI-compatible server continues the same history.", "chat", []string{"chat", demoLast}},
+		{"Turn 3: an OpenAI-compatible server continues the same history.", "chat", []string{"chat", demo.Third}},
 		{"Every block is a commit that never changes:", "", []string{"log", "--oneline"}},
 		{"The next prompt. The reasoning stays in the history, and out of the prompt:", "", []string{"compile"}},
 		{"Why is each block included or left out?", "", []string{"compile", "--explain"}},
-		{"Leave the weather out of later prompts, and compare:", "", []string{"skip", demoCall, "-m", "the weather will change"}},
+		{"Leave the weather out of later prompts, and compare:", "", []string{"skip", demo.CallID, "-m", "the weather will change"}},
 		{"", "", []string{"diff", "HEAD~1", "HEAD"}},
 	} {
 		if step.say != "" {
@@ -122,13 +122,13 @@ func newFile(path, text string) error {
 }
 
 // heading is a line of the teller.
-func (d *demo) heading(text string) {
+func (d *demoRun) heading(text string) {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# "+text) + "\n")
 }
 
 // run runs and shows one command, without the flags that only the demo needs.
-func (d *demo) run(ctx context.Context, provider string, args []string) error {
+func (d *demoRun) run(ctx context.Context, provider string, args []string) error {
 	shown := make([]string, len(args))
 	for i, arg := range args {
 		shown[i] = strings.ReplaceAll(arg, d.dir+string(filepath.Separator), "")
@@ -140,7 +140,7 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 	p.Text(p.Dim("$ tract "+strings.Join(shown, " ")) + "\n")
 	args = append(args, "--no-pager", "--color", d.a.screen.color, "--dir", d.dir)
 	if provider != "" {
-		args = append(args, "--provider", provider, "--model", demoModel, "--base-url", d.base+"/v1")
+		args = append(args, "--provider", provider, "--model", demo.Model, "--base-url", d.base+"/v1")
 	}
 	if code := run(ctx, args, strings.NewReader(""), d.a.out, d.a.out); code != codeOK {
 		return &failure{code: code, kind: "demo", cause: errors.New("demo: the command failed"), hint: "please report this"}
@@ -149,16 +149,16 @@ func (d *demo) run(ctx context.Context, provider string, args []string) error {
 }
 
 // printNextSteps suggests commands to try.
-func (d *demo) printNextSteps() {
+func (d *demoRun) printNextSteps() {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# The store stays. Explore it:") + "\n")
 	p.Line("  cd " + shellQuote(d.dir))
 	p.Table([][]string{
 		{"  tract log -p", "the whole content, with reasoning"},
-		{"  tract show " + demoCall + " --prompt", "what the model received when it made that call"},
+		{"  tract show " + demo.CallID + " --prompt", "what the model received when it made that call"},
 		{"  tract compile --include-reasoning", "the prompt with past reasoning"},
 		{"  tract undo", "undo the newest operation on the branch"},
-		{"  tract switch -c try-2 '" + demoCall + "^{message}~1'", "fork the conversation before the tool call"},
+		{"  tract switch -c try-2 '" + demo.CallID + "^{message}~1'", "fork the conversation before the tool call"},
 	})
 	p.Text("With a model of your own: tract init, tract config set provider anthropic, tract chat \"…\"\n")
 }
