@@ -405,6 +405,11 @@ func (c *compaction) copyRefs() error {
 		}
 		return c.copyLog() // what moved while they were read is noted
 	}
+	if len(c.refs) > 0 {
+		if err := c.out.write(); err != nil {
+			return err
+		}
+	}
 	for name := range c.refs {
 		if err := c.copyRef(name); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -43,7 +44,9 @@ func roleCrash(args []string) error {
 	group.Wait()
 	w.next("refs/heads/main", looseSize+100)
 	w.leave("refs/tags/gone")
+	w.purge("<purged beside gc>")
 	w.sweep()
+	w.purge("<purged after gc>")
 	w.next("refs/heads/main", 10)
 	if len(args) > 1 {
 		in.limit = journalLimit
@@ -135,6 +138,17 @@ func (w *crashWork) leave(ref string) {
 	fmt.Println("gone", ref)
 }
 
+// purge puts words and purges them, with others beside them in the pack and in the journal.
+func (w *crashWork) purge(words string) {
+	o, beside := object(words+strings.Repeat(".", 300)), object("beside "+words[1:])
+	w.tries(func() error { return w.store.Apply(w.ctx, objects.Batch{Put: []objects.Object{o, beside}}) })
+	w.tries(func() error {
+		_, err := objects.Purge(w.ctx, w.store, []objects.Tombstone{{ID: o.ID, Why: "test"}}, nil)
+		return err
+	})
+	fmt.Println("gone", words)
+}
+
 func (w *crashWork) sweep() {
 	c, ok := objects.As[objects.Maintainer](w.store)
 	if !ok {
@@ -220,9 +234,35 @@ func acknowledged(t testing.TB, trace *faulttest.Trace, steps int) (numbers map[
 	return numbers, gone
 }
 
+// inNoFile wants that words which were purged are in no file of a store.
+func inNoFile(path, words string) error {
+	if strings.HasPrefix(words, "refs/") {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(path, "*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if at := bytes.Index(b, []byte(words)); at >= 0 {
+			return fmt.Errorf("%q was purged and is in %s at %d", words, filepath.Base(name), at)
+		}
+	}
+	return nil
+}
+
 // survives opens what a crash has left, and says what is wrong with it.
 func survives(ctx context.Context, dir string, numbers map[string]int, gone []string) error {
 	path := filepath.Join(dir, "s")
+	for _, words := range gone {
+		if err := inNoFile(path, words); err != nil {
+			return err
+		}
+	}
 	s, err := objects.Open(ctx, path, objects.Options{Create: true})
 	if err != nil {
 		return err
@@ -234,6 +274,9 @@ func survives(ctx context.Context, dir string, numbers map[string]int, gone []st
 		}
 	}
 	for _, ref := range gone {
+		if !strings.HasPrefix(ref, "refs/") {
+			continue
+		}
 		if at, err := objects.ReadRef(ctx, s, ref); err != nil || !at.Target.IsZero() {
 			return fmt.Errorf("%s is back: %w", ref, err)
 		}

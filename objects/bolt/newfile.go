@@ -127,6 +127,9 @@ func (f *newFile) addRawPack(p rawPack) error {
 
 // write writes the changes that were added.
 func (f *newFile) write() error {
+	if len(f.changes) == 0 {
+		return nil
+	}
 	info, err := os.Stat(f.path)
 	if err != nil {
 		return err
@@ -157,11 +160,8 @@ func (f *newFile) write() error {
 	})
 }
 
-// get returns the value of a key that was written.
+// get returns the value of a key that was written, and not only added.
 func (f *newFile) get(bucket int, key []byte) (value []byte, err error) {
-	if err := f.write(); err != nil {
-		return nil, err
-	}
 	err = protect(func() error {
 		return f.db.View(func(tx *bbolt.Tx) error {
 			value = bytes.Clone(tx.Bucket([]byte(buckets[bucket])).Get(key))

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -209,6 +210,11 @@ func withoutRename(trace *faulttest.Trace) *faulttest.Trace {
 	return &c
 }
 
+// overwrites reports whether a step overwrites a free page, or the journal, after a purge.
+func overwrites(s *faulttest.Step) bool {
+	return s.Kind == faulttest.Write && strings.HasPrefix(s.Name, "s/tract.db") && len(s.Data) >= 4096 && len(bytes.Trim(s.Data, "\x00")) == 0
+}
+
 // TestControlOfPowerFailure: an engine that leaves out any kind of its syncs, or makes
 // its files in their places, is found out.
 func TestControlOfPowerFailure(t *testing.T) {
@@ -226,6 +232,7 @@ func TestControlOfPowerFailure(t *testing.T) {
 		"no sync of data":     {without(trace, func(s *faulttest.Step) bool { return s.Kind == faulttest.Sync }), 0},
 		"none of the journal": {without(trace, syncOf("s/tract.db-journal")), begun},
 		"none of the file":    {without(trace, syncOf("s/tract.db")), begun},
+		"no overwriting":      {without(trace, overwrites), begun},
 	} {
 		tried, wrong := crashes{from: bad.from}.try(t, bad.trace)
 		if len(wrong) == 0 {
