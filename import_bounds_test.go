@@ -35,9 +35,9 @@ func (s *batchSizes) Apply(ctx context.Context, b objects.Batch) error {
 // TestImportBatchesAreBounded: an import of any length holds one batch at a time, and a
 // batch ends with the message that makes it large enough.
 func TestImportBatchesAreBounded(t *testing.T) {
-	const parts, most, one = 4800, 4 << 20, 9 << 10
+	const parts, most, one = 1200, 4 << 20, 36 << 10
 	store := &batchSizes{Store: objects.Memory()}
-	text := func(i int) string { return fmt.Sprintf("%d%s", i, strings.Repeat(" words", i*7%1300)) }
+	text := func(i int) string { return fmt.Sprintf("%d%s", i, strings.Repeat(" words", 4*(i*7%1300))) }
 	read, held := 0, 0
 	var list iter.Seq2[tract.ImportedMessage, error] = func(yield func(tract.ImportedMessage, error) bool) {
 		for i := range parts {
@@ -65,8 +65,9 @@ func TestImportBatchesAreBounded(t *testing.T) {
 	if len(store.sizes) < 3 || held > most+one {
 		t.Errorf("%d bytes in %d batches, %d held", read, len(store.sizes), held)
 	}
+	all := branches(t, repo)
 	for k, name := range []string{"a", "b"} {
-		have := branches(t, repo)[name]
+		have := all[name]
 		if len(have) != parts/2 {
 			t.Fatalf("%d commits on %s", len(have), name)
 		}

@@ -20,7 +20,7 @@ var someKinds = map[string]string{
 	"check.go leftOutProblems":               "only calls and results are listed",
 	"toolloop.go findCalls":                  "only calls and results are paired",
 	"toolloop.go checkResults":               "only calls and results are paired",
-	"compile/prompt.go say":                  "only results are sorted, by their calls",
+	"compile/messages.go appendBlock":        "only results are sorted, by their calls",
 	"compile/summary.go callID":              "only calls and results have one",
 	"compile/tools.go pending":               "only calls and results are paired",
 	"diff/alike.go name":                     "others have no name",
@@ -114,8 +114,11 @@ func isKindOfBlock(e ast.Expr) bool {
 }
 
 // TestAKindIsAddedAsThePageSays follows docs/adding-a-kind.md in a copy of the module, with
-// nothing that the page does not say, and runs the tests that look at every kind.
+// nothing that the page does not say, and runs the tests that look at every kind; those of
+// the command line, which take building all of it, only with TRACT_TORTURE=1.
 func TestAKindIsAddedAsThePageSays(t *testing.T) {
+	t.Parallel()
+	all := os.Getenv("TRACT_TORTURE") != ""
 	page, err := os.ReadFile("docs/adding-a-kind.md")
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +160,9 @@ func TestAKindIsAddedAsThePageSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for command := range strings.Lines(part("## 4. What is generated")) {
-		in(t, dir, strings.Fields(command)...)
+		if all || !strings.Contains(command, "./cmd/tract") {
+			in(t, dir, strings.Fields(command)...)
+		}
 	}
 	after, err := os.ReadFile(vectors)
 	if err != nil {
@@ -170,12 +175,20 @@ func TestAKindIsAddedAsThePageSays(t *testing.T) {
 	}
 	_, tested, _ := strings.Cut(string(page), "## 5. The tests")
 	tested, _, _ = strings.Cut(tested, "\n## ")
-	names := []string{"TestTheManualIsFresh"}
-	for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(tested, -1) {
-		names = append(names, m[1])
+	names, packages := []string{}, []string{"./content", "./llm/providers"}
+	if all {
+		names, packages = append(names, "TestTheManualIsFresh"), append(packages, "./cmd/tract")
 	}
-	out := in(t, dir, "go", "test", "-vet=off", "-v", "-run", "^("+strings.Join(names, "|")+")$", "./content", "./llm/providers", "./cmd/tract")
-	for _, name := range append(names, "TestEveryKindGoesAllTheWay/decision") {
+	for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(tested, -1) {
+		if name := m[1]; all || name != "TestEveryKindGoesAllTheWay" {
+			names = append(names, name)
+		}
+	}
+	out := in(t, dir, slices.Concat([]string{"go", "test", "-vet=off", "-v", "-run", "^(" + strings.Join(names, "|") + ")$"}, packages)...)
+	if all {
+		names = append(names, "TestEveryKindGoesAllTheWay/decision")
+	}
+	for _, name := range names {
 		if !strings.Contains(out, "--- PASS: "+name+" ") {
 			t.Errorf("%s was not run:\n%s", name, out)
 		}

@@ -20,6 +20,7 @@ import (
 // every exported type of the public packages, and every exported field of their structs,
 // so that no result has a type which only this module can name. It needs no network.
 func TestAnOutsideModuleCanNameEveryType(t *testing.T) {
+	t.Parallel()
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -52,14 +53,14 @@ func TestAnOutsideModuleCanNameEveryType(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, program.source())
 	}
-	for name, text := range map[string][]byte{"go.mod": []byte(mod), "go.sum": sums, "main.go": code} {
+	for name, text := range map[string][]byte{"go.mod": []byte(mod), "go.sum": sums, "outside.go": code} {
 		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	compiler := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", os.DevNull, ".")
 	compiler.Dir = folder
-	compiler.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
+	compiler.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := compiler.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -195,10 +196,10 @@ func embedded(of ast.Expr) *ast.Ident {
 
 func (p *program) source() []byte {
 	var code bytes.Buffer
-	fmt.Fprintln(&code, "package main\n\nimport (")
+	fmt.Fprintln(&code, "package outside\n\nimport (")
 	for path, as := range p.imports {
 		fmt.Fprintf(&code, "\t%s %q\n", as, path)
 	}
-	fmt.Fprintf(&code, ")\n\nfunc main() {\n%s}\n", p.body.String())
+	fmt.Fprintf(&code, ")\n\nfunc _() {\n%s}\n", p.body.String())
 	return code.Bytes()
 }
