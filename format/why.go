@@ -26,6 +26,10 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 		g.field("Model", modelText(o))
 		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
 	}
+	for _, link := range w.Links {
+		name := map[string]string{"parent_commit": "Started by", "forked_from": "Forked from", "continues": "Continues"}[link.Name]
+		g.field(name, joinNonEmpty(" ", link.Commit.ID.Short(), SummaryOf(link.Commit, summaryCells)))
+	}
 	if x != nil {
 		g.requestFields(w, x)
 	}
@@ -111,19 +115,20 @@ func summarySuffix(c *commit.Commit) string {
 }
 
 type whyJSON struct {
-	Commit    objects.ID         `json:"commit"`
-	Kind      content.Kind       `json:"kind"`
-	Question  objects.ID         `json:"question,omitzero"`
-	Reasoning []whyReasoningJSON `json:"reasoning"`
-	Ref       objects.ID         `json:"reasoning_ref,omitzero"`
-	Prompt    *whyPromptJSON     `json:"prompt,omitempty"`
-	Settings  map[string]string  `json:"settings,omitempty"`
-	Usage     *usageJSON         `json:"usage,omitempty"`
-	Model     string             `json:"model,omitempty"`
-	Provider  string             `json:"provider,omitempty"`
-	Dialect   string             `json:"dialect,omitempty"`
-	Duration  int64              `json:"duration_ms,omitempty"`
-	Shaped    []shortCommitJSON  `json:"shaped_by,omitempty"`
+	Commit    objects.ID            `json:"commit"`
+	Kind      content.Kind          `json:"kind"`
+	Question  objects.ID            `json:"question,omitzero"`
+	Reasoning []whyReasoningJSON    `json:"reasoning"`
+	Ref       objects.ID            `json:"reasoning_ref,omitzero"`
+	Prompt    *whyPromptJSON        `json:"prompt,omitempty"`
+	Settings  map[string]string     `json:"settings,omitempty"`
+	Usage     *usageJSON            `json:"usage,omitempty"`
+	Model     string                `json:"model,omitempty"`
+	Provider  string                `json:"provider,omitempty"`
+	Dialect   string                `json:"dialect,omitempty"`
+	Duration  int64                 `json:"duration_ms,omitempty"`
+	Links     map[string]objects.ID `json:"links,omitempty"`
+	Shaped    []shortCommitJSON     `json:"shaped_by,omitempty"`
 }
 
 type whyReasoningJSON struct {
@@ -156,6 +161,12 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 	if o := w.Commit.Origin; o != nil {
 		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = newUsage(o.Usage), o.Model, o.Provider, o.Dialect, o.Settings
 		v.Duration = o.Duration.Milliseconds()
+	}
+	for _, link := range w.Links {
+		if v.Links == nil {
+			v.Links = map[string]objects.ID{}
+		}
+		v.Links[link.Name] = link.Commit.ID
 	}
 	if x != nil {
 		m := w.Manifest

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
@@ -24,7 +26,14 @@ type Explanation struct {
 	ManifestID objects.ID
 	Manifest   *compile.Manifest // of the request
 	Prompt     *compile.Prompt   // that the response answered
+	Links      []Link            // where a recorded conversation came from
 	Shaped     []*commit.Commit  // the edits, annotations and summaries that count in Prompt, oldest first
+}
+
+// Link leads from a recorded conversation to a commit of the one that it came from.
+type Link struct {
+	Name   string         // parent_commit: the tool call that started a sub-agent; forked_from: where another branch was left; continues: the last commit before a compaction
+	Commit *commit.Commit // as Show returns it
 }
 
 // Why explains what led to the block of a revision or of the id of a tool call: the
@@ -74,7 +83,36 @@ func explain(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, e
 	if err := commit.LoadAll(ctx, store, all...); err != nil {
 		return nil, err
 	}
+	if err := w.findLinks(ctx, store); err != nil {
+		return nil, err
+	}
 	return w, w.findPrompt(ctx, store)
+}
+
+// findLinks fills in where the conversation of the block came from. A commit that is gone
+// is left out.
+func (w *Explanation) findLinks(ctx context.Context, r objects.Reader) error {
+	if w.Commit.Origin == nil {
+		return nil
+	}
+	for _, name := range []string{history.LinkParent, history.LinkFork, history.LinkContinues} {
+		id, err := objects.ParseID(w.Commit.Origin.Original[name])
+		if err != nil {
+			continue // there is no such link
+		}
+		c, err := commit.Read(ctx, r, id)
+		if errors.Is(err, objects.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = commit.LoadAll(ctx, r, c)
+		}
+		if err != nil {
+			return err
+		}
+		w.Links = append(w.Links, Link{name, c})
+	}
+	return nil
 }
 
 // turnOf returns the blocks of the turn of a commit up to the commit, in the order of a

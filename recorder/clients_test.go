@@ -18,6 +18,7 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/recorder"
 )
@@ -399,4 +400,70 @@ func double(list []*capture, salt string) (doubles []*capture) {
 		doubles = append(doubles, &d)
 	}
 	return doubles
+}
+
+// TestCapturedSessionsAreLinked checks where sub-agents, forks and what follows a compaction
+// say that they came from: the response, by its order, that has the call or the commit.
+func TestCapturedSessionsAreLinked(t *testing.T) {
+	sessions := captures(t)
+	for _, c := range []struct {
+		folder string
+		order  int    // of a response of the linked conversation
+		link   string // its name
+		to     int    // order of the response that the link leads to
+	}{
+		{"claude-code-cc2", 6, "parent_commit", 5},
+		{"claude-code-cc2", 11, "parent_commit", 10},
+		{"claude-code-cc2", 12, "parent_commit", 10},
+		{"claude-code-cc2", 27, "forked_from", 25},
+		{"claude-code-cc2", 34, "continues", 32},
+		{"codex-codex1", 16, "continues", 15},
+		{"codex-codex2", 3, "parent_commit", 1},
+		{"opencode-opencode1", 6, "parent_commit", 5},
+		{"opencode-opencode1", 14, "parent_commit", 13},
+		{"pi-pi1", 21, "forked_from", 17},
+	} {
+		s := newStage(t)
+		s.play(sessions[c.folder])
+		at := func(order int) objects.ID {
+			for of, id := range s.committed {
+				if of.Order == order {
+					return id
+				}
+			}
+			t.Fatalf("%s %d is on no branch", c.folder, order)
+			return objects.ID{}
+		}
+		linked, err := s.repo.Show(t.Context(), at(c.order).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := objects.ParseID(linked.Origin.Original[c.link])
+		if err != nil {
+			t.Errorf("%s %d: no link %s in %v", c.folder, c.order, c.link, linked.Origin.Original)
+			continue
+		}
+		line, err := commit.Linearize(t.Context(), s.repo.Store(), id)
+		if err == nil {
+			err = commit.LoadAll(t.Context(), s.repo.Store(), line...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(line) > 1 && line[len(line)-1].Origin.ResponseID == "" { // a result of the response
+			line = line[:len(line)-1]
+		}
+		to := line[len(line)-1]
+		want, err := s.repo.Show(t.Context(), at(c.to).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		why, err := inspect.Why(t.Context(), s.repo, linked.ID.String())
+		if err != nil || !slices.ContainsFunc(why.Links, func(l inspect.Link) bool { return l.Name == c.link && l.Commit.ID == id }) {
+			t.Errorf("%s %d: why gives the links %v, %v", c.folder, c.order, why.Links, err)
+		}
+		if to.OriginID != want.OriginID {
+			t.Errorf("%s %d: %s leads to %s %q, not to the response %d", c.folder, c.order, c.link, to.Kind, to.Block, c.to)
+		}
+	}
 }

@@ -33,12 +33,13 @@ type committer struct {
 
 	mu    sync.Mutex
 	lanes map[string][]*exchange // that wait, by session; a lane that is there has a goroutine
-	count int64
-	held  int64 // bytes of bodies in memory that wait
+	open  map[*exchange]bool     // exchanges that are not committed
+	added int64                  // exchanges so far
+	held  int64                  // bytes of bodies in memory that wait
 }
 
 func newCommitter(repo *tract.Repo, o Options) *committer {
-	return &committer{o: o, repo: repo, index: newIndex(repo, o.Prefix, !o.Unmasked), slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}, stopped: make(chan struct{})}
+	return &committer{o: o, repo: repo, index: newIndex(repo, o.Prefix, !o.Unmasked), slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), open: map[*exchange]bool{}}
 }
 
 // errDropped says that an exchange was given up because too many waited to be committed.
@@ -54,7 +55,7 @@ func (c *committer) add(x *exchange) {
 	if x.file != nil {
 		limit *= 2
 	}
-	if x.size() > limit-c.held && c.count > 0 {
+	if x.size() > limit-c.held && len(c.open) > 0 {
 		c.dropped.Add(1)
 		go c.report(x, errDropped)
 		return
@@ -62,7 +63,8 @@ func (c *committer) add(x *exchange) {
 	c.held += x.size()
 	list, runs := c.lanes[key]
 	c.lanes[key] = append(list, x)
-	c.count++
+	c.added++
+	x.number, c.open[x] = c.added, true
 	if !runs {
 		go c.run(key)
 	}
@@ -72,7 +74,7 @@ func (c *committer) add(x *exchange) {
 func (c *committer) waiting() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.count
+	return int64(len(c.open))
 }
 
 // run commits the exchanges of a lane until there are no more.
@@ -94,7 +96,7 @@ func (c *committer) run(key string) {
 			return // the transport is closed; the spool has the rest
 		}
 		c.mu.Lock()
-		c.count--
+		delete(c.open, x)
 		c.held -= size
 		c.mu.Unlock()
 	}
@@ -106,6 +108,7 @@ const (
 	firstPause = 50 * time.Millisecond
 	mostPause  = 5 * time.Second
 	mostTries  = 3
+	mostWait   = time.Second // for exchanges of other sessions
 )
 
 // commitAtLast commits an exchange, and tries again while the store fails: those that follow
@@ -118,6 +121,11 @@ func (c *committer) commitAtLast(x *exchange) bool {
 		<-c.slots
 		if err == nil {
 			return true
+		}
+		if errors.Is(err, errEarly) {
+			c.waitForEarlier(x)
+			try--
+			continue
 		}
 		last := !isTransient(err) || x.file == nil && try == mostTries
 		if last || try == 1 && x.file != nil {
@@ -135,6 +143,31 @@ func (c *committer) commitAtLast(x *exchange) bool {
 			return false
 		}
 	}
+}
+
+// errEarly says that an exchange may continue a conversation of which exchanges of another
+// lane wait to be committed.
+var errEarly = errors.New("earlier exchanges are not committed yet")
+
+// waitForEarlier waits until the exchanges that ended before one are committed, a moment at
+// most: a store may refuse them for long.
+func (c *committer) waitForEarlier(x *exchange) {
+	x.waited = true
+	for end := time.Now().Add(mostWait); time.Now().Before(end) && c.hasEarlier(x); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// hasEarlier reports whether exchanges wait that ended before one.
+func (c *committer) hasEarlier(x *exchange) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for other := range c.open {
+		if other.number < x.number {
+			return true
+		}
+	}
+	return false
 }
 
 // isTransient reports whether an exchange may be committed later: the store failed.

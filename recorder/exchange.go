@@ -212,6 +212,7 @@ func (x *exchange) answer(target *providers.Client) answer {
 
 // record commits an exchange at its place.
 func (c *committer) record(x *exchange, a *asked, an answer, target *providers.Client) (*tract.Recorded, string, error) {
+	a.early = !x.waited && c.hasEarlier(x)
 	c.index.mu.Lock()
 	err := a.prepare(x.ctx, c.index)
 	var p *place
@@ -219,6 +220,9 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 		p, err = c.index.find(x.ctx, a)
 	}
 	c.index.mu.Unlock()
+	if errors.Is(err, errEarly) {
+		return nil, "", err
+	}
 	if err != nil {
 		return nil, "", &storeError{err}
 	}

@@ -28,6 +28,7 @@ type thread struct {
 	erased   map[objects.ID]bool // ids of the content of purged blocks
 	manifest objects.ID          // of the newest response
 	tail     *reconcile.Builder  // after the entries
+	recorded int                 // counts up with each exchange; the thread with the highest number is the newest
 	anchors  map[string]bool     // ids in it that the client or the provider chose
 }
 
@@ -40,6 +41,7 @@ type index struct {
 	masks  bool // secrets are masked in the repo
 
 	mu      sync.Mutex
+	count   int                      // of the exchanges that were committed
 	threads map[string]*thread       // by branch
 	claims  map[string][]*thread     // by key of the claim
 	ids     map[string][]*thread     // by anchor

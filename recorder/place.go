@@ -9,6 +9,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
 	"github.com/tract-vcs/tract/llm"
@@ -27,6 +28,7 @@ type asked struct {
 	tail     *reconcile.Builder // after the entries
 	anchors  []string
 	at       time.Time
+	early    bool // exchanges that ended before it are not committed yet
 }
 
 // place is where a request belongs.
@@ -65,7 +67,14 @@ func (x *index) find(ctx context.Context, a *asked) (*place, error) {
 		return x.placed(ctx, a, &place{thread: t, base: t, whole: true, at: len(t.entries), from: t.tip})
 	}
 	best := x.best(a, list)
-	return x.on(ctx, a, best.thread, best.plan)
+	p, err := x.on(ctx, a, best.thread, best.plan)
+	if err == nil && p.base == nil {
+		newest := slices.MaxFunc(list, func(a, b *thread) int { return a.recorded - b.recorded })
+		if newest.hasReply() {
+			p.details[history.LinkContinues] = newest.tip.String()
+		}
+	}
+	return p, err
 }
 
 // details returns what the origins of the commits keep of a request.
@@ -141,11 +150,7 @@ func (x *index) on(ctx context.Context, a *asked, t *thread, plan *reconcile.Pla
 	default:
 		p.base, p.plan = nil, nil
 	}
-	p, err := x.placed(ctx, a, p)
-	if err == nil && p.base == nil && t.hasReply() {
-		p.details["continues"] = t.tip.String()
-	}
-	return p, err
+	return x.placed(ctx, a, p)
 }
 
 // commitBefore returns the last commit of the first n entries.
@@ -184,7 +189,7 @@ func (x *index) placed(ctx context.Context, a *asked, p *place) (*place, error) 
 	var err error
 	p.branch, err = x.free(ctx, name, separator)
 	if p.base != nil && !p.from.IsZero() {
-		p.details["forked_from"] = p.from.String()
+		p.details[history.LinkFork] = p.from.String()
 	}
 	return p, err
 }
@@ -203,6 +208,9 @@ func anonymous(a *asked) string {
 // repeats responses of another session, because the client resumed or forked it under a new
 // id, begins at the last commit that it repeats.
 func (x *index) firstOfClaim(ctx context.Context, a *asked) (*place, error) {
+	if (len(a.anchors) > 0 || a.claim.agent != "") && a.early {
+		return nil, errEarly
+	}
 	if len(a.anchors) > 0 {
 		if err := x.loadAll(ctx); err != nil {
 			return nil, err
@@ -217,7 +225,11 @@ func (x *index) firstOfClaim(ctx context.Context, a *asked) (*place, error) {
 			}
 		}
 	}
-	return x.placed(ctx, a, &place{})
+	p, err := x.placed(ctx, a, &place{})
+	if err == nil && a.claim.agent != "" && a.on == "" {
+		err = x.linkParent(ctx, a, p)
+	}
+	return p, err
 }
 
 // unclaimed returns the place of a request that names no session. Ids and seals decide;
@@ -427,6 +439,8 @@ func (x *index) committed(ctx context.Context, a *asked, p *place, added []int, 
 		x.drop(t)
 		return x.read(ctx, p.branch, done.Tip)
 	}
+	x.count++
+	t.recorded = x.count
 	x.leave(t)
 	defer x.stand(t)
 	t.tip, t.erased = done.Tip, nil

@@ -255,6 +255,8 @@ type exchange struct {
 	tooLong  bool
 	spooled  bool // the file has all of it
 	released bool // the bodies are in the file only
+	number   int64
+	waited   bool // for earlier exchanges of other sessions
 }
 
 func (x *exchange) answered(res *http.Response, now time.Time) {

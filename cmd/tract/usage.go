@@ -53,7 +53,7 @@ reported output less the text of the response.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&o.by, "by", []string{"branch"}, "count by these, separated by commas: "+strings.Join(usageKeys, ", "))
 	o.register(cmd, "responses")
-	f.StringVar(&o.session, "session", "", "only responses that were asked on this branch")
+	f.StringVar(&o.session, "session", "", "only responses that were asked on this branch, or on one below it: forks, sub-agents and side calls of a recorded session")
 	f.StringVar(&o.name, "model", "", "only responses of models with this name; * matches anything")
 	a.completeFlag(cmd, "by", words(usageKeys...))
 	a.completeFlag(cmd, "session", a.completeBranches)
@@ -232,5 +232,5 @@ func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (wh
 
 func (o *usageOptions) matches(r inspect.Cost) bool {
 	from := r.Commit.Origin
-	return (o.session == "" || from.Session == o.session) && (o.name == "" || settings.Match(o.name, from.Model)) && o.contains(r.Time())
+	return (o.session == "" || from.Session == o.session || strings.HasPrefix(from.Session, o.session+"/")) && (o.name == "" || settings.Match(o.name, from.Model)) && o.contains(r.Time())
 }

@@ -344,8 +344,10 @@ func (c *comparison) plan(prefix int) *Plan {
 
 // after returns the end of what a list repeats without a gap from an entry on.
 func (c *comparison) after(last int) int {
-	for last+1 < len(c.known) && (!c.known[last+1].Counts || c.by[last+1] >= 0) {
-		last++
+	for i := last + 1; i < len(c.known) && (!c.known[i].Counts || c.by[i] >= 0); i++ {
+		if c.known[i].Counts {
+			last = i
+		}
 	}
 	return last + 1
 }
