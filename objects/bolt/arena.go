@@ -6,8 +6,8 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// arena is memory for what one look reads of packs, used again for the next. A nil
-// one gives memory of its own to each.
+// arena is memory for what is read in one snapshot, reused for the next. A nil arena allocates
+// each piece.
 type arena struct {
 	pieces page.Arena
 	tables packs.Arena
@@ -43,7 +43,7 @@ func (a *arena) tableArena() *packs.Arena {
 // takeObjects gives an empty list with room for so many.
 func (a *arena) takeObjects(n int) []objects.Object { return take(&a.list, n)[:0] }
 
-// take gives the next n elements of a room. What was given before stays where it is.
+// take returns the next n elements of room. Elements that were taken before stay valid.
 func take[T any](room *[]T, n int) []T {
 	from := len(*room)
 	if cap(*room)-from < n {

@@ -1,55 +1,66 @@
-// Package bolt keeps a store in one bbolt file and a journal beside it. Importing it
-// makes bare paths, and "bolt:PATH", known to objects.Open; nobody calls it directly.
+// Package bolt is the embedded storage engine: a store in a folder on a local disk. Importing it
+// registers bare paths, and "bolt:PATH", with objects.Open; nobody calls it directly.
 //
 //	import _ "github.com/tract-vcs/tract/objects/bolt"
 //
 //	store, err := objects.Open(ctx, ".tract", objects.Options{Create: true})
 //
-// A path that is a directory, or is nothing yet and does not end in ".db", holds
-// the file tract.db. The journal tract.db-journal holds what is not in it yet; of
-// the two lock files one is empty and the other holds an anchor, the place in the
-// journal up to which was acknowledged. A store is these files together.
+// A path that is a directory, or does not exist and does not end in ".db", holds the file
+// tract.db. A store is that file together with its write-ahead log tract.db-journal and two lock
+// files.
 //
-// What is promised beyond package objects:
+// # How it works
 //
-//   - A group of writers costs one write and one sync. Batches that come while
-//     another is written go together in the next group; nobody waits for company.
-//     The functions of updates of different refs run at once.
-//   - Any number of processes. No file stays open when nothing is to do: calls
-//     open it, work and close it, and those of one process at one time share what
-//     one of them opened. A writer keeps it for a few milliseconds, unless another
-//     process asks for it; whoever asks gets it after the group that is written.
-//     A store opened for reading only keeps it for two milliseconds, or until a look
-//     ends and another process has asked.
-//     Waiting ends with the context, or after Options.Wait (10 s) and is then
-//     objects.ErrBusy.
-//   - Objects lie in the order of their history: walking it reads no content, and
-//     compiling it reads what is wanted.
-//   - A damaged file is an objects.CorruptError, never a crash or a hang, and is
-//     not changed. Reading checks every page and record on its way, and folding the
-//     journal into the file checks the pages it changes before bbolt sees them. An
-//     object is hashed when it is read, or was when the checksum was made under
-//     which it is read with many others. What was acknowledged and is gone from the
-//     end of the journal is damage, not the trace of a crash.
-//   - Creation can be interrupted anywhere: a file has its name only when whole.
-//   - All files are 0600 in a directory of 0700, whatever the umask, and one that
-//     others can write, or that belongs to somebody else, is objects.ErrUnsafe, for
-//     root too, unless objects.Options.Files accepts it. So is a symbolic link, a named
-//     pipe or a device in the place of a file.
-//   - Reading needs no right to write anything.
-//   - What is erased is in no file afterwards: only the packs that have it are rewritten,
-//     and the pages that are free by then and the journal are overwritten. If that is
-//     interrupted, nothing is erased, or the next write erases all of it.
+// The engine is log-structured: immutable packs of compressed objects, with a write-ahead log in
+// front of them, and one bbolt file as the container.
 //
-// Not promised:
+//   - Writes (group.go, lease.go): goroutines encode their batches into a group; the leader of the
+//     group appends it to the journal with one write and one fdatasync, adds it to the memtable,
+//     and wakes the others. Batches that come meanwhile form the next group.
+//   - Checkpoints (checkpoint.go, seal.go): when the journal has 2 MiB, its objects are laid out in
+//     the order of their history, cut into packs, and stored with one bbolt transaction.
+//   - Reads (snapshot.go, lookup.go, walk.go, load.go): a snapshot is the pages of the file after
+//     one transaction under the changes of the memtable. An object is looked for in the memtable,
+//     then in the runs of the index, the newest first, then in the bucket of large objects.
+//   - Locks (ticketlock.go, handle.go): two lock files serve processes in turn. No file stays open
+//     when there is nothing to do.
+//   - gc and purge (compaction.go, purge.go) rewrite packs; fsck and recover (audit.go, salvage.go)
+//     read every page and every byte.
 //
-//   - Anything on network file systems and in folders that a program synchronizes,
-//     where locks and renames are not what they seem.
-//   - That every damage shows at once. A key that has changed is one that is not
-//     there. A list of free pages that has changed, and could still be one, lets
-//     bbolt write over a page in use; what was there is then found to be damaged.
-//     Damage of a page that only folding needs shows when the journal is folded.
-//   - That a disk forgets what was erased: many write elsewhere than over it.
+// Its parts are in internal/page (reads bbolt pages without trusting them), internal/journal,
+// internal/memtable and internal/checksum. docs/design/engine.md has the write path, the states of
+// journal and checkpoint after a kill at any step, the lock order and the invariants;
+// docs/format.md has the bytes.
+//
+// # What it promises beyond package objects
+//
+//   - A group of writers costs one write and one sync. Nobody waits for company. The functions of
+//     updates of different refs run at once.
+//   - Any number of processes. Calls of one process share an open handle; a writer keeps it for a few
+//     milliseconds unless another process waits, which gets it after the present group. A wait ends
+//     with the context, or after Options.Wait (10 s) with objects.ErrBusy.
+//   - Objects are stored in the order of their history: walking it reads no content, and compiling
+//     it reads what is wanted.
+//   - A damaged file is an objects.CorruptError, never a crash or a hang, and it is not changed.
+//     Every page and record is checked on the way, and the pages that a checkpoint changes are
+//     checked before bbolt sees them. An object is hashed when it is read, or was hashed before the
+//     checksum was made under which it is read together with others. Acknowledged frames that are
+//     missing at the end of the journal are damage, not the trace of a crash.
+//   - Creation can be interrupted anywhere: a file gets its name when it is complete.
+//   - All files have mode 0600 in a directory of mode 0700, whatever the umask. A file that others
+//     can write, or that belongs to another user, is objects.ErrUnsafe, for root too, unless
+//     objects.Options.Files accepts it; so is a symbolic link, a named pipe or a device.
+//   - Reading needs no permission to write.
+//   - What is purged is in no file afterwards; an interrupted purge has purged everything or nothing.
+//
+// # What it does not promise
+//
+//   - Anything on network file systems and in synchronized folders, where locks and renames are not
+//     what they seem.
+//   - That every damage shows at once. A changed freelist that is still plausible lets bbolt overwrite
+//     a page in use, whose content is then found to be damaged. Damage of a page that only a
+//     checkpoint needs shows when a checkpoint is made.
+//   - That a disk forgets what was purged: many write elsewhere than over it.
 //   - That all files put back together from an earlier time are noticed.
 package bolt
 
@@ -148,12 +159,12 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 	if err := s.view(ctx, "open", func(*snapshot) error { return nil }); err != nil {
 		return nil, err
 	}
-	// What is in a pack whose checksum is right was hashed when the checksum was made, what
-	// comes from the journal when it came, and all else is hashed when it is read.
+	// An object in a pack with a valid checksum was hashed before the checksum was made, one of the
+	// journal when it was put, and any other is hashed when it is read.
 	return objects.Trust(s, s.erasures), nil
 }
 
-// locate finds the file that a path means.
+// locate returns the database file of a path.
 func locate(path string) (string, error) {
 	if path == "" {
 		return "", errors.New(`open store "": want a path`)

@@ -21,12 +21,13 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// checkpoint writes what is in the journal, more, and what is hauled, into the file with
-// one transaction. From then on the journal begins anew: the file names the next
-// generation, and frames of this one do not count. The caller may write to the files. An
-// error that is not an unknown outcome says that nothing was written.
+// checkpoint moves the changes of the journal into the file, with more changes and the objects
+// of a bulk batch, in one bbolt transaction. The transaction also raises the generation of the
+// journal, so that its frames stop counting and the next one is written at its start. The caller
+// holds writer.commit. Unless the error is an unknown outcome, an error means that nothing was
+// written.
 func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.Object) error {
-	if h.before != nil { // see moment
+	if h.before != nil { // see fileVersion
 		_ = s.await(context.Background(), func() bool { return h.before.readers == 0 })
 	}
 	own, bound := len(more)+len(hauled) > 0, h.journal.Binding
@@ -43,7 +44,7 @@ func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.O
 		if !own || !errors.Is(err, errHeld) || h.broken.Load() || time.Now().After(end) {
 			break
 		}
-		time.Sleep(maxPoll) // somebody waits for this one
+		time.Sleep(maxPoll) // a call waits for this batch
 	}
 	if err != nil {
 		return err
@@ -55,8 +56,8 @@ func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.O
 	return nil
 }
 
-// commitChanges writes changes with one transaction, after which the journal is empty. An
-// error that is not an unknown outcome says that nothing was written.
+// commitChanges writes changes in one transaction, after which the journal is empty. Errors are
+// those of checkpoint.
 func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.Change) error {
 	now, err := s.settle(h, s.transact(h, list))
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.C
 }
 
 // rewrite writes changes that are not in the journal, which is empty, and gives the file a
-// new number, so that no reader takes what it knows of a pack for its content.
+// new number, so that no reader uses what it knows of a pack.
 func (s *store) rewrite(h *handle, list []journal.Change) error {
 	bound := h.journal.Binding
 	bound.Generation, bound.File = bound.Generation+1, bound.File+1
@@ -100,7 +101,8 @@ func sortChanges(list []journal.Change) {
 	})
 }
 
-// changes returns all that a checkpoint writes, once it is sure that bbolt can write it.
+// changes returns the changes of a checkpoint, after it has checked the pages that bbolt will
+// touch.
 func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change, hauled []objects.Object) (list []journal.Change, err error) {
 	l := newSnapshot(h.file, h.now.meta)
 	l.number = h.number
@@ -137,10 +139,10 @@ func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change,
 	return list, err
 }
 
-// journaled returns what the journal has: the records of objects in the order in which they
-// came, and the newest change of every other key. Of the refs by time it has what follows
-// from the refs in the file and in the journal, since most of what the journal says of that
-// came and went within it.
+// journaled returns the content of the journal: the records of objects in the order of their
+// arrival, and the newest change of every other key. The changes of the refs by time are computed
+// from the refs in the file and in the journal, since most of those in the journal cancel each
+// other.
 func (h *handle) journaled(l *snapshot) (records []memtable.Entry, list []journal.Change) {
 	records = h.mem.All(objectsBucket, h.mark)
 	add := func(bucket int, entries []memtable.Entry) {
@@ -166,7 +168,7 @@ func (h *handle) journaled(l *snapshot) (records []memtable.Entry, list []journa
 	return records, append(list, recent...)
 }
 
-// movedByTime returns the changes of the refs by time for refs that were moved.
+// movedByTime returns the changes of the refs by time for moved refs.
 func movedByTime(l *snapshot, refs []memtable.Entry) (list []journal.Change, err error) {
 	for _, e := range refs {
 		was, err := l.ref(string(e.Key))
@@ -187,8 +189,8 @@ func movedByTime(l *snapshot, refs []memtable.Entry) (list []journal.Change, err
 	return list, nil
 }
 
-// settle finds out what a transaction has come to. Its error leaves it open only
-// when the new meta page can be seen: then it need not be on the disk.
+// settle determines the outcome of a transaction. With an error the outcome is unknown only if
+// the new meta page is there, which need not be durable.
 func (s *store) settle(h *handle, err error) (page.Meta, error) {
 	now, unread := h.readMeta()
 	if err != nil {
@@ -223,11 +225,10 @@ func checkPaths(l *snapshot, list []journal.Change) error {
 	return nil
 }
 
-// errHeld says that a program has the file that knows nothing of the lock beside
-// it, or may not take it.
+// errHeld means that a program holds the lock of the file that does not use the ticket lock.
 var errHeld = errors.New("another program holds it")
 
-// transact writes a list of changes with bbolt, which opens the file for itself.
+// transact writes changes with bbolt, which opens the file itself.
 func (s *store) transact(h *handle, list []journal.Change) (err error) {
 	f, err := s.policy.Open(s.path, os.O_RDWR, 0)
 	if err != nil {
@@ -244,7 +245,7 @@ func (s *store) transact(h *handle, list []journal.Change) (err error) {
 	}
 	defer func() {
 		if free, e := filelock.Lock(h.file, false, false); !free || e != nil {
-			h.broken.Store(true) // what a stranger does now is not seen
+			h.broken.Store(true) // what another program does now would not be noticed
 		}
 	}()
 	var db *bbolt.DB
@@ -263,8 +264,8 @@ func (s *store) transact(h *handle, list []journal.Change) (err error) {
 		return err
 	}
 	if err = protect(func() error { return s.change(h, f, db, list) }); err != nil {
-		// bbolt may hold its own locks for ever. The file goes at once, and with it
-		// the lock; the map goes if bbolt lets it.
+		// bbolt may hold its own locks for ever. Closing the file releases the lock of
+		// the file at once; the memory map goes if bbolt lets it.
 		_ = f.Close()
 		go func() { _ = protect(db.Close) }()
 		return err
@@ -272,12 +273,12 @@ func (s *store) transact(h *handle, list []journal.Change) (err error) {
 	return protect(db.Close)
 }
 
-// mapped is how much of the file to map for a list of changes: bbolt copies all that
+// mapped returns how much of the file to map for a list of changes: bbolt copies everything that
 // it holds when it has to map more.
 func mapped(f *os.File, list []journal.Change) int64 {
 	info, err := f.Stat()
 	if err != nil {
-		return 0 // bbolt will say it too
+		return 0 // bbolt will report it
 	}
 	n := int64(64 << 10)
 	for _, c := range list {
@@ -286,8 +287,8 @@ func mapped(f *os.File, list []journal.Change) int64 {
 	return info.Size() + n + n/4
 }
 
-// mapLimit returns the size of the largest file that bbolt can map where an int has so
-// many bits.
+// mapLimit returns the size of the largest file that bbolt can map if an int has that many
+// bits.
 func mapLimit(intSize int) int64 {
 	if intSize == 32 {
 		return 1<<31 - 1
@@ -295,8 +296,7 @@ func mapLimit(intSize int) int64 {
 	return math.MaxInt64
 }
 
-// checkMapSize refuses to write a file that bbolt could not map. Reading it goes on:
-// this package does not map it for that.
+// checkMapSize refuses to write a file that bbolt could not map. Reading does not map it.
 func checkMapSize(path string, size, limit int64) error {
 	if size <= limit {
 		return nil
@@ -305,9 +305,9 @@ func checkMapSize(path string, size, limit int64) error {
 		path, size>>20, (limit+1)>>20, objects.ErrReadOnly)
 }
 
-// change writes a list of changes, if the file is as it was seen.
+// change writes changes, if nobody else has written to the file.
 func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []journal.Change) error {
-	db.AllocSize = 0 // bbolt would make the file twice as long as it need be
+	db.AllocSize = 0 // otherwise bbolt doubles the file
 	mine, err := h.file.Stat()
 	if err != nil {
 		return err

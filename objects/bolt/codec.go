@@ -12,23 +12,22 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
-// While a conversation is young it lies as it is. When the store is packed closely
-// the bodies of packs, all of their heads but the ids, and large objects are in
-// zstd where that is shorter: one frame that says how long what is in it is,
-// without a checksum of its own.
+// A checkpoint stores packs uncompressed. gc compresses the bodies of packs, their heads except
+// the ids, and large objects with zstd where that is shorter: one frame that states the size of
+// its content, without a checksum of its own.
 
-// codec says how bytes of a pack are kept.
+// codec is how bytes of a pack are stored.
 type codec byte
 
 const (
 	codecRaw  codec = 0
 	codecZstd codec = 1
 
-	codecPurged codec = 0x80 // added to one of these: objects of the pack were erased
+	codecPurged codec = 0x80 // added to one of these: objects of the pack were purged
 )
 
-// shorter returns closed, which was made of b with so many bytes of data, if it is
-// shorter and can be read.
+// shorter returns closed, the compressed form of b with that many bytes of data, if it is
+// shorter and not too large to be read.
 func shorter(b, closed []byte, data int) ([]byte, bool) {
 	if len(closed) >= len(b) || data > compression.MaxSize {
 		return b, false
@@ -36,9 +35,9 @@ func shorter(b, closed []byte, data int) ([]byte, bool) {
 	return closed, true
 }
 
-// inflate returns the bytes of before and behind them what a compressed frame holds. With
-// an error it returns the beginning of that. It takes no more memory than the frame says,
-// nor more than compression.MaxSize.
+// inflate returns before, followed by the content of a compressed frame. With an error it
+// returns the beginning of that. It allocates no more than the frame states, and no more than
+// compression.MaxSize.
 func inflate(a *arena, before, frame []byte) ([]byte, error) {
 	n, err := compression.Size(frame)
 	if err != nil {
@@ -48,7 +47,7 @@ func inflate(a *arena, before, frame []byte) ([]byte, error) {
 	return compression.Append(room[:copy(room, before)], frame)
 }
 
-// compressHead packs what follows the ids of a head, if that makes it shorter.
+// compressHead compresses what follows the ids of a head, if that makes it shorter.
 func compressHead(b []byte, ids int) []byte {
 	closed, ok := shorter(b, compression.CompressBest(slices.Clone(b[:ids]), b[ids:]), len(b)-ids)
 	if ok {
@@ -57,13 +56,13 @@ func compressHead(b []byte, ids int) []byte {
 	return closed
 }
 
-// recordZstd is added to the kind of an object whose record is in zstd behind it.
+// recordZstd is added to the kind of an object; the rest of its record is then in zstd.
 const recordZstd = 0x80
 
 func recordKind(first byte) objects.Kind { return objects.Kind(first &^ recordZstd) }
 
-// compressRecord packs the record of a large object, if that makes it shorter. One that
-// is packed stays as it is.
+// compressRecord compresses the record of a large object, if that makes it shorter. A compressed
+// record stays as it is.
 func compressRecord(b []byte) []byte {
 	if len(b) == 0 || b[0]&recordZstd != 0 || isTombstone(b) {
 		return b
@@ -72,7 +71,7 @@ func compressRecord(b []byte) []byte {
 	return closed
 }
 
-// decompressRecord gives the record of an object as it is without a codec.
+// decompressRecord returns the uncompressed record of an object.
 func decompressRecord(b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0]&recordZstd == 0 {
 		return b, nil
@@ -80,14 +79,14 @@ func decompressRecord(b []byte) ([]byte, error) {
 	return inflate(nil, []byte{byte(recordKind(b[0]))}, b[1:])
 }
 
-// compressBody packs a body, if that makes it shorter.
+// compressBody compresses a body, if that makes it shorter.
 func compressBody(b []byte) []byte {
 	closed, _ := shorter(b, compression.CompressBest(append(slices.Clone(b[:8]), b[8]|byte(codecZstd)), b[bodyStart:]), len(b))
 	return closed
 }
 
-// openBody gives the data in a body that fits the head of its pack, and tells whether
-// its checksum is right.
+// decodeBody returns the data of a body, which must have the size that the head states, and
+// reports whether the checksum is valid.
 func decodeBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error) {
 	if data, sound, err = decodeBodyData(a, p.n, b); err != nil {
 		return nil, false, err
@@ -98,8 +97,8 @@ func decodeBody(a *arena, p *pack, b []byte) (data []byte, sound bool, err error
 	return data, sound, nil
 }
 
-// openData gives the data in the body of a pack, and tells whether its checksum is
-// right. Every reader of a whole body comes through here.
+// decodeBodyData returns the data of a body, and reports whether the checksum is valid. Every
+// reader of a whole body calls it.
 func decodeBodyData(a *arena, n uint32, b []byte) (data []byte, sound bool, err error) {
 	if len(b) < bodyStart {
 		return nil, false, fmt.Errorf("pack %d: %w: a body of %d bytes", n, errPack, len(b))
@@ -117,8 +116,8 @@ func decodeBodyData(a *arena, n uint32, b []byte) (data []byte, sound bool, err 
 	return data, binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:]), nil
 }
 
-// openSize returns how many bytes of data are in a body that begins so, or 0 if it does
-// not say so.
+// decodedSize returns how many bytes of data a body with this beginning has, or 0 if it does
+// not state that.
 func decodedSize(begin []byte, size int) int {
 	switch {
 	case len(begin) < bodyStart:

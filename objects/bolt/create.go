@@ -15,14 +15,14 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
-// newSuffix follows the name of a store in that of a file which is to be it.
+// newSuffix follows the name of the store in the name of a file that will replace it.
 const newSuffix = ".new-"
 
-// newJournal follows it in that of a file which is to be its journal.
+// newJournal follows the name of the store in the name of a file that will be its journal.
 const newJournal = newSuffix + "journal-"
 
-// create makes the store unless it is there. The file is built whole under
-// another name, and then takes its own, which nothing ever has to give up for it.
+// create creates the store unless it exists. The file is completed under another name first,
+// and never replaces a file.
 func (s *store) create(ctx context.Context) error {
 	dir := filepath.Dir(s.path)
 	if err := makeDir(dir); err != nil {
@@ -68,9 +68,9 @@ func (s *store) publish(dir string) error {
 	return syncDir(dir)
 }
 
-// publishJournal makes the journal, before the file that it belongs to: who has
-// one has the other. One that is left from a creation that was interrupted is
-// empty; another has lost its store, and is not to be lost itself.
+// publishJournal creates the journal before its database file, so that a file always has a
+// journal. A journal of an interrupted creation is empty; any other has lost its store, and is not
+// overwritten.
 func (s *store) publishJournal(dir string, salt [journal.SaltSize]byte) error {
 	name := journalPath(s.path)
 	old, err := s.policy.Open(name, os.O_RDONLY, 0)
@@ -81,14 +81,14 @@ func (s *store) publishJournal(dir string, salt [journal.SaltSize]byte) error {
 		has := journal.HasFrames(old)
 		_ = old.Close()
 		if has {
-			return fmt.Errorf("%s holds commits, and their store is not there: %w: put it back, or the journal away", name, objects.ErrCorrupt)
+			return fmt.Errorf("journal %s has unapplied commits but the store file is missing: %w: restore the file, or move the journal away", name, objects.ErrCorrupt)
 		}
 	}
 	f, err := os.CreateTemp(dir, filepath.Base(s.path)+newJournal+"*")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // when it has its name it does nothing
+	defer func() { _ = os.Remove(f.Name()) }() // after the rename it does nothing
 	_, err = f.Write(journal.NewFile(salt))
 	if err := errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return err
@@ -96,10 +96,10 @@ func (s *store) publishJournal(dir string, salt [journal.SaltSize]byte) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return err
 	}
-	return syncDir(dir) // no power failure leaves the file without it
+	return syncDir(dir) // after a power failure there is no file without a journal
 }
 
-// build makes an empty store of a version in a file of its own and makes it durable.
+// build creates a durable file with an empty store of a version.
 func build(dir, pattern string, bound journal.Binding, version uint64) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
@@ -127,9 +127,8 @@ func build(dir, pattern string, bound journal.Binding, version uint64) (path str
 	})
 }
 
-// makeDir makes a directory and those above it that are not there, each durable
-// before the next. Of those that are there the last may be of somebody who was stopped
-// before that.
+// makeDir creates a directory and its missing parents, each durable before the next. A directory
+// that exists may have been created by a process that was killed before it was durable.
 func makeDir(path string) error {
 	above := filepath.Dir(path)
 	err := os.Mkdir(path, 0o700)
@@ -152,14 +151,14 @@ func makeDir(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Chmod(path, 0o700); err != nil { // the umask may have taken even the owner's bits
+	if err := os.Chmod(path, 0o700); err != nil { // the umask may have cleared even the bits of the owner
 		return err
 	}
 	return syncDir(above)
 }
 
-// settleName makes the name of a directory durable that was there before, if it can
-// have been made by this user.
+// settleName makes the name of an existing directory durable, if this user may have created
+// it.
 func settleName(path string) error {
 	err := syncDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// explainPath says which operation on which path met an error of the system,
-// and keeps its number for errors.Is.
+// explainPath adds the operation and the path to an error of the system, and keeps its number
+// for errors.Is.
 func explainPath(op, path string, err error) error {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && pe.Path == path {
 		err = pe.Err
@@ -32,9 +32,8 @@ func explainPath(op, path string, err error) error {
 	return fmt.Errorf("%s store %s: %w", op, path, err)
 }
 
-// explain gives an error from reading or writing pages its kind: an answer of
-// the store stays as it is, trouble of the system is named as such, and all else
-// is damage.
+// explain classifies an error of reading or writing the files: an error of package objects stays
+// as it is, an error of the system gets operation and path, and anything else is damage.
 func (s *store) explain(op string, err error) error {
 	if err == nil || answered(err) {
 		return err
@@ -51,7 +50,7 @@ func (s *store) explain(op string, err error) error {
 	return &objects.CorruptError{Cause: fmt.Errorf("%s: %w", s.path, err)}
 }
 
-// answered tells whether err says already what a caller can ask for.
+// answered reports whether an error has a kind of package objects.
 func answered(err error) bool {
 	for _, kind := range []error{
 		objects.ErrNotFound, objects.ErrCorrupt, objects.ErrClosed, objects.ErrBusy, objects.ErrReadOnly,
@@ -64,12 +63,12 @@ func answered(err error) bool {
 	return errors.As(err, new(*objects.ConflictError))
 }
 
-// flattened are the errors of the system that bbolt gives on as mere text.
+// flattened are the errors of the system that bbolt returns as text only.
 var flattened = []syscall.Errno{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EPERM, syscall.ENOMEM,
 }
 
-// unflatten gives the number of an error of the system back to its text.
+// unflatten restores the number of an error of the system from its text.
 func unflatten(err error) error {
 	if err == nil || errors.As(err, new(syscall.Errno)) {
 		return err
@@ -87,7 +86,7 @@ func protect(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("a page of it makes no sense: %v", r)
+			err = fmt.Errorf("a page is damaged: %v", r)
 		}
 	}()
 	return unflatten(f())

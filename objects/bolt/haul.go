@@ -6,11 +6,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// A batch that is too large for the journal goes into packs as it came: nobody has to
-// read it before it is there, so none of its objects is staged, and they are looked up
-// all at once.
+// A batch that is too large for the journal is written by a checkpoint. Nobody reads its objects
+// before they are written, so they are not pending, and they are looked up all at once.
 
-// bulky tells whether a batch is to be hauled.
+// isBulk reports whether a batch is too large for the journal.
 func isBulk(b objects.Batch) bool {
 	size := 0
 	for i := range b.Put {
@@ -19,8 +18,8 @@ func isBulk(b objects.Batch) bool {
 	return size > frameMost
 }
 
-// haul puts a large batch into a group, which takes no more then, or nothing of it when
-// it gives an error. mu is held.
+// addBulk adds a large batch to a group, which takes no more batches then, or nothing of it if it
+// returns an error. mu is held.
 func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
 	if b.Put, err = w.withoutKnown(b); err != nil {
 		return err
@@ -35,7 +34,8 @@ func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
 	return nil
 }
 
-// unknown is the objects of a batch that are not there yet, each once, in their order.
+// withoutKnown returns the objects of a batch that are not stored yet, each once, in their
+// order.
 func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 	s := sortIDs(b.Put)
 	if err := w.snapshot.findStored(s); err != nil {

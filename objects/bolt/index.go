@@ -14,10 +14,10 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
-// The index says in which pack an object lies. It is runs of entries in the order
-// of ids: each fold writes one, and when a level has runFan of them they become
-// one of the next level, so that an entry is written once for each level and a
-// search looks into few runs. The index can be made again from the packs.
+// The index maps ids to packs. It consists of runs, as in a log-structured merge tree: each
+// checkpoint writes one run of sorted entries, and runFan runs of a level are merged into one of
+// the next level. So an entry is written once for each level, and a search reads few runs. The
+// index can be rebuilt from the packs.
 //
 //	entry    the first 8 bytes of an id, pack u32, slot u16
 //	chunk    sum u64, at most 140 entries; its key is level (one byte), number of
@@ -33,7 +33,7 @@ const (
 
 var runsKey = []byte("runs")
 
-// place is where an object lies.
+// place is a row of a pack.
 type place struct {
 	pack uint32
 	slot int
@@ -52,15 +52,15 @@ func (e indexEntry) place() place {
 	return place{binary.BigEndian.Uint32(e[indexPrefix:]), int(binary.BigEndian.Uint16(e[indexPrefix+4:]))}
 }
 
-// run is one sorted list of entries.
+// run is a sorted list of entries.
 type run struct {
 	level, number, entries uint64
 }
 
-// runs is all of them, the oldest first.
+// runs is all runs, the oldest first.
 type runs struct {
 	list []run
-	last uint64 // number of the last that there was
+	last uint64 // the highest number that a run has had
 }
 
 func (r runs) encode() []byte {
@@ -108,7 +108,7 @@ func (r run) key() []byte {
 	return binary.BigEndian.AppendUint32([]byte{byte(r.level)}, uint32(r.number))
 }
 
-// runs reads what runs there are.
+// runs reads the list of runs.
 func (l *snapshot) runs() (runs, error) {
 	if l.index != nil {
 		return *l.index, nil
@@ -125,7 +125,7 @@ func (l *snapshot) runs() (runs, error) {
 	return r, nil
 }
 
-// encodeChunk makes the key and the value of a piece of a run.
+// encodeChunk encodes a chunk of a run.
 func encodeChunk(r run, entries []indexEntry) (key, value []byte) {
 	key = append(r.key(), entries[0][:indexPrefix]...)
 	value = make([]byte, 8, 8+len(entries)*entrySize)
@@ -136,7 +136,7 @@ func encodeChunk(r run, entries []indexEntry) (key, value []byte) {
 	return key, value
 }
 
-// parseChunk gives the entries of a chunk.
+// parseChunk checks a chunk and returns its entries.
 func parseChunk(key, value []byte) ([]byte, error) { return parseChunkIn(nil, key, value) }
 
 func parseChunkIn(a *arena, key, value []byte) ([]byte, error) {
@@ -153,8 +153,7 @@ func parseChunkIn(a *arena, key, value []byte) ([]byte, error) {
 	return entries, nil
 }
 
-// chunks yields the chunks of a run from that on in which a beginning of an id may
-// be first.
+// chunks yields the chunks of a run, from the one in which the prefix of an id may come first.
 func (l *snapshot) chunks(r run, from []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		prefix := r.key()
@@ -198,7 +197,7 @@ func (l *snapshot) floor(key []byte) (found, value []byte, err error) {
 	return e.Key, value, err
 }
 
-// locate finds an object in a pack by the beginning of its id.
+// locate finds the place of an object in the packs.
 func (l *snapshot) locate(id objects.ID) (place, bool, error) {
 	all, err := l.runs()
 	if err != nil {
@@ -215,7 +214,7 @@ func (l *snapshot) locate(id objects.ID) (place, bool, error) {
 
 func (l *snapshot) locateIn(r run, id objects.ID) (place, bool, error) {
 	entries, err := l.entriesOf(r, id)
-	for i := len(entries) - entrySize; i >= 0 && err == nil; i -= entrySize { // what was laid down last stands for what is damaged
+	for i := len(entries) - entrySize; i >= 0 && err == nil; i -= entrySize { // the newest first: it replaces a damaged one
 		e := indexEntry(entries[i:])
 		if ok, err := l.confirm(e.place(), id); ok || err != nil {
 			return e.place(), ok, err
@@ -224,7 +223,7 @@ func (l *snapshot) locateIn(r run, id objects.ID) (place, bool, error) {
 	return place{}, false, err
 }
 
-// entriesOf returns the entries of a run that begin as an id does.
+// entriesOf returns the entries of a run that have the prefix of an id.
 func (l *snapshot) entriesOf(r run, id objects.ID) ([]byte, error) {
 	begin := r.known(id[:indexPrefix])
 	if c := l.chunk; c.run == r && bytes.Compare(c.entries[:indexPrefix], begin) <= 0 && bytes.Compare(begin, c.entries[len(c.entries)-entrySize:]) <= 0 {
@@ -254,14 +253,14 @@ func (l *snapshot) entriesOf(r run, id objects.ID) ([]byte, error) {
 	return among(entries, begin), nil
 }
 
-// cachedChunk is the chunk of the index that was read last. Ids that are looked for in their
-// order are mostly in it, if the run is short.
+// cachedChunk is the chunk that was read last. Ids that are looked up in ascending order are
+// mostly in it if the run is short.
 type cachedChunk struct {
 	run     run
 	entries []byte
 }
 
-// among returns those entries of a chunk that begin as an id does.
+// among returns those entries of a chunk that have a prefix.
 func among(entries, begin []byte) []byte {
 	from := searchEntries(entries, begin)
 	end := from
@@ -297,8 +296,8 @@ func (l *snapshot) places(id objects.ID) (list []place, err error) {
 	return list, nil
 }
 
-// ofOther looks at a chunk that is not of the run in which somebody searches, if there is
-// one: were it one of it, with a key that is damaged, it would show.
+// checkOtherRun checks a chunk that a search met although it belongs to another run: its key
+// may be damaged, and then its checksum is wrong.
 func checkOtherRun(key, value []byte) error {
 	if key == nil {
 		return nil
@@ -307,8 +306,8 @@ func checkOtherRun(key, value []byte) error {
 	return err
 }
 
-// above looks at the chunk behind a key that lies in none: were it the one in which it
-// should lie, with a key that is damaged, or under a branch that is, it would show.
+// checkNextChunk checks the chunk after a key that no chunk contains: if the key of that chunk,
+// or of a branch above it, is damaged, its checksum or its order is wrong.
 func (l *snapshot) checkNextChunk(key []byte) error {
 	for e, err := range l.scanFile(indexBucket, key, false) {
 		var value []byte
@@ -323,7 +322,7 @@ func (l *snapshot) checkNextChunk(key []byte) error {
 	return nil
 }
 
-// searchEntries gives where the first entry lies that is not below a beginning.
+// searchEntries returns the offset of the first entry that is not below a prefix.
 func searchEntries(entries, from []byte) int {
 	low, high := 0, len(entries)/entrySize
 	for low < high {
@@ -337,7 +336,8 @@ func searchEntries(entries, from []byte) int {
 	return low * entrySize
 }
 
-// addRun writes a run of new entries, and joins runs where a level has too many.
+// addRun returns the changes that write a run of new entries, and merge runs of a level that is
+// full.
 func (l *snapshot) addRun(entries []indexEntry) (list []journal.Change, err error) {
 	all, err := l.runs()
 	if err != nil {
@@ -370,7 +370,7 @@ func (l *snapshot) addRun(entries []indexEntry) (list []journal.Change, err erro
 	for at := 0; at < len(entries); {
 		end := min(at+chunkEntries, len(entries))
 		for end < len(entries) && bytes.Equal(entries[end][:indexPrefix], entries[end-1][:indexPrefix]) {
-			end++ // those that begin alike stay together
+			end++ // entries with one prefix stay in one chunk
 		}
 		key, value := encodeChunk(one, entries[at:end])
 		list, at = append(list, setKey(indexBucket, key, value)), end
@@ -378,7 +378,7 @@ func (l *snapshot) addRun(entries []indexEntry) (list []journal.Change, err erro
 	return append(list, setKey(metaBucket, runsKey, runs{append(kept, one), all.last}.encode())), nil
 }
 
-// readRun reads a whole run, and gives the changes that delete it.
+// readRun reads a whole run, and returns the changes that delete it.
 func (l *snapshot) readRun(r run) (entries []indexEntry, gone []journal.Change, err error) {
 	for chunk, err := range l.chunks(r, nil) {
 		if err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
-// A store that is packed closely has one run, which is never joined with others:
+// gc writes one run of this form, which is not merged with others:
 //
 //	chunk    sum u64; then for each entry how much the first 4 bytes of its id are
 //	         above those of the entry before, or those in the key; pack; slot: varints
 //
-// Its key has the first 4 bytes of an id and 4 zeros. Four bytes are enough to find
-// an object among millions, since whoever finds an entry compares the whole id.
+// Its key has the first 4 bytes of an id and 4 zeros. Four bytes suffice for millions of objects,
+// since a search compares the whole id in the end.
 const (
 	denseRun    = 0x80 // the level of such a run
 	densePrefix = 4
 	denseChunk  = 2000 // bytes, so that two fill a page
 )
 
-// prefix is how many bytes of an id a run knows.
+// prefix returns how many bytes of an id the entries of a run have.
 func (r run) prefix() int {
 	if r.level == denseRun {
 		return densePrefix
@@ -29,7 +29,7 @@ func (r run) prefix() int {
 	return indexPrefix
 }
 
-// known is the beginning of an id as far as a run knows it.
+// known returns a prefix of an id as far as the entries of a run have it.
 func (r run) known(begin []byte) []byte {
 	n := r.prefix()
 	if len(begin) <= n {
@@ -38,8 +38,8 @@ func (r run) known(begin []byte) []byte {
 	return append(bytes.Clone(begin[:n]), make([]byte, len(begin)-n)...)
 }
 
-// encodeDense makes a chunk of as many entries as fill it. Those that begin alike stay
-// together.
+// encodeDense encodes a chunk of as many entries as fill it. Entries with one prefix stay in
+// one chunk.
 func encodeDense(r run, entries []indexEntry) (c journal.Change, n int) {
 	key := append(r.key(), entries[0][:indexPrefix]...)
 	value := make([]byte, 8, denseChunk+64)
@@ -59,8 +59,7 @@ func encodeDense(r run, entries []indexEntry) (c journal.Change, n int) {
 	return setKey(indexBucket, key, value), n
 }
 
-// openDense gives the entries of a chunk, whose checksum is right, as they are in
-// others.
+// openDense decodes a chunk, whose checksum is valid, into entries of the usual form.
 func openDense(a *arena, key, b []byte) (entries []byte, ok bool) {
 	begin := uint64(binary.BigEndian.Uint32(key[5:]))
 	entries = a.takeBytes(len(b) / 3 * entrySize)[:0] // no entry takes less than 3 bytes

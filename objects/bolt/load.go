@@ -13,21 +13,21 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// A spot says where data lies in the body of a pack whose head was sound:
+// A locator says where data lies in the body of a pack whose head was sound:
 //
 //	number of the file and of the pack, 32 bits each
 //	offset in the body and size, 32 bits each
 //
-// A pack never changes in its file, so that whoever has walked over the head need not
-// read it again.
+// A pack never changes in its file, so a caller that has walked over the head need not read
+// it again.
 
-// aim is one object to be loaded: a spot of the file at hand, and who wants it.
+// aim is one object to load: where it is in the present file, and its place in the request.
 type aim struct {
 	pack, from, size uint32
 	place            int32
 }
 
-// aimsAt gives what a spot says, and the number of its file.
+// aimsAt decodes a locator into an aim and the number of its file.
 func aimsAt(s objects.Locator, place int) (a aim, file uint64) {
 	return aim{uint32(s[0]), uint32(s[1] >> 32), uint32(s[1]), int32(place)}, s[0] >> 32
 }
@@ -37,19 +37,19 @@ func (a aim) compare(b aim) int {
 }
 
 const (
-	// loadWorkers is most goroutines that one Load keeps busy.
+	// loadWorkers is the most goroutines of one Load.
 	loadWorkers = 4
-	// portionLeast and portionMost bound what one of them reads at one snapshot: a writer
-	// waits so long.
+	// portionLeast and portionMost bound what one of them reads in one snapshot, for which a
+	// writer waits.
 	portionLeast, portionMost = 512 << 10, 4 << 20
-	// bodyMore is room for what is in a body and not wanted, where that is little.
+	// bodyMore is memory for data of a body that is not wanted.
 	bodyMore = 1 << 10
-	// loadFew is how many objects of one pack are got by their ids.
+	// loadFew is how many objects of one pack are read by their ids instead.
 	loadFew = 4
 )
 
-// Load is objects.Bulk. It reads whole bodies: those of which most is wanted. Data are
-// pieces of what was read, and are not copied.
+// Load is objects.BulkReader. It reads whole bodies of which most is wanted. Data is a part of
+// what was read, and is not copied.
 func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, err error) {
 	l := loading{store: s, wanted: w}
 	own := loaders.Get().(*loader) //nolint:forcetypeassert // it holds nothing else
@@ -68,14 +68,14 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 		}
 		aims = append(aims, a)
 	}
-	if !slices.IsSortedFunc(aims, aim.compare) { // some were said before, or lines were merged
+	if !slices.IsSortedFunc(aims, aim.compare) { // contents are used again, or histories were merged
 		slices.SortFunc(aims, aim.compare)
 	}
 	l.cut(aims)
 	l.workBeside(ctx, own)
 	for i := range l.portions {
 		if err := l.portions[i].err; err != nil {
-			return nil, err // the first, in whatever order they came
+			return nil, err // of the first portion, so that it does not depend on timing
 		}
 		rest = append(rest, l.portions[i].rest...)
 	}
@@ -83,7 +83,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	return rest, nil
 }
 
-// loading is one Load.
+// loading is the state of one Load.
 type loading struct {
 	store    *store
 	wanted   objects.LoadRequest
@@ -93,15 +93,15 @@ type loading struct {
 	failed   atomic.Bool
 }
 
-// portion is what is read at one look.
+// portion is what is read in one snapshot.
 type portion struct {
 	aims []aim
-	room arena // for these
+	room arena // for bodies
 	rest []int // those that were not found
 	err  error
 }
 
-// cut cuts aims between packs into portions, enough of them for every worker.
+// cut divides aims into portions at pack boundaries, enough of them for every worker.
 func (l *loading) cut(aims []aim) {
 	size := 0
 	for i := range aims {
@@ -124,7 +124,7 @@ func (l *loading) cut(aims []aim) {
 	}
 }
 
-// workBeside is work, with others beside it.
+// workBeside calls work in several goroutines and waits for them.
 func (l *loading) workBeside(ctx context.Context, own *loader) {
 	var others sync.WaitGroup
 	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(l.portions)) - 1 {
@@ -152,13 +152,13 @@ func (l *loading) work(ctx context.Context, w *loader) {
 	}
 }
 
-// loader is one of those who load. Its memory is used again.
+// loader is the memory of one worker, which is used again.
 type loader struct {
 	*loading
 	scan   readAdvice
-	aims   []aim // of who asked
-	pages  arena // for what a look reads besides bodies
-	closed arena // for bodies that are to be unpacked
+	aims   []aim // of the request
+	pages  arena // for pages
+	closed arena // for compressed bodies
 	parts  []part
 	object objects.Object
 }
@@ -175,9 +175,9 @@ func (l *loader) done() {
 type part struct {
 	aims  []aim
 	entry page.Entry
-	size  int    // of all data in the body; 0: it is not to be read
-	raw   bool   // it is not packed
-	body  []byte // as it is kept; nil: it was not read
+	size  int    // of all data in the body; 0: the body is not read
+	raw   bool   // it is not compressed
+	body  []byte // as it is stored; nil: it was not read
 }
 
 func (l *loader) load(ctx context.Context, b *portion) error {
@@ -210,8 +210,8 @@ func (l *loader) load(ctx context.Context, b *portion) error {
 	return err
 }
 
-// find finds the bodies that are to be read. What is wrong with one is said when its
-// objects are got by their ids.
+// find finds the bodies to read. An error of a body is reported when its objects are read by
+// their ids.
 func (l *loader) find(k *snapshot, b *portion) {
 	size := 0
 	for i := range l.parts {
@@ -240,8 +240,7 @@ func (l *loader) find(k *snapshot, b *portion) {
 	b.room.pieces.Buf = make([]byte, 0, size)
 }
 
-// read reads the body of a part, if it is to be read. One that is packed is unpacked
-// later.
+// read reads the body of a part. A compressed one is decompressed later, without a lock.
 func (p *part) read(room, closed *arena) {
 	if p.size == 0 {
 		return
@@ -253,20 +252,20 @@ func (p *part) read(room, closed *arena) {
 	if err != nil {
 		return
 	}
-	if p.body = b; p.raw && p.entry.Buffered() { // the next look writes there
+	if p.body = b; p.raw && p.entry.Buffered() { // its memory is used for the next portion
 		p.body = room.takeBytes(len(b))
 		copy(p.body, b)
 	}
 }
 
-// give gives the objects of a part, if they are what was seen: the checksum stands for
-// all of them. That it is the same pack is shown by the hash of one.
+// give passes the objects of a part on. The checksum of the body stands for their hashes; the
+// hash of one object shows that it is the pack that the walk has seen.
 func (l *loader) give(b *portion, p *part) error {
 	data, sound, err := decodeBodyData(&b.room, p.aims[0].pack, p.body)
 	if err != nil || !sound || codec(p.body[8])&codecPurged != 0 {
 		return b.leave(p)
 	}
-	o := &l.object // one for all: to make one for each takes as long as to read it
+	o := &l.object // one for all: to allocate each takes as long as to read it
 	if !l.set(o, data, p.aims[len(p.aims)-1]) || o.Check() != nil {
 		return b.leave(p)
 	}
@@ -282,7 +281,7 @@ func (l *loader) give(b *portion, p *part) error {
 	return nil
 }
 
-// leave leaves the objects of a part to be got by their ids.
+// leave leaves the objects of a part to be read by their ids.
 func (b *portion) leave(p *part) error {
 	for _, a := range p.aims {
 		b.rest = append(b.rest, int(a.place))
@@ -290,7 +289,7 @@ func (b *portion) leave(p *part) error {
 	return nil
 }
 
-// set makes o the object that is aimed at, if the data reaches so far.
+// set makes o the object of an aim, if the data is long enough.
 func (l *loader) set(o *objects.Object, data []byte, a aim) bool {
 	to := uint64(a.from) + uint64(a.size)
 	if to > uint64(len(data)) {

@@ -13,23 +13,23 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
-// Entries of the ref log are kept alone, or many in one value when a fold or a
-// compaction writes them:
+// An entry of the ref log is a value of its own in the journal. A checkpoint, and gc, store many
+// in one value:
 //
 //	log      seq of the first -> sealed: codec (1: zstd), then in zstd a varint length
 //	         and the record of each entry, the oldest first. A move of a ref that an
 //	         earlier entry of the value moves too has no Prev: it is the hash of that.
 //	moves    name, 0, seq of the first -> nothing: one of them moves the ref
 //
-// A lone entry begins with the tag of its sequence, which is 8. The newest entry of a
-// compacted store is alone: writers need it, whatever else is damaged.
+// A single entry begins with the tag of its sequence number, which is 8. gc keeps the newest
+// entry single: writers need it, whatever else is damaged.
 const (
 	logEntries = 256      // most in one value
 	logBytes   = 64 << 10 // of their records
-	logFew     = 16       // a fold leaves fewer alone
+	logFew     = 16       // a checkpoint with fewer leaves them single
 )
 
-// encodeEntries makes one key and value of entries that ascend by Seq.
+// encodeEntries encodes entries that ascend by Seq into one value.
 func encodeEntries(list []objects.LogEntry) (key, value []byte) {
 	key = logKey(list[0].Seq)
 	if len(list) == 1 { // it may be of any size
@@ -128,14 +128,13 @@ func movesOf(list []objects.LogEntry) (keys [][]byte) {
 	return keys
 }
 
-// entryRun gathers entries for one value.
+// entryRun collects entries for one value.
 type entryRun struct {
 	list []objects.LogEntry
 	size int
 }
 
-// add takes the next entry. It returns the changes that write those before it when they
-// are enough.
+// add adds the next entry. When the value is full it returns the changes that write it.
 func (r *entryRun) add(e objects.LogEntry) (list []journal.Change) {
 	size := roughSize(e)
 	if len(r.list) == logEntries || r.size+size > logBytes {
@@ -145,7 +144,7 @@ func (r *entryRun) add(e objects.LogEntry) (list []journal.Change) {
 	return list
 }
 
-// roughSize is about as long as the record of an entry.
+// roughSize returns about the length of the record of an entry.
 func roughSize(e objects.LogEntry) int {
 	n := 64 + 2*len(objects.Group{}) + len(e.Note.Author) + len(e.Note.Command)
 	for _, u := range e.Refs {
@@ -154,7 +153,7 @@ func roughSize(e objects.LogEntry) int {
 	return n
 }
 
-// flush returns the changes that write the entries gathered.
+// flush returns the changes that write the collected entries.
 func (r *entryRun) flush() []journal.Change {
 	if len(r.list) == 0 {
 		return nil
@@ -168,7 +167,7 @@ func (r *entryRun) flush() []journal.Change {
 	return list
 }
 
-// end returns the changes that write the entries gathered, the last of them alone.
+// end returns the changes that write the collected entries, the last of them single.
 func (r *entryRun) end() []journal.Change {
 	n := len(r.list)
 	if n < 2 {
@@ -181,7 +180,7 @@ func (r *entryRun) end() []journal.Change {
 	return append(list, r.flush()...)
 }
 
-// layLog packs the log entries that a fold writes, unless they are few.
+// layLog combines the log entries that a checkpoint writes, unless they are few.
 func (l *snapshot) layLog(list []journal.Change) ([]journal.Change, error) {
 	rest := make([]journal.Change, 0, len(list))
 	var entries []objects.LogEntry

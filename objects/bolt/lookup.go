@@ -10,10 +10,11 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// keepPacks is how many heads of packs a look remembers.
+// keepPacks is how many heads of packs a snapshot keeps.
 const keepPacks = 8
 
-// record gives the record of an object that lies in no pack; nil: it is not there.
+// record returns the record of an object of a pending group or of the journal; nil: there is
+// none.
 func (l *snapshot) record(id objects.ID) []byte {
 	for _, s := range l.pending {
 		if value := s.get(id); value != nil {
@@ -24,8 +25,8 @@ func (l *snapshot) record(id objects.ID) []byte {
 	return value
 }
 
-// object reads one object, a staged one too; a missing one is a *NotFoundError. It
-// is what its id says, or a *CorruptError.
+// object reads one object, of a pending group too. The object has the id, or the error is a
+// *CorruptError; a missing one is a *NotFoundError.
 func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 	if value := l.record(id); value != nil {
 		return decodeObject(id, value) // it was hashed when it came
@@ -55,7 +56,7 @@ func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 	return verified(o)
 }
 
-// damaged says that an object cannot be had because of the pack it lies in.
+// packError returns the error of an object that cannot be read because its pack is damaged.
 func packError(id objects.ID, err error) error {
 	if errors.Is(err, errPack) {
 		return &objects.CorruptError{ID: id, Cause: err}
@@ -63,7 +64,7 @@ func packError(id objects.ID, err error) error {
 	return err
 }
 
-// has tells whether an object is there, without reading it. What is staged counts
+// has reports whether an object is stored, without reading it. One of a pending group counts
 // as missing.
 func (l *snapshot) has(id objects.ID) (bool, error) {
 	if _, ok := l.inJournal(objectsBucket, id[:]); ok {
@@ -76,8 +77,8 @@ func (l *snapshot) has(id objects.ID) (bool, error) {
 	return ok, err
 }
 
-// confirm tells whether it is the object with an id that lies somewhere. What leads there
-// and finds another may have found a damaged id, which is mended if it can be.
+// confirm reports whether the object at a place has an id. If it has another, the id in the
+// head may be damaged, so confirm looks again in the repaired head.
 func (l *snapshot) confirm(at place, id objects.ID) (bool, error) {
 	have, err := l.rawIDAt(at)
 	if err != nil || have != id {
@@ -111,8 +112,7 @@ func (l *snapshot) purgedAt(at place) (bool, error) {
 	return err == nil && p.isPurged(at.slot), err
 }
 
-// idAt gives the id of the object that lies somewhere, from a head that is mended if it
-// can be.
+// idAt returns the id of the object at a place, from a head that is repaired if it can be.
 func (l *snapshot) idAt(at place) (objects.ID, error) {
 	if p, err := l.pack(at.pack); err == nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
@@ -120,8 +120,7 @@ func (l *snapshot) idAt(at place) (objects.ID, error) {
 	return l.rawIDAt(at)
 }
 
-// rawIDAt gives the id of the object that lies somewhere, without reading the rest of
-// the head.
+// rawIDAt returns the id of the object at a place, without reading the rest of the head.
 func (l *snapshot) rawIDAt(at place) (id objects.ID, err error) {
 	if p := l.packs[at.pack]; p != nil && at.slot < p.Len() {
 		return p.id(at.slot), nil
@@ -137,7 +136,7 @@ func (l *snapshot) rawIDAt(at place) (id objects.ID, err error) {
 	return objects.ID(b), nil
 }
 
-// ofPack finds a value of a pack.
+// ofPack returns the head or the body of a pack.
 func (l *snapshot) ofPack(bucket int, n uint32) (page.Entry, error) {
 	e, ok, err := l.find(bucket, packKey(n))
 	if err == nil && !ok {
@@ -149,10 +148,10 @@ func (l *snapshot) ofPack(bucket int, n uint32) (page.Entry, error) {
 	return e, err
 }
 
-// scanning is what a read of many packs has told the system that it will read. Heads
-// are read from the newest, bodies from the oldest; those of one fold lie together.
+// readAdvice is what a read of many packs has told the system that it will read. Heads are
+// read from the newest, bodies from the oldest; those of one checkpoint lie together.
 type readAdvice struct {
-	heads, bodies int64 // how far down, and how far up
+	heads, bodies int64 // offsets: down to heads, up to bodies
 }
 
 const (
@@ -166,7 +165,7 @@ func (s *readAdvice) near(f *os.File, bucket int, e page.Entry) {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
 		s.heads = max(from-headsAhead, 0)
 		adviseWillNeed(f, s.heads, to-s.heads)
-	case bucket == headsBucket && from < s.heads+headsAhead/2: // before it has to be waited for
+	case bucket == headsBucket && from < s.heads+headsAhead/2: // early, so that the reader need not wait
 		s.heads = max(s.heads-headsAhead, 0)
 		adviseWillNeed(f, s.heads, headsAhead)
 	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
@@ -206,7 +205,7 @@ func (l *snapshot) openIn(a *arena, n uint32, e page.Entry) (*pack, error) {
 	return parsePackIn(a, n, b)
 }
 
-// packed reads one object of a pack.
+// readPacked reads one object of a pack and checks its hash.
 func (l *snapshot) readPacked(p *pack, slot int) (objects.Object, error) {
 	var room []objects.ID
 	o := p.Object(slot, &room)
@@ -249,7 +248,8 @@ func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 	return data[from : from+size], nil
 }
 
-// begun finds the body of a pack and how it begins. Mostly more pieces of it come next.
+// beginBody returns the body of a pack and its first bytes. They are kept, since more objects of
+// the body mostly follow.
 func (l *snapshot) beginBody(n uint32) (e page.Entry, begin []byte, err error) {
 	if b := &l.lastBody; b.begin != nil && b.pack == n {
 		return b.entry, b.begin, nil
@@ -263,14 +263,14 @@ func (l *snapshot) beginBody(n uint32) (e page.Entry, begin []byte, err error) {
 	return e, begin, err
 }
 
-// bodyEntry is a body that pieces are read of, by a look whose memory is its own.
+// bodyEntry is a body with its first bytes.
 type bodyEntry struct {
 	pack  uint32
 	entry page.Entry
 	begin []byte
 }
 
-// checked gives an object if it is what its id says.
+// verified returns an object if its hash is its id.
 func verified(o objects.Object) (objects.Object, error) {
 	if err := o.Check(); err != nil {
 		return objects.Object{ID: o.ID}, err
@@ -278,7 +278,7 @@ func verified(o objects.Object) (objects.Object, error) {
 	return o, nil
 }
 
-// version is the format of the store.
+// version returns the format version of the store.
 func (l *snapshot) version() (uint64, error) {
 	value, err := l.get(metaBucket, formatKey)
 	if err == nil && value == nil {
@@ -314,7 +314,7 @@ func (l *snapshot) body(p *pack) (data []byte, sound bool, err error) {
 	return data, sound, err
 }
 
-// rawBody reads a body as it is kept.
+// rawBody reads a body as it is stored.
 func (l *snapshot) rawBody(p *pack) ([]byte, error) {
 	e, err := l.ofPack(bodiesBucket, p.n)
 	if err != nil {
@@ -323,14 +323,14 @@ func (l *snapshot) rawBody(p *pack) ([]byte, error) {
 	return e.ValueIn(l.arena.pages())
 }
 
-// cursor finds objects that lie near one another without asking the index.
+// cursor finds objects that are near one another in packs without the index.
 type cursor struct {
 	snapshot *snapshot
 	at       place
 	pack     *pack
 }
 
-// begin goes to a place where an object was, if it is there still.
+// begin moves to a place where an object was found before, if it is still there.
 func (c *cursor) begin(at place, id objects.ID) {
 	p, err := c.snapshot.pack(at.pack)
 	if err == nil && at.slot < p.Len() && p.has(at.slot, id) {
@@ -338,10 +338,10 @@ func (c *cursor) begin(at place, id objects.ID) {
 	}
 }
 
-// near is how far from the last object the next is looked for.
+// near is how many rows from the last object the next is looked for.
 const near = 12
 
-// beside gives the slot of an object that lies near the last one.
+// nearby returns the row of an object that is near the last one.
 func (c *cursor) nearby(id objects.ID) (slot int, ok bool) {
 	if c.pack == nil {
 		return 0, false
@@ -359,8 +359,8 @@ func (c *cursor) nearby(id objects.ID) (slot int, ok bool) {
 	return 0, false
 }
 
-// find gives the slot of an object in the pack at hand; ok tells whether it is in
-// one, and not in the journal.
+// find returns the row of an object in the pack of the cursor, and moves to another pack if it
+// has to. ok is false if the object is in no pack, or in the journal as well.
 func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
 	if slot, ok := c.nearby(id); ok {
 		return slot, true, nil
@@ -369,7 +369,7 @@ func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
 		return 0, false, nil
 	}
 	if c.pack != nil && c.at.slot >= c.pack.Len()-near {
-		if next, err := c.snapshot.pack(c.pack.n + 1); err == nil { // else the index says where
+		if next, err := c.snapshot.pack(c.pack.n + 1); err == nil { // otherwise the index has it
 			in := cursor{snapshot: c.snapshot, pack: next, at: place{next.n, -1}}
 			if slot, ok := in.nearby(id); ok {
 				*c = in

@@ -13,24 +13,23 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
-// A pack is some hundred objects that lie together: a run of commits with what
-// they link to. It has two values, so that a history can be walked without what
-// was said:
+// A pack is some hundred objects that are stored together: a run of commits with what they
+// link to. It has two values, so that a history can be walked without reading content:
 //
 //	head   sum u64, count u16, others u32; the ids of the objects, and those of so many
-//	       others that they lead to; then the table of them ([packs.Table])
+//	       others that they refer to; then the table of them ([packs.Table])
 //	body   sum u64, codec (one byte), the data of what is no commit
 //
-// With 0x8000 added to the count, the table is in zstd. The sums are over the key and
-// what follows them, as it is kept; they are made when every object has been hashed
-// and compared with its id, so that who reads a whole pack need not hash.
+// With 0x8000 added to the count, the table is in zstd. The checksums cover the key and the
+// stored bytes that follow; they are computed only after every object has been hashed and compared
+// with its id, so that a reader of a whole pack need not hash.
 //
 // With 0x4000 added to the count, objects of the pack were purged: the head ends with the
 // row of each (u16, ascending) and how many they are (u16), and the codec has 0x80 added.
-// The data of an purged object is zeros; all other rows, and the index, stay valid.
+// The data of a purged object is zeros; all other rows, and the index, stay valid.
 const (
 	packObjects = packs.MaxObjects // most that one pack holds
-	looseSize   = 64 << 10         // records from this size on are stored alone
+	looseSize   = 64 << 10         // larger records are stored one by one
 
 	packIDs    = 8 + 2 + 4
 	packZstd   = 0x8000 // added to the count
@@ -39,18 +38,18 @@ const (
 	idSize     = len(objects.ID{})
 )
 
-// limits say when a pack is full: after so many commits or so much data, and in any
-// case with so many objects.
+// limits are the commits and the bytes after which a pack is full, and the most objects that
+// it may have.
 type limits struct{ commits, bytes, objects int }
 
 var (
 	young = limits{256, 256 << 10, 1024}
-	dense = limits{2048, 512 << 10, packObjects} // when the store is packed closely
+	dense = limits{2048, 512 << 10, packObjects} // written by gc
 )
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// tableArenas are for the tables of packs that are encoded.
+// tableArenas is memory for encoding tables.
 var tableArenas = sync.Pool{New: func() any { return new(packs.Arena) }}
 
 // encodePack encodes the head and the body of a pack, compressed where that is shorter.
@@ -74,21 +73,20 @@ func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 	return head, body
 }
 
-// pack is the head of one.
+// pack is the parsed head of a pack.
 type pack struct {
 	*packs.Table
 
 	n      uint32
-	ids    []byte   // a piece of the head
+	ids    []byte   // a part of the head
 	purged []uint16 // rows of purged objects, ascending
-	sound  bool     // its checksum is right: its objects need no hashing
+	sound  bool     // the checksum is valid: its objects need no hashing
 }
 
-var errPack = errors.New("a pack makes no sense")
+var errPack = errors.New("the pack is damaged")
 
-// parsePack reads the head of a pack. Of one whose checksum is wrong every object has
-// to be hashed; where it is one bit that makes it wrong, the others are as they were.
-// It keeps b.
+// parsePack parses the head of a pack, and keeps b. If the checksum is wrong, a single flipped
+// bit is repaired, and every object has to be hashed.
 func parsePack(n uint32, b []byte) (*pack, error) { return parsePackIn(nil, n, b) }
 
 func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
@@ -102,12 +100,12 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	return parseHead(a, n, b, sound)
 }
 
-// isSummed tells whether the checksum of a head is right.
+// hasValidSum reports whether the checksum of a head is valid.
 func hasValidSum(n uint32, b []byte) bool {
 	return binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
 }
 
-// openHead reads what is in a head.
+// parseHead parses a head whose checksum was checked.
 func parseHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 	f := parsePackHeader(b)
 	if f.end > len(b) {
@@ -131,16 +129,16 @@ func parseHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 	return p, nil
 }
 
-// front is what a head begins with.
+// packHeader is the beginning of a head.
 type packHeader struct {
 	zstd   bool
 	purged bool
 	count  int // objects
 	others int
-	end    int // of the ids; beyond every head: no head begins so
+	end    int // offset of the end of the ids; beyond any head if the header is impossible
 }
 
-// frontOf reads the front of a head, which has packIDs bytes at least.
+// parsePackHeader parses the beginning of a head, which has at least packIDs bytes.
 func parsePackHeader(b []byte) (f packHeader) {
 	count := binary.BigEndian.Uint16(b[8:])
 	f.zstd, f.purged = count&packZstd != 0, count&packPurged != 0
@@ -151,7 +149,7 @@ func parsePackHeader(b []byte) (f packHeader) {
 	return f
 }
 
-// splitTable splits what follows the ids of a head into the table and the rows of erased
+// splitTable splits what follows the ids of a head into the table and the rows of purged
 // objects.
 func (f packHeader) splitTable(b []byte) (table []byte, purged []uint16, err error) {
 	table = b[f.end:]
@@ -185,5 +183,5 @@ func (p *pack) isPurged(i int) bool {
 	return found
 }
 
-// has reports whether an object is at a row and was not erased.
+// has reports whether an object is at a row and was not purged.
 func (p *pack) has(i int, id objects.ID) bool { return *p.ID(i) == id && !p.isPurged(i) }

@@ -18,11 +18,11 @@ import (
 //	meta     "format" -> sealed record: 1 version
 //	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 files
 //	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
-//	         "folds" -> sealed record: 1 which pack was the last at some times
+//	         "folds" -> sealed record: 1 which pack was the last one at some times
 //	         "purge" -> sealed record: 1 tombstones of a purge that is not complete
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
-//	index    level, run, first 8 bytes of an id -> piece of the index
+//	index    level, run, first 8 bytes of an id -> chunk of the index
 //	objects  id -> kind, varint n, n parents, varint m, m links, data; or kind with
 //	         0x80 added, and the rest in zstd; or a tombstone
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated, 4 hash of its newest log entry
@@ -30,9 +30,8 @@ import (
 //	log      seq -> sealed objects.LogEntry.Record, or several
 //	moves    name, 0, seq -> nothing
 //
-// Numbers in keys are big-endian. An object is checked by its id. A sealed
-// record begins with 8 bytes of the BLAKE3 hash of its key and the rest, since
-// nothing else would show that it has changed.
+// Numbers in keys are big-endian. An object is checked by its id. A sealed record begins with 8
+// bytes of the BLAKE3 hash of its key and the rest: nothing else would show that it has changed.
 const (
 	metaBucket = iota
 	objectsBucket
@@ -56,11 +55,11 @@ func deleteKey(bucket int, key []byte) journal.Change {
 	return journal.Change{Bucket: bucket, Key: key}
 }
 
-// The formats that this package knows. A store is made in the first of them and
-// becomes one of a later when something is written that the earlier has not.
+// The format versions that this package knows. A store is created in the first of them, and its
+// version is raised when something is written that the version does not have.
 const (
 	formatFirst  = 20 // those before it were never released
-	formatPacked = 21 // what was packed closely is in zstd
+	formatPacked = 21 // with compressed packs
 	formatPurged = 23 // with tombstones, and packs whose objects they stand for
 	formatNewest = formatPurged
 )
@@ -100,7 +99,7 @@ func decodeFormat(value []byte) (version uint64, err error) {
 		if f == 1 {
 			version = d.Uint()
 		} else if version > formatNewest {
-			return version, nil // what a newer format adds here is its own business
+			return version, nil // a newer format may add fields
 		}
 	}
 	return version, d.Err()
@@ -110,7 +109,7 @@ func encodeObject(o objects.Object) []byte {
 	return appendObject(make([]byte, 0, recordSize(&o)), &o)
 }
 
-// recordSize is how long the record of an object is.
+// recordSize returns the length of the record of an object.
 func recordSize(o *objects.Object) int {
 	return 1 + lenVarint(len(o.Parents)) + lenVarint(len(o.Links)) + (len(o.Parents)+len(o.Links))*idSize + len(o.Data)
 }
@@ -128,8 +127,8 @@ func appendObject(b []byte, o *objects.Object) []byte {
 	return append(b, o.Data...)
 }
 
-// decodeObject reads what encodeObject wrote, or compressRecord made of it; a tombstone
-// is an ErasedError. The object keeps nothing of b.
+// decodeObject decodes a record, compressed or not; a tombstone is a PurgedError. The object
+// does not refer to b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	var room []objects.ID
 	o, err := decodeShared(id, b, &room)
@@ -137,8 +136,8 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	return o, err
 }
 
-// decodeShared is decodeObject of a record that nobody changes: the data may be a piece
-// of it, and the edges lie in a room.
+// decodeShared is decodeObject for a record that nobody changes: the data may be a part of it,
+// and the edges are taken from room.
 func decodeShared(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	if isTombstone(b) {
@@ -177,7 +176,7 @@ func decodeShared(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, 
 	return o, nil
 }
 
-// refRecord is a ref with the hash of the newest log entry that moves it.
+// refRecord is a ref with the hash of its newest log entry.
 type refRecord struct {
 	objects.Ref
 	entry objects.ID
@@ -185,8 +184,7 @@ type refRecord struct {
 
 func encodeRef(r refRecord) []byte { return seal([]byte(r.Name), appendRefRecord(nil, &r)) }
 
-// appendRefRecord gives the record of a ref, in the free room behind room where that is
-// enough.
+// appendRefRecord returns the record of a ref, in the memory of room if that is large enough.
 func appendRefRecord(room []byte, r *refRecord) []byte {
 	e := canonical.NewEncoder(room)
 	e.Raw(1, r.Target[:])
@@ -241,7 +239,7 @@ func appendMovesKey(b []byte, name string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(append(b, name...), 0), seq)
 }
 
-// parseMovesKey gives the number of an entry that moved name.
+// parseMovesKey returns the sequence number of an entry that moved name.
 func parseMovesKey(name string, key []byte) (seq uint64, ok bool) {
 	rest, ok := bytes.CutPrefix(key, append([]byte(name), 0))
 	if !ok || len(rest) != 8 {
@@ -255,6 +253,6 @@ func parseMovesKey(name string, key []byte) (seq uint64, ok bool) {
 func recentKey(r objects.Ref) []byte { return appendRecentKey(make([]byte, 0, 8+len(r.Name)), &r) }
 
 func appendRecentKey(b []byte, r *objects.Ref) []byte {
-	downwards := uint64(r.Updated.UnixMilli()) ^ 1<<63 ^ ^uint64(0) // signed order, and then turned round
+	downwards := uint64(r.Updated.UnixMilli()) ^ 1<<63 ^ ^uint64(0) // signed order, reversed
 	return append(binary.BigEndian.AppendUint64(b, downwards), r.Name...)
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// How a watch looks: at the file, and now and then at the ref itself, since a
-// file system may keep time too coarsely to show a second change.
+// A watch polls the file, and now and then the ref itself, since the times of a file system
+// may be too coarse to show a second change.
 const (
 	watchFile = 50 * time.Millisecond
 	watchRef  = time.Second
 )
 
-// ref reads one ref; one that is not there has a zero target.
+// ref reads one ref; one that does not exist has a zero target.
 func (l *snapshot) ref(name string) (refRecord, error) {
 	value, err := l.get(refsBucket, []byte(name))
 	if err == nil && value == nil {
@@ -34,8 +34,8 @@ func (l *snapshot) ref(name string) (refRecord, error) {
 	return decodeRef(name, value)
 }
 
-// noRef asks the log about a ref that is not there: it was deleted, or never made, or
-// else it is lost, by a name that is damaged or a page that is.
+// checkNoRef checks a ref that was not found against the log: if the log does not say that it
+// was deleted or never created, its name or its page is damaged.
 func (l *snapshot) checkNoRef(name string) error {
 	e, err := l.newestEntry(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	return refs, nil
 }
 
-// refsByName yields the refs from the first that q may select to the last.
+// refsByName yields refs by name, from the first that q may select.
 func (l *snapshot) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		for e, err := range l.ascend(refsBucket, []byte(max(q.Prefix, q.After))) {
@@ -146,8 +146,8 @@ func (l *snapshot) refsByTime() iter.Seq2[objects.Ref, error] {
 	}
 }
 
-// Log is objects.RefReader. Entries never change, so that pages that go down
-// from the newest are of one moment.
+// Log is objects.RefReader. Entries never change, so pages read from the newest downwards are
+// consistent.
 func (s *store) Log(ctx context.Context, name string, before uint64, limit int) (entries []objects.LogEntry, err error) {
 	if before == 0 {
 		before = math.MaxUint64
@@ -180,8 +180,8 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 	return entries, nil
 }
 
-// log yields the entries below a number, of one ref or of all, the newest first. An
-// error is the last that it yields.
+// log yields the entries below a sequence number, of one ref or of all, the newest first. An
+// error is the last element.
 func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
 	lists := l.wholeLog(before)
 	if name != "" {
@@ -220,7 +220,7 @@ func (l *snapshot) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] 
 	}
 }
 
-// logOf yields the entries of one value at a time, of those in which one moves a ref.
+// logOf yields the entries of one value at a time, of the values that have a move of a ref.
 func (l *snapshot) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	return func(yield func([]objects.LogEntry, error) bool) {
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
@@ -228,7 +228,7 @@ func (l *snapshot) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntr
 			if err == nil {
 				seq, ok := parseMovesKey(name, found.Key)
 				if !ok {
-					return // the moves of the ref before it in order
+					return // the moves of another ref
 				}
 				list, err = l.entries(seq)
 				if err == nil && !slices.ContainsFunc(list, func(e objects.LogEntry) bool { return movesRef(e, name) }) {
@@ -246,7 +246,7 @@ func movesRef(e objects.LogEntry, name string) bool {
 	return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
 }
 
-// entries reads the entries of the value under a number.
+// entries reads the entries of the value under a sequence number.
 func (l *snapshot) entries(seq uint64) ([]objects.LogEntry, error) {
 	value, err := l.get(logBucket, logKey(seq))
 	if err == nil && value == nil {
@@ -258,8 +258,8 @@ func (l *snapshot) entries(seq uint64) ([]objects.LogEntry, error) {
 	return decodeEntries(logKey(seq), value)
 }
 
-// Watch is objects.Watcher. It looks at the file, and when that has changed at
-// the ref; a move in this process wakes it up at once.
+// Watch is objects.Watcher. It polls the file, and reads the ref when the file has changed; a
+// move by this process wakes it at once.
 func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		var last objects.Ref
@@ -267,7 +267,7 @@ func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, e
 			s.mu.Lock()
 			moved := s.moved
 			s.mu.Unlock()
-			seen := s.stamp() // before the ref: a change in between shows
+			seen := s.stamp() // before the ref, so that a change in between is seen
 			now, err := objects.ReadRef(ctx, s, name)
 			if err != nil {
 				yield(objects.Ref{Name: name}, err)
@@ -284,8 +284,8 @@ func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, e
 	}
 }
 
-// stamp is what shows that somebody has written. A file that cannot be looked at
-// is one that has changed.
+// stamp returns what changes when somebody writes. A file that cannot be examined counts as
+// changed.
 func (s *store) stamp() (files [2]os.FileInfo) {
 	for i, name := range []string{s.path, journalPath(s.path)} {
 		files[i], _ = os.Stat(name)
@@ -293,7 +293,7 @@ func (s *store) stamp() (files [2]os.FileInfo) {
 	return files
 }
 
-// pause waits until the store may have changed since a look at its files.
+// pause waits until the store may have changed since a stamp.
 func (s *store) pause(ctx context.Context, moved <-chan struct{}, seen [2]os.FileInfo) {
 	tick, full := time.NewTicker(watchFile), time.NewTimer(watchRef)
 	defer tick.Stop()

@@ -8,11 +8,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// restoreStep is how many entries are written together.
+// restoreStep is how many entries are planned with one writer.
 const restoreStep = 4096
 
-// Restore is objects.Maintainer. Many entries are planned one behind the other and share
-// a sync.
+// Restore is objects.Maintainer. Many entries share a group and its sync.
 func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	for len(list) > 0 {
 		err := s.submit(ctx, func(w *writer, _ waitLimit) error {
@@ -27,13 +26,13 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
-// restore writes entries up to the first that fails, and tells how many there are now.
+// restore writes entries up to the first that fails, and returns how many it wrote.
 func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
-	var mine *group // that nobody else will write
+	var mine *group // that this call leads
 	var planned []*group
 	for _, e := range list {
 		if mine != nil && mine.frame.Size() >= groupBytes {
-			break // it takes no more
+			break // the group is full
 		}
 		var g *group
 		var lead bool
@@ -55,12 +54,12 @@ func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
 		n++
 	}
 	if n > 0 && errors.Is(err, errRetry) {
-		err = nil // the rest goes the same way
+		err = nil // the caller continues with the rest
 	}
 	return n, err
 }
 
-// follow plans an entry as it is, if it follows what is planned. mu is held.
+// planEntry plans an entry unchanged, if it follows what is planned. mu is held.
 func (w *writer) planEntry(g *group, e objects.LogEntry) error {
 	last, err := w.lastSeq()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// Find is objects.Reader. It lists what the journal has, then what lies alone, then
-// the packs: an object that moves meanwhile is seen twice rather than not at all.
+// Find is objects.Reader. It searches the journal, then the large objects, then the packs: an
+// object that a checkpoint moves meanwhile is found twice rather than not at all.
 func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) (ids []objects.ID, err error) {
 	prefix = strings.ToLower(prefix)
 	if len(prefix) > 2*idSize {
@@ -47,7 +47,7 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 	return q.ids, nil
 }
 
-// search is one Find. Each part of it gives the key to go on from, if any.
+// search is the state of one Find. Each part returns the key to continue from, if any.
 type search struct {
 	kind   objects.Kind
 	prefix string
@@ -62,7 +62,7 @@ func (q *search) add(id objects.ID) (full bool) {
 	return q.found == q.limit
 }
 
-// alone searches what lies in no pack.
+// alone searches what is in no pack.
 func (q *search) alone(l *snapshot, from []byte) ([]byte, error) {
 	seen := 0
 	for e, err := range l.ascend(objectsBucket, from) {
@@ -95,8 +95,8 @@ func (q *search) alone(l *snapshot, from []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// kindOf reads the kind of an object that lies alone, also of one that was erased;
-// zero: its record is empty.
+// kindOf reads the kind of an object that is in no pack, purged ones included; zero: the record
+// is empty.
 func kindOf(e page.Entry) (objects.Kind, error) {
 	first, err := e.Part(0, min(1, e.ValueSize))
 	if err == nil && len(first) > 0 && first[0] == tombstone {
@@ -108,8 +108,7 @@ func kindOf(e page.Entry) (objects.Kind, error) {
 	return recordKind(first[0]), nil
 }
 
-// packed searches the packs: by the index, or all of them when most would be
-// read anyway.
+// packed searches the packs: by the index, or all of them if most would be read anyway.
 func (q *search) packed(l *snapshot, from []byte) ([]byte, error) {
 	if len(q.prefix) < 3 && (q.limit == 0 || q.kind != 0) {
 		return nil, q.all(l)
@@ -181,7 +180,7 @@ func (q *search) all(l *snapshot) error {
 	return nil
 }
 
-// cut keeps the least ids, as many as are asked for.
+// cut keeps the smallest ids, as many as were asked for.
 func (q *search) cut() {
 	slices.SortFunc(q.ids, objects.ID.Compare)
 	q.ids = slices.Compact(q.ids)
