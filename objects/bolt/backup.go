@@ -70,7 +70,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 
 // metaRecords returns the records of the meta bucket but for that of the index.
 func (l *snapshot) metaRecords() (list []journal.Change, err error) {
-	for _, key := range [][]byte{formatKey, journalKey, foldsKey, purgeKey} {
+	for _, key := range [][]byte{formatKey, journalKey, agesKey, purgeKey} {
 		value, err := l.get(metaBucket, key)
 		if err != nil {
 			return nil, err

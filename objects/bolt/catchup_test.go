@@ -171,7 +171,7 @@ func TestWhatCameMeanwhileIsHashed(t *testing.T) {
 // packedTimes counts in how many places of packs an object lies.
 func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
 	t.Helper()
-	err := inner(t, s).steadily(t.Context(), "read", nil, func(h *steady) error {
+	err := inner(t, s).withFileSnapshot(t.Context(), "read", nil, func(h *fileSnapshot) error {
 		n = 0
 		for e, err := range newSnapshot(h, h.meta).ascend(headsBucket, nil) {
 			if err != nil {

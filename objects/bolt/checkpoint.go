@@ -119,7 +119,7 @@ func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change,
 		packed, err := sealObjects(l, records, hauled)
 		list = append(list, packed...)
 		if err == nil {
-			packed, err = l.noteFold(packed, time.Now())
+			packed, err = l.noteAge(packed, time.Now())
 			list = append(list, packed...)
 		}
 		if err == nil {

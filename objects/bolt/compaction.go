@@ -480,8 +480,8 @@ func (c *compaction) verify() error {
 		return err
 	}
 	have := 0
-	s := &steady{store: &store{path: c.out.path}, file: f, size: info.Size(), meta: m, ctx: context.Background(), sealed: true}
-	a := &auditor{store: s.store, files: s, meta: m, to: objects.Audit{
+	s := &fileSnapshot{store: &store{path: c.out.path}, file: f, size: info.Size(), meta: m, ctx: context.Background(), sealed: true}
+	a := &checker{store: s.store, files: s, meta: m, to: objects.Audit{
 		Objects:   func(list []objects.Object) error { have += len(list); return nil },
 		Tombstone: func(objects.Tombstone) error { have++; return nil },
 		Damage:    func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
@@ -501,7 +501,7 @@ func (c *compaction) verify() error {
 func (c *compaction) metaNow(bound journal.Binding) []journal.Change {
 	list := []journal.Change{setKey(metaBucket, journalKey, encodeBinding(bound))}
 	if c.out.packs > 0 {
-		list = append(list, setKey(metaBucket, foldsKey, encodeFolds([]folded{{c.out.packs, uint64(max(time.Now().UnixMilli(), 0))}})))
+		list = append(list, setKey(metaBucket, agesKey, encodeAges([]packAge{{c.out.packs, uint64(max(time.Now().UnixMilli(), 0))}})))
 	}
 	return list
 }

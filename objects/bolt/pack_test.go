@@ -182,12 +182,12 @@ func TestSalvageOfAHeadWithoutItsMiddle(t *testing.T) {
 func salvaged(t testing.TB, head, body []byte) map[objects.ID]objects.Object {
 	t.Helper()
 	found := map[objects.ID]objects.Object{}
-	h, ok := newScrapHead(1, head)
+	h, ok := newSalvagedHead(1, head)
 	if !ok {
 		return found
 	}
-	data := scrapBody{laxInflate(body[bodyStart:]), binary.BigEndian.Uint64(body) == checksum.Sum(packKey(1), body[8:])}
-	for _, p := range h.laxPacks(data) {
+	data := salvagedBody{inflatePrefix(body[bodyStart:]), binary.BigEndian.Uint64(body) == checksum.Sum(packKey(1), body[8:])}
+	for _, p := range h.combine(data) {
 		for _, o := range p.whole {
 			if o.Check() != nil {
 				t.Fatalf("object %s is another", o.ID.Short())

@@ -13,58 +13,58 @@ import (
 // What follows looks where nothing leads any more. It believes no number and no
 // page: an object is what hashes to its id, a ref or a log entry what has its seal.
 
-// scraps are the pieces of a pack that were found: perhaps of several, since a page
+// fragments are the pieces of a pack that were found: perhaps of several, since a page
 // may be an old one.
-type scraps struct {
+type fragments struct {
 	heads, bodies []extent
 	ids           [][]byte // of the objects of a head that was found, as they were put right
 }
 
-func (a *auditor) scrapHead(n uint32, x extent) {
-	if s := a.scrapsOf(n); s != nil {
+func (a *checker) addHead(n uint32, x extent) {
+	if s := a.fragmentsOf(n); s != nil {
 		s.heads = append(s.heads, x)
 	}
 }
 
-func (a *auditor) scrapBody(n uint32, x extent) {
-	if s := a.scrapsOf(n); s != nil {
+func (a *checker) addBody(n uint32, x extent) {
+	if s := a.fragmentsOf(n); s != nil {
 		s.bodies = append(s.bodies, x)
 	}
 }
 
-// scrapsOf is what was found of a pack; nil: nobody will look at it.
-func (a *auditor) scrapsOf(n uint32) *scraps {
+// fragmentsOf is what was found of a pack; nil: nobody will look at it.
+func (a *checker) fragmentsOf(n uint32) *fragments {
 	if !a.to.Deep || a.whole[n] {
 		return nil
 	}
 	if a.broken[n] == nil {
-		a.broken[n] = &scraps{}
+		a.broken[n] = &fragments{}
 	}
 	return a.broken[n]
 }
 
 // salvage looks at every page, also those that the walk did not reach, at the whole
 // journal, and puts the pieces together of packs that were not found whole.
-func (a *auditor) salvage() error {
+func (a *checker) salvage() error {
 	size := int64(a.meta.PageSize)
 	if size == 0 {
 		size = a.guessPageSize()
 	}
 	page := make([]byte, size)
-	for at := int64(0); at < a.files.size && a.harm > 0; at += size {
+	for at := int64(0); at < a.files.size && a.harmful > 0; at += size {
 		n, err := a.files.ReadAt(page, at)
-		if foreign(err) {
+		if isStop(err) {
 			return err
 		}
-		if err := a.scrapPage(page[:n], at); err != nil {
+		if err := a.salvagePage(page[:n], at); err != nil {
 			return err
 		}
 	}
-	if err := a.scrapJournal(); err != nil {
+	if err := a.salvageJournal(); err != nil {
 		return err
 	}
 	for n, s := range a.broken {
-		if err := a.scrapPack(n, s); err != nil {
+		if err := a.salvagePack(n, s); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (a *auditor) salvage() error {
 }
 
 // guessPageSize finds the size with which most pages have the number they say.
-func (a *auditor) guessPageSize() int64 {
+func (a *checker) guessPageSize() int64 {
 	best, most := int64(4096), 0
 	var head [8]byte
 	for size := int64(page.MinSize); size <= 64<<10; size *= 2 {
@@ -128,11 +128,11 @@ func (e piece) guesses(begin, end int64) (list []piece) {
 	return list
 }
 
-// scrapPage takes a page for a leaf, whatever it says it is. Its elements are
+// salvagePage takes a page for a leaf, whatever it says it is. Its elements are
 // believed as far as they lie in the file; and since each begins where the one
 // before it ends, one that cannot be believed is looked for there. The page of an
 // inline bucket has no place.
-func (a *auditor) scrapPage(b []byte, at int64) error {
+func (a *checker) salvagePage(b []byte, at int64) error {
 	if len(b) < page.HeaderSize {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (a *auditor) scrapPage(b []byte, at int64) error {
 		}
 		for _, guess := range e.guesses(end, next) {
 			if guess.plausible(table) {
-				if err := a.scrapPiece(b, at, guess); err != nil {
+				if err := a.salvageElement(b, at, guess); err != nil {
 					return err
 				}
 			}
@@ -156,7 +156,7 @@ func (a *auditor) scrapPage(b []byte, at int64) error {
 		if end = next; !e.plausible(0) {
 			continue
 		}
-		if err := a.scrapPiece(b, at, e); err != nil {
+		if err := a.salvageElement(b, at, e); err != nil {
 			return err
 		}
 		end = e.begin + e.keySize + e.size
@@ -164,34 +164,34 @@ func (a *auditor) scrapPage(b []byte, at int64) error {
 	return nil
 }
 
-// scrapPiece takes an element whose value is in the page, or behind it in the file.
-func (a *auditor) scrapPiece(b []byte, at int64, e piece) error {
+// salvageElement takes an element whose value is in the page, or behind it in the file.
+func (a *checker) salvageElement(b []byte, at int64, e piece) error {
 	value := e.begin + e.keySize
 	if value+e.size <= int64(len(b)) {
-		return a.scrap(b[e.begin:value], extent{value: b[value : value+e.size]})
+		return a.salvageEntry(b[e.begin:value], extent{value: b[value : value+e.size]})
 	}
 	if at < 0 {
 		return nil
 	}
 	key := make([]byte, e.keySize)
 	if _, err := a.files.ReadAt(key, at+e.begin); err != nil {
-		if foreign(err) {
+		if isStop(err) {
 			return err
 		}
 		return nil
 	}
-	return a.scrap(key, extent{at: at + value, size: e.size})
+	return a.salvageEntry(key, extent{at: at + value, size: e.size})
 }
 
 // scrap takes what it can of a key and its value.
-func (a *auditor) scrap(key []byte, x extent) error {
+func (a *checker) salvageEntry(key []byte, x extent) error {
 	if x.value == nil {
 		if x.at+x.size > a.files.size {
 			x.size = max(a.files.size-x.at, 0)
 		}
 		if len(key) != 4 { // packs are read when all of their pieces are known
 			value, err := a.extent(x)
-			if foreign(err) {
+			if isStop(err) {
 				return err
 			}
 			x.value = value
@@ -203,8 +203,8 @@ func (a *auditor) scrap(key []byte, x extent) error {
 		if x.value != nil {
 			x.value = bytes.Clone(x.value)
 		}
-		a.scrapHead(n, x)
-		a.scrapBody(n, x) // which of the two it is shows when they are put together
+		a.addHead(n, x)
+		a.addBody(n, x) // which of the two it is shows when they are put together
 	case len(key) == idSize:
 		o, err := decodeObject(objects.ID(key), x.value)
 		if e := (*objects.PurgedError)(nil); errors.As(err, &e) {
@@ -215,7 +215,7 @@ func (a *auditor) scrap(key []byte, x extent) error {
 		}
 	case bytes.HasPrefix(key, []byte("refs/")):
 		if r, err := decodeRef(string(key), x.value); err == nil {
-			a.names.scrap(r.Ref)
+			a.names.addFound(r.Ref)
 		}
 	case len(key) == 8:
 		list, _ := decodeEntries(key, x.value)
@@ -223,22 +223,22 @@ func (a *auditor) scrap(key []byte, x extent) error {
 			a.names.keep(e)
 		}
 	case isBucket(string(key)) && len(x.value) > 2*page.HeaderSize && page.Order.Uint64(x.value) == 0:
-		return a.scrapPage(x.value[page.HeaderSize:], -1<<40)
+		return a.salvagePage(x.value[page.HeaderSize:], -1<<40)
 	}
 	return nil
 }
 
-func (n *nameAudit) scrap(r objects.Ref) {
-	if n.scraps == nil {
-		n.scraps = map[string]objects.Ref{}
+func (n *refState) addFound(r objects.Ref) {
+	if n.found == nil {
+		n.found = map[string]objects.Ref{}
 	}
-	if have, ok := n.scraps[r.Name]; !ok || have.Updated.Before(r.Updated) || have.Updated.Equal(r.Updated) && have.Version < r.Version {
-		n.scraps[r.Name] = r
+	if have, ok := n.found[r.Name]; !ok || have.Updated.Before(r.Updated) || have.Updated.Equal(r.Updated) && have.Version < r.Version {
+		n.found[r.Name] = r
 	}
 }
 
 // extent reads an extent.
-func (a *auditor) extent(x extent) ([]byte, error) {
+func (a *checker) extent(x extent) ([]byte, error) {
 	if x.value != nil {
 		return x.value, nil
 	}
@@ -247,9 +247,9 @@ func (a *auditor) extent(x extent) ([]byte, error) {
 	return b[:n], err
 }
 
-// scrapJournal takes the changes of every frame, of whatever generation, and of one
+// salvageJournal takes the changes of every frame, of whatever generation, and of one
 // that is damaged those that can still be told apart.
-func (a *auditor) scrapJournal() error {
+func (a *checker) salvageJournal() error {
 	b := a.files.journal
 	for at := journal.Start; at+journal.FrameHeader <= len(b); at += journal.Alignment {
 		if string(b[at:at+4]) != journal.Magic {
@@ -262,7 +262,7 @@ func (a *auditor) scrapJournal() error {
 			if c.Value == nil {
 				continue
 			}
-			if err := a.scrap(c.Key, extent{value: c.Value}); err != nil {
+			if err := a.salvageEntry(c.Key, extent{value: c.Value}); err != nil {
 				return err
 			}
 		}

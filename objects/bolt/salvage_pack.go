@@ -12,12 +12,12 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
-// scrapPack tries every head that was found with every body.
-func (a *auditor) scrapPack(n uint32, s *scraps) error {
-	bodies := make([]scrapBody, 0, max(len(s.bodies), 1))
+// salvagePack tries every head that was found with every body.
+func (a *checker) salvagePack(n uint32, s *fragments) error {
+	bodies := make([]salvagedBody, 0, max(len(s.bodies), 1))
 	for _, x := range s.bodies {
 		b, err := a.extent(x)
-		if foreign(err) {
+		if isStop(err) {
 			return err
 		}
 		if len(b) < bodyStart {
@@ -27,54 +27,54 @@ func (a *auditor) scrapPack(n uint32, s *scraps) error {
 			b = checksum.Repair(packKey(n), b)
 		}
 		sound := binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
-		bodies = append(bodies, scrapBody{laxInflate(b[bodyStart:]), sound})
+		bodies = append(bodies, salvagedBody{inflatePrefix(b[bodyStart:]), sound})
 	}
 	if len(bodies) == 0 {
-		bodies = append(bodies, scrapBody{})
+		bodies = append(bodies, salvagedBody{})
 	}
 	for _, x := range s.heads {
 		b, err := a.extent(x)
-		if foreign(err) {
+		if isStop(err) {
 			return err
 		}
-		head, ok := newScrapHead(n, b)
+		head, ok := newSalvagedHead(n, b)
 		if !ok {
 			continue // mostly a body, since any piece may be either
 		}
-		if err := a.scrapHeadWith(head, bodies, s); err != nil {
+		if err := a.salvageHead(head, bodies, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scrapBody is what can be had of a body, and whether its checksum is right.
-type scrapBody struct {
+// salvagedBody is what can be had of a body, and whether its checksum is right.
+type salvagedBody struct {
 	data  []byte
 	sound bool
 }
 
-// scrapHead is a head that was found.
-type scrapHead struct {
+// salvagedHead is a head that was found.
+type salvagedHead struct {
 	n     uint32
 	bytes []byte
 	packHeader
 }
 
-func newScrapHead(n uint32, b []byte) (h *scrapHead, ok bool) {
+func newSalvagedHead(n uint32, b []byte) (h *salvagedHead, ok bool) {
 	if len(b) < packIDs || parsePackHeader(b).end > len(b) {
 		return nil, false
 	}
 	b = checksum.Repair(packKey(n), b)
-	h = &scrapHead{n, b, parsePackHeader(b)}
+	h = &salvagedHead{n, b, parsePackHeader(b)}
 	return h, h.packHeader.end <= len(b)
 }
 
-// scrapHeadWith tries a head with every body, and keeps the ids that come of it.
-func (a *auditor) scrapHeadWith(h *scrapHead, bodies []scrapBody, s *scraps) error {
+// salvageHead tries a head with every body, and keeps the ids that come of it.
+func (a *checker) salvageHead(h *salvagedHead, bodies []salvagedBody, s *fragments) error {
 	s.ids = append(s.ids, bytes.Clone(h.bytes[packIDs:h.packHeader.end])) // whatever is behind them
 	for _, body := range bodies {
-		for _, p := range h.laxPacks(body) {
+		for _, p := range h.combine(body) {
 			for i := range p.whole {
 				if err := a.pass(a.look(p.whole[i:i+1:i+1]), nil); err != nil {
 					return err
@@ -86,21 +86,21 @@ func (a *auditor) scrapHeadWith(h *scrapHead, bodies []scrapBody, s *scraps) err
 	return nil
 }
 
-// laxPack is a pack that was made of pieces. Its ids are put right where they are found
+// salvagedPack is a pack that was made of pieces. Its ids are put right where they are found
 // to be wrong.
-type laxPack struct {
+type salvagedPack struct {
 	pack
 
 	believe bool // what objects say, rather than ids that are there
 	whole   []objects.Object
 }
 
-// laxPacks is what can be made of a head with a body. Where that is sound and not all is
+// combine is what can be made of a head with a body. Where that is sound and not all is
 // found, it may be that ids are wrong by more than is nearly: then each is made of what
 // the object says.
-func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
+func (h *salvagedHead) combine(body salvagedBody) (list []*salvagedPack) {
 	table, purged, _ := h.packHeader.splitTable(h.bytes)
-	ids, table := h.bytes[packIDs:h.packHeader.end], laxInflate(table)
+	ids, table := h.bytes[packIDs:h.packHeader.end], inflatePrefix(table)
 	open := func(room []byte) []*packs.Table {
 		if s, err := packs.ParseTable(h.packHeader.count, room, table, nil); err == nil {
 			return []*packs.Table{s}
@@ -114,7 +114,7 @@ func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
 			if more = len(tables); k >= more {
 				break
 			}
-			p := &laxPack{pack: pack{Table: tables[k], n: h.n, ids: room, purged: purged}, believe: believe}
+			p := &salvagedPack{pack: pack{Table: tables[k], n: h.n, ids: room, purged: purged}, believe: believe}
 			p.whole = p.known(body)
 			if list = append(list, p); !body.sound || len(body.data) != p.BodySize() || len(p.whole) == p.Len()-len(purged) {
 				break
@@ -124,9 +124,9 @@ func (h *scrapHead) laxPacks(body scrapBody) (list []*laxPack) {
 	return list
 }
 
-// laxInflate gives what can be had of what is in zstd, and what is not as it is. No
+// inflatePrefix gives what can be had of what is in zstd, and what is not as it is. No
 // codec is believed, but the beginning of a frame.
-func laxInflate(b []byte) []byte {
+func inflatePrefix(b []byte) []byte {
 	if !compression.IsFrame(b) {
 		return b
 	}
@@ -136,10 +136,10 @@ func laxInflate(b []byte) []byte {
 
 // known gives the objects that are whole, and are known to be what was kept: they hash
 // to an id that is there, or something leads to them that does.
-func (p *laxPack) known(body scrapBody) (whole []objects.Object) {
+func (p *salvagedPack) known(body salvagedBody) (whole []objects.Object) {
 	list, known, at := make([]objects.Object, p.Len()), make([]bool, p.Len()), make(map[objects.ID]int, p.Len())
 	for i := range list {
-		list[i], known[i] = p.mend(i, body)
+		list[i], known[i] = p.repair(i, body)
 		at[p.id(i)] = i
 	}
 	for i := len(list) - 1; i >= 0; i-- {
@@ -170,14 +170,14 @@ const mostFlips = 64
 // id that is damaged, and is put right for those that lead to it. Where its bytes
 // are believed, it is given too, and is not known until something that is known leads to it. Else it is of no kind. The data of a body that is
 // cut off, or of which too little is known, is looked for before its end too.
-func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
+func (p *salvagedPack) repair(i int, body salvagedBody) (o objects.Object, known bool) {
 	if !p.Kind(i).Valid() || p.isPurged(i) {
 		return objects.Object{}, false
 	}
 	var room []objects.ID
 	o = p.Object(i, &room)
 	if o.Kind == objects.KindCommit {
-		return p.mendAs(i, o, p.believe)
+		return p.repairAs(i, o, p.believe)
 	}
 	from, size := p.Data(i)
 	for k, at := range [2]int{from, from + len(body.data) - p.BodySize()} {
@@ -185,17 +185,17 @@ func (p *laxPack) mend(i int, body scrapBody) (o objects.Object, known bool) {
 			continue
 		}
 		o.Data = body.data[at : at+size]
-		if real, ok := p.mendAs(i, o, p.believe); real.Kind.Valid() {
+		if real, ok := p.repairAs(i, o, p.believe); real.Kind.Valid() {
 			return real, ok
 		}
 	}
 	return objects.Object{}, false
 }
 
-// mendAs holds an object to its id. One that is believed is given whatever that is.
-func (p *laxPack) mendAs(i int, o objects.Object, believe bool) (real objects.Object, known bool) {
+// repairAs holds an object to its id. One that is believed is given whatever that is.
+func (p *salvagedPack) repairAs(i int, o objects.Object, believe bool) (real objects.Object, known bool) {
 	real = objects.New(o.Kind, slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data))
-	known = nearly(real.ID, o.ID)
+	known = isNearly(real.ID, o.ID)
 	if !known && !believe {
 		return objects.Object{}, false
 	}
@@ -203,7 +203,7 @@ func (p *laxPack) mendAs(i int, o objects.Object, believe bool) (real objects.Ob
 	return real, known
 }
 
-func nearly(a, b objects.ID) bool {
+func isNearly(a, b objects.ID) bool {
 	far := 0
 	for k := range a {
 		far += bits.OnesCount8(a[k] ^ b[k])

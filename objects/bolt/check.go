@@ -12,17 +12,17 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// Audit is objects.Maintainer. It walks over the pages by itself, as bbolt would not:
-// where one is damaged it goes on with the next.
+// Audit is objects.Maintainer. It walks the pages itself, since bbolt stops at a damaged
+// page: the audit continues with the next one.
 func (s *store) Audit(ctx context.Context, to objects.Audit) (err error) {
 	for range patience {
-		err = s.steadily(ctx, "check", to.Progress, func(h *steady) error {
+		err = s.withFileSnapshot(ctx, "check", to.Progress, func(h *fileSnapshot) error {
 			if to.Begin != nil {
 				if err := to.Begin(packedObjects(h)); err != nil {
 					return err
 				}
 			}
-			a := &auditor{to: to, store: s, files: h, meta: h.meta}
+			a := &checker{to: to, store: s, files: h, meta: h.meta}
 			a.prepare()
 			if err := a.run(); err != nil {
 				return err
@@ -39,8 +39,8 @@ func (s *store) Audit(ctx context.Context, to objects.Audit) (err error) {
 	return fmt.Errorf("check store %s: %w: %w: try again", s.path, errRewritten, objects.ErrBusy)
 }
 
-// packedObjects is how many objects the index says there are in packs; 0: it is not known.
-func packedObjects(h *steady) (n int) {
+// packedObjects returns how many objects in packs the index has, or 0 if that is unknown.
+func packedObjects(h *fileSnapshot) (n int) {
 	if h.metaErr != nil {
 		return 0
 	}
@@ -55,42 +55,42 @@ func packedObjects(h *steady) (n int) {
 	return min(n, int(most))
 }
 
-// auditor is one audit. Its methods give the errors of reading and of the one who
-// listens; damage is told and is no error.
-type auditor struct {
+// checker is one audit. Its methods return errors of reading and of the callbacks; damage
+// is reported to a callback and is no error.
+type checker struct {
 	to    objects.Audit
 	store *store
-	files *steady
+	files *fileSnapshot
 	meta  page.Meta
 	mem   *memtable.Table
-	torn  bool // the last frame of the journal is not whole
+	torn  bool // the last frame of the journal is incomplete
 
 	pages     []pageState
-	hurt      [len(buckets)]bool // something of the bucket could not be read
-	harm      int                // what was told that is not harmless
+	damaged   [len(buckets)]bool // a part of the bucket could not be read
+	harmful   int                // damages that are not harmless
 	heads     []foundHead
 	bodies    map[uint32]extent
 	large     []foundObject
 	logLeaves []logLeaf
 	logTail   []memtable.Entry // the values of the last leaves, which others rewrite
-	checks    []pendingCheck   // what is looked at, the oldest first
-	rooms     []*arena         // of those that were
-	gathering *looseCheck      // the next
-	indexing  *indexCheck      // as well
-	index     indexAudit
-	names     nameAudit
-	whole     map[uint32]bool    // packs of which every object was found
-	broken    map[uint32]*scraps // packs that are not whole, of a deep audit
+	checks    []pendingCheck   // running checks, the oldest first
+	rooms     []*arena         // memory of finished checks
+	nextLoose *looseCheck      // the next check of objects in no pack
+	nextIndex *indexCheck      // the next check of chunks of the index
+	index     indexState
+	names     refState
+	whole     map[uint32]bool       // packs whose objects are all intact
+	broken    map[uint32]*fragments // parts of other packs, of a deep audit
 }
 
-func (a *auditor) prepare() {
-	a.bodies, a.broken, a.whole = map[uint32]extent{}, map[uint32]*scraps{}, map[uint32]bool{}
+func (a *checker) prepare() {
+	a.bodies, a.broken, a.whole = map[uint32]extent{}, map[uint32]*fragments{}, map[uint32]bool{}
 	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]refRecord{}
 	a.names.broken = map[string]bool{}
 	a.index.entries, a.index.packs = map[uint32]*packTally{}, map[uint32]packTally{}
 }
 
-// pageState is what a page is known to be.
+// pageState is the use of a page as far as it is known.
 type pageState uint8
 
 const (
@@ -99,17 +99,16 @@ const (
 	pageUsed
 )
 
-// extent is where a value lies in the file, or the value itself when it is in the
-// page of an inline bucket.
+// extent is where a value is in the file, or the value itself if it is in an inline bucket.
 type extent struct {
 	at, size int64
 	value    []byte
 }
 
-// tell passes on a damage.
-func (a *auditor) tell(d objects.Damage) error {
+// report passes damage to the callback.
+func (a *checker) report(d objects.Damage) error {
 	if !d.Harmless {
-		a.harm++
+		a.harmful++
 	}
 	if a.to.Damage == nil {
 		return nil
@@ -117,20 +116,20 @@ func (a *auditor) tell(d objects.Damage) error {
 	return a.to.Damage(d)
 }
 
-func (a *auditor) damage(where string, what error, means string) error {
-	return a.tell(objects.Damage{Where: where, What: what.Error(), Means: means})
+func (a *checker) reportDamage(where string, what error, means string) error {
+	return a.report(objects.Damage{Where: where, What: what.Error(), Means: means})
 }
 
-// blemish is damage that costs nothing.
-func (a *auditor) blemish(where, what, means string) error {
-	return a.tell(objects.Damage{Where: where, What: what, Means: means, Harmless: true})
+// reportHarmless reports damage by which nothing is lost.
+func (a *checker) reportHarmless(where, what, means string) error {
+	return a.report(objects.Damage{Where: where, What: what, Means: means, Harmless: true})
 }
 
-// foreign tells the end of an audit from damage. A sector that the disk cannot read
-// is damage.
-func foreign(err error) bool { return errors.As(err, new(stopError)) }
+// isStop reports whether an error ends the audit. Other errors are damage, such as a sector
+// that the disk cannot read.
+func isStop(err error) bool { return errors.As(err, new(stopError)) }
 
-func (a *auditor) run() error {
+func (a *checker) run() error {
 	readable, err := a.metas()
 	if err != nil {
 		return err
@@ -149,19 +148,19 @@ func (a *auditor) run() error {
 			return err
 		}
 	}
-	if err := a.recorded(); err != nil {
+	if err := a.checkJournalRecords(); err != nil {
 		return err
 	}
-	if a.to.Deep && (a.harm > 0 || a.torn || !readable) {
+	if a.to.Deep && (a.harmful > 0 || a.torn || !readable) {
 		if err := a.salvage(); err != nil {
 			return err
 		}
 	}
-	return a.settleNames()
+	return a.checkRefs()
 }
 
-// file walks over everything that the meta page leads to.
-func (a *auditor) file() error {
+// file checks everything that can be reached from the meta page.
+func (a *checker) file() error {
 	a.pages = make([]pageState, a.meta.HighWater)
 	if err := a.freelist(); err != nil {
 		return err
@@ -186,14 +185,14 @@ func (a *auditor) file() error {
 			lost++
 		}
 	}
-	if lost > 0 && a.harm == 0 {
-		return a.blemish("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune")
+	if lost > 0 && a.harmful == 0 {
+		return a.reportHarmless("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune")
 	}
 	return nil
 }
 
-// metas finds the meta page to go by, and tells what is wrong with either.
-func (a *auditor) metas() (readable bool, err error) {
+// metas chooses the meta page to use, and reports damage of either.
+func (a *checker) metas() (readable bool, err error) {
 	h := a.files
 	if h.metaErr == nil {
 		return true, nil
@@ -215,67 +214,67 @@ func (a *auditor) metas() (readable bool, err error) {
 	if err1 == nil || err2 == nil {
 		means = "the last transaction may be lost: the store is not opened; tract recover saves what is there"
 	}
-	if err := a.damage("meta pages", h.metaErr, means); err != nil || err1 != nil && err2 != nil {
+	if err := a.reportDamage("meta pages", h.metaErr, means); err != nil || err1 != nil && err2 != nil {
 		return false, err
 	}
 	pages := uint64(h.size) / uint64(a.meta.PageSize)
 	if a.meta.HighWater > pages {
-		a.meta.HighWater = pages // what is cut off shows where something leads there
+		a.meta.HighWater = pages // a reference to what is missing is reported later
 	}
 	return a.meta.HighWater > 2, nil
 }
 
-// binding reads what the file says of its journal.
-func (a *auditor) binding() (bound journal.Binding, err error) {
+// binding reads the record that ties the journal to the file.
+func (a *checker) binding() (bound journal.Binding, err error) {
 	l := newSnapshot(a.files, a.meta)
 	value, err := l.get(metaBucket, journalKey)
 	if err == nil {
 		bound, err = decodeBinding(value)
 	}
-	if err != nil && !foreign(err) {
-		return journal.Binding{}, a.damage("meta bucket", fmt.Errorf("journal: %w", err), "nobody knows which part of the journal is in the file already")
+	if err != nil && !isStop(err) {
+		return journal.Binding{}, a.reportDamage("meta bucket", fmt.Errorf("journal: %w", err), "nobody knows which part of the journal is in the file already")
 	}
 	return bound, err
 }
 
-// journal reads the frames that count, and holds them to what was acknowledged.
-func (a *auditor) journal(bound journal.Binding) error {
+// journal reads the frames that count, and compares their end with the anchor.
+func (a *checker) journal(bound journal.Binding) error {
 	const where = "journal"
 	h := a.files
 	if h.journalErr != nil {
-		a.hurtNames()
-		return a.damage(where, h.journalErr, "what was committed since the file was last written is lost")
+		a.markRefsDamaged()
+		return a.reportDamage(where, h.journalErr, "what was committed since the file was last written is lost")
 	}
 	if err := journal.CheckHeader(h.journal, bound.Salt); err != nil {
-		a.hurtNames()
+		a.markRefsDamaged()
 		if bound.Generation > 0 {
-			return a.damage(where, err, "the store is not opened; tract recover reads its frames nevertheless")
+			return a.reportDamage(where, err, "the store is not opened; tract recover reads its frames nevertheless")
 		}
 		return nil
 	}
 	mem, position, err := replay(h.journal, bound)
 	if a.mem = mem; err != nil {
-		a.hurtNames()
-		return a.damage(where, err, "what was committed from there on is lost")
+		a.markRefsDamaged()
+		return a.reportDamage(where, err, "what was committed from there on is lost")
 	}
 	end, err := a.acknowledged(bound)
 	if err != nil {
 		return err
 	}
 	if err := position.CheckTail(readerOf(h.journal), int64(len(h.journal)), end); err != nil {
-		a.hurtNames()
-		return a.damage(where, err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
+		a.markRefsDamaged()
+		return a.reportDamage(where, err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
 	}
 	if a.torn = position.End != end && position.IsTorn(readerOf(h.journal)); a.torn {
-		return a.blemish(where, fmt.Sprintf("frame %d is not whole", position.Sequence+1), "a program was stopped while it wrote it, and had not said that it was done")
+		return a.reportHarmless(where, fmt.Sprintf("frame %d is not whole", position.Sequence+1), "a program was stopped while it wrote it, and had not said that it was done")
 	}
 	return nil
 }
 
-// hurtNames notes that the newest moves of refs may be what cannot be read.
-func (a *auditor) hurtNames() {
+// markRefsDamaged notes that the newest changes of refs may be in what cannot be read.
+func (a *checker) markRefsDamaged() {
 	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
-		a.hurt[name] = true
+		a.damaged[name] = true
 	}
 }
 
@@ -286,11 +285,11 @@ func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position,
 	return mem, end, err
 }
 
-// acknowledged is the end of what was acknowledged, as the anchor says.
-func (a *auditor) acknowledged(bound journal.Binding) (end int64, err error) {
-	anchor, ok, intact := journal.ReadAnchor(readerOf(a.files.anchor)) // a store that was copied has none
+// acknowledged returns the end of the acknowledged frames according to the anchor.
+func (a *checker) acknowledged(bound journal.Binding) (end int64, err error) {
+	anchor, ok, intact := journal.ReadAnchor(readerOf(a.files.anchor)) // a copied store may have none
 	if !intact {
-		err := a.blemish("lock file", "the anchor in "+gatePath(a.store.path)+" is damaged",
+		err := a.reportHarmless("lock file", "the anchor in "+gatePath(a.store.path)+" is damaged",
 			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
 		if err != nil {
 			return 0, err
@@ -300,13 +299,13 @@ func (a *auditor) acknowledged(bound journal.Binding) (end int64, err error) {
 		return 0, nil
 	}
 	if anchor.Generation > bound.Generation {
-		return 0, a.damage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.Generation, anchor.Generation),
+		return 0, a.reportDamage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.Generation, anchor.Generation),
 			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+gatePath(a.store.path))
 	}
 	return anchor.End, nil
 }
 
-// readerOf reads bytes as a file.
+// readerOf is bytes as an io.ReaderAt.
 type readerOf []byte
 
 func (b readerOf) ReadAt(p []byte, at int64) (int, error) {
@@ -321,14 +320,14 @@ func (b readerOf) ReadAt(p []byte, at int64) (int, error) {
 }
 
 // freelist notes which pages are free.
-func (a *auditor) freelist() error {
+func (a *checker) freelist() error {
 	const means = "the store is not written to; reading goes on, and tract recover makes a sound copy"
 	ids, list, err := page.ReadFreelist(a.files, a.meta)
 	if err != nil {
-		if foreign(err) {
+		if isStop(err) {
 			return err
 		}
-		return a.damage("free list", err, means)
+		return a.reportDamage("free list", err, means)
 	}
 	for id := a.meta.Freelist; id <= list.Last; id++ {
 		a.pages[id] = pageUsed

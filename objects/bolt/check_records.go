@@ -10,12 +10,12 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// row looks at one key of a bucket.
-func (a *auditor) row(bucket int, p *page.Page, i int, key []byte) error {
+// row checks a key of a bucket and its value.
+func (a *checker) row(bucket int, p *page.Page, i int, key []byte) error {
 	e := p.Entry(i, key)
 	n := node{id: p.ID, bucket: bucket}
 	if e.Flags != 0 {
-		return a.spoilt(n, fmt.Errorf("key %x: a bucket in the place of a value", key))
+		return a.reportPage(n, fmt.Errorf("key %x: a bucket in the place of a value", key))
 	}
 	if bucket == headsBucket || bucket == bodiesBucket {
 		return a.packRow(n, e)
@@ -29,7 +29,7 @@ func (a *auditor) row(bucket int, p *page.Page, i int, key []byte) error {
 	}
 	value, err := e.Raw(nil)
 	if err != nil {
-		return a.spoilt(n, err)
+		return a.reportPage(n, err)
 	}
 	switch bucket {
 	case metaBucket:
@@ -41,27 +41,27 @@ func (a *auditor) row(bucket int, p *page.Page, i int, key []byte) error {
 	default:
 		return a.nameRow(bucket, key, value)
 	}
-	if err != nil && !foreign(err) {
-		return a.spoilt(n, err)
+	if err != nil && !isStop(err) {
+		return a.reportPage(n, err)
 	}
 	return err
 }
 
-func (a *auditor) metaRow(key, value []byte) error {
+func (a *checker) metaRow(key, value []byte) error {
 	var err error
 	switch {
 	case bytes.Equal(key, formatKey):
 		_, err = decodeFormat(value)
 	case bytes.Equal(key, journalKey):
-		return nil // binding has looked at it
+		return nil // checked by binding
 	case bytes.Equal(key, runsKey):
 		a.index.runs, err = decodeRuns(value)
 		a.index.known = err == nil
-	case bytes.Equal(key, foldsKey):
-		_, err = decodeFolds(value)
+	case bytes.Equal(key, agesKey):
+		_, err = decodeAges(value)
 	case bytes.Equal(key, purgeKey):
 		if _, err = decodePurge(value); err == nil {
-			return a.blemish("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
+			return a.reportHarmless("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
 		}
 	default:
 		_, err = unseal(key, value)
@@ -72,8 +72,8 @@ func (a *auditor) metaRow(key, value []byte) error {
 	return nil
 }
 
-// erased passes on a tombstone, unless the journal has the object again.
-func (a *auditor) erased(t objects.Tombstone) error {
+// erased passes on a tombstone, unless the journal has the object.
+func (a *checker) erased(t objects.Tombstone) error {
 	if a.to.Tombstone == nil {
 		return nil
 	}
@@ -85,21 +85,20 @@ func (a *auditor) erased(t objects.Tombstone) error {
 	return a.to.Tombstone(t)
 }
 
-// packRow notes where a body lies, or has the pack looked at whose head it is. The
-// values themselves are read beside others.
-func (a *auditor) packRow(n node, e page.Entry) error {
+// packRow notes where the head or the body of a pack is.
+func (a *checker) packRow(n node, e page.Entry) error {
 	if len(e.Key) != 4 {
-		return a.spoilt(n, fmt.Errorf("the key of a pack has %d bytes", len(e.Key)))
+		return a.reportPage(n, fmt.Errorf("the key of a pack has %d bytes", len(e.Key)))
 	}
 	x := extent{at: e.Offset(), size: int64(e.ValueSize)}
 	if e.Page().Offset == 0 {
 		value, err := e.Raw(nil)
 		if err != nil {
-			return a.spoilt(n, err)
+			return a.reportPage(n, err)
 		}
 		x.value = value
 	} else if e.ValueSize > e.Page().Size || e.ValueAt > e.Page().Size-e.ValueSize {
-		return nil // the check has told
+		return nil // reported by edge
 	}
 	number := binary.BigEndian.Uint32(e.Key)
 	if n.bucket == headsBucket {
@@ -110,21 +109,21 @@ func (a *auditor) packRow(n node, e page.Entry) error {
 	return nil
 }
 
-// valueIn reads a value in any goroutine, into memory of a room.
-func (a *auditor) valueIn(room *arena, x extent) ([]byte, error) {
+// valueIn reads a value into the memory of an arena. Any goroutine may call it.
+func (a *checker) valueIn(room *arena, x extent) ([]byte, error) {
 	if x.value != nil {
 		return x.value, nil
 	}
 	b := room.takeBytes(int(x.size))
-	_, err := a.files.beside(b, x.at)
+	_, err := a.files.readConcurrently(b, x.at)
 	return b, err
 }
 
-// bodyWithoutHead tells of bodies that no head asked for.
-func (a *auditor) bodyWithoutHead() error {
+// bodyWithoutHead reports bodies without a head.
+func (a *checker) bodyWithoutHead() error {
 	for n, x := range a.bodies {
-		a.scrapBody(n, x)
-		if err := a.damage(fmt.Sprintf("pack %d", n), errors.New("its head is not there, or makes no sense"), "its commits are lost"); err != nil {
+		a.addBody(n, x)
+		if err := a.reportDamage(fmt.Sprintf("pack %d", n), errors.New("its head is not there, or makes no sense"), "its commits are lost"); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestWhatIsReadStaysAsItWas(t *testing.T) {
 	path, m := large(t, 200)
 	s := mustOpen(t, path, objects.Options{})
-	h, err := inner(t, s).hold(t.Context(), true, nil)
+	h, err := inner(t, s).openSnapshot(t.Context(), true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +29,11 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 		fold(t, s)
 	}
 	write(1)
-	if err := h.renew(); err != nil {
+	if err := h.relock(); err != nil {
 		t.Fatalf("after one fold: %v", err)
 	}
 	got := audited{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
-	a := &auditor{store: inner(t, s), files: h, meta: h.meta, to: objects.Audit{
+	a := &checker{store: inner(t, s), files: h, meta: h.meta, to: objects.Audit{
 		Objects: got.take,
 		Ref:     func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
 		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s: %s", d.Where, d.What) },
@@ -48,7 +48,7 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 	}
 	write(2)
 	write(3)
-	if err := h.renew(); !errors.Is(err, errMoved) {
+	if err := h.relock(); !errors.Is(err, errMoved) {
 		t.Errorf("after three folds: %v", err)
 	}
 }

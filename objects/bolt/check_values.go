@@ -36,7 +36,7 @@ type logLeaf struct {
 }
 
 // logKey notes a key of the log.
-func (a *auditor) logKey(id uint64, key []byte) error {
+func (a *checker) logKey(id uint64, key []byte) error {
 	if n := len(a.logLeaves); n == 0 || a.logLeaves[n-1].page != id {
 		a.logLeaves = append(a.logLeaves, logLeaf{id, bytes.Clone(key)})
 	}
@@ -47,7 +47,7 @@ func (a *auditor) logKey(id uint64, key []byte) error {
 const movedLeaves = 2
 
 // readLogTail reads the last leaves of the log.
-func (a *auditor) readLogTail() error {
+func (a *checker) readLogTail() error {
 	from := max(len(a.logLeaves)-movedLeaves, 0)
 	for _, leaf := range a.logLeaves[from:] {
 		list, err := a.logValues(leaf)
@@ -61,11 +61,11 @@ func (a *auditor) readLogTail() error {
 }
 
 // logValues reads the keys and values of a leaf. What is damaged is told.
-func (a *auditor) logValues(leaf logLeaf) (list []memtable.Entry, err error) {
+func (a *checker) logValues(leaf logLeaf) (list []memtable.Entry, err error) {
 	n := node{id: leaf.page, bucket: logBucket}
 	p, err := page.Read(a.files, a.meta, leaf.page)
 	if err != nil {
-		return nil, a.spoilt(n, err)
+		return nil, a.reportPage(n, err)
 	}
 	for i := range p.Count {
 		key, err := p.Key(i)
@@ -74,7 +74,7 @@ func (a *auditor) logValues(leaf logLeaf) (list []memtable.Entry, err error) {
 		}
 		value, err := p.Entry(i, key).Value()
 		if err != nil {
-			if err := a.spoilt(n, err); err != nil {
+			if err := a.reportPage(n, err); err != nil {
 				return nil, err
 			}
 			continue
@@ -85,20 +85,20 @@ func (a *auditor) logValues(leaf logLeaf) (list []memtable.Entry, err error) {
 }
 
 // values reads what was noted.
-func (a *auditor) values() error {
+func (a *checker) values() error {
 	defer a.abandon()
 	for _, p := range a.heads {
 		if err := a.pack(p.page, p.n, p.head); err != nil {
 			return err
 		}
 	}
-	if err := a.settleChecks(); err != nil {
+	if err := a.finishChecks(); err != nil {
 		return err
 	}
 	if err := a.bodyWithoutHead(); err != nil {
 		return err
 	}
-	if err := a.settleIndex(); err != nil {
+	if err := a.checkIndex(); err != nil {
 		return err
 	}
 	for _, o := range a.large {
@@ -106,7 +106,7 @@ func (a *auditor) values() error {
 			return err
 		}
 	}
-	if err := a.settleChecks(); err != nil {
+	if err := a.finishChecks(); err != nil {
 		return err
 	}
 	for _, leaf := range a.logLeaves {
@@ -118,9 +118,9 @@ func (a *auditor) values() error {
 }
 
 // largeObject reads a large object and has it looked at.
-func (a *auditor) largeObject(o foundObject) error {
+func (a *checker) largeObject(o foundObject) error {
 	value, err := a.extent(o.value)
-	if foreign(err) {
+	if isStop(err) {
 		return err
 	}
 	if a.files.detached && (err != nil || !isObject(o.id, value)) {
@@ -131,7 +131,7 @@ func (a *auditor) largeObject(o foundObject) error {
 			}
 			return err
 		})
-		if foreign(again) {
+		if isStop(again) {
 			return again
 		}
 		if again == nil {
@@ -139,7 +139,7 @@ func (a *auditor) largeObject(o foundObject) error {
 		}
 	}
 	if err != nil {
-		return a.spoilt(o.page, err)
+		return a.reportPage(o.page, err)
 	}
 	return a.loose(o.page.where(), o.id[:], value)
 }
@@ -151,7 +151,7 @@ func isObject(id objects.ID, value []byte) bool {
 }
 
 // logLeaf takes in the entries of a leaf of the log.
-func (a *auditor) logLeaf(leaf logLeaf) error {
+func (a *checker) logLeaf(leaf logLeaf) error {
 	if !a.files.detached {
 		list, err := a.logValues(leaf)
 		if err != nil {
@@ -174,7 +174,7 @@ func (a *auditor) logLeaf(leaf logLeaf) error {
 	if err == nil && len(list) > 0 && bytes.Equal(list[0].Key, leaf.first) {
 		return a.logRows(list)
 	}
-	if foreign(err) {
+	if isStop(err) {
 		return err
 	}
 	// It is damaged, or it was overwritten.
@@ -184,7 +184,7 @@ func (a *auditor) logLeaf(leaf logLeaf) error {
 		}
 		return stopError{errRewritten}
 	})
-	if foreign(err) {
+	if isStop(err) {
 		return err
 	}
 	list, err = a.logValues(leaf)
@@ -194,7 +194,7 @@ func (a *auditor) logLeaf(leaf logLeaf) error {
 	return a.logRows(list)
 }
 
-func (a *auditor) logRows(list []memtable.Entry) error {
+func (a *checker) logRows(list []memtable.Entry) error {
 	for _, e := range list {
 		if err := a.logRow(e.Key, e.Value); err != nil {
 			return err
@@ -222,7 +222,7 @@ func (c *packCheck) readPack(room *arena) (head, body []byte, err error) {
 		}
 		return err
 	})
-	if foreign(again) {
+	if isStop(again) {
 		c.stop = again
 	} else if again == nil {
 		err, c.bodyErr = nil, nil

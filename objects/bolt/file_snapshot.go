@@ -16,37 +16,35 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// slice is how long who reads the whole file keeps writers waiting at a time.
+// slice is how long the lock is held at a time while the pages of a snapshot are read.
 const slice = 100 * time.Millisecond
 
-// errMoved says that so much was written while somebody read that the pages of the
-// moment that was being read may have been written over.
+// errMoved means that pages of the snapshot may have been overwritten.
 var errMoved = errors.New("it was written to all the time")
 
-// stopError is why reading cannot go on, whatever the file holds.
+// stopError ends reading, whatever the file contains.
 type stopError struct{ error }
 
 func (e stopError) Unwrap() error { return e.error }
 
-// steady is the files of a store as they were at one moment, while others go on
-// writing. bbolt keeps the pages of a moment through the next transaction, and the
-// journal is taken into memory at once, so that the lock need only be held now and
-// then. It is for one goroutine.
-type steady struct {
+// fileSnapshot is the files of a store at one moment, while others write to them. bbolt does
+// not overwrite pages that were in use before the last transaction but one, and the journal
+// is read into memory at once, so the lock is held only in slices. It is for one goroutine.
+type fileSnapshot struct {
 	store   *store
 	ctx     context.Context //nolint:containedctx // it is one call, and an io.ReaderAt
-	patient bool            // it may let go of the lock
+	patient bool            // the lock is released between slices
 
 	file     *os.File
-	detached bool       // it holds no lock any more: what it reads may have been overwritten
+	detached bool       // the lock was released for good: pages may have been overwritten
 	sealed   bool       // nobody else writes to the file
-	again    sync.Mutex // held by who looks again
+	again    sync.Mutex // held by lookAgain
 	side     *ticketLock
 	since    time.Time // when the lock was taken
 	size     int64
 	meta     page.Meta
 	heads    []byte // both meta pages
-	metaErr  error  // what is wrong with the meta pages, of which meta may be the better one
+	metaErr  error  // damage of the meta pages; meta may be the better one
 
 	number     uint64 // see journal.Binding.File
 	journal    []byte
@@ -58,8 +56,8 @@ type steady struct {
 	progress func(done, total int64)
 }
 
-// twin is the same store as another process would see it: what takes long waits
-// for the lock beside the others of this process and does not stand among them.
+// twin returns the store as another process has it, with its own handles: a long operation
+// waits for the lock like another process and delays no call of this one.
 func (s *store) twin() *store {
 	return &store{
 		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit, mapMost: s.mapMost,
@@ -67,13 +65,13 @@ func (s *store) twin() *store {
 	}
 }
 
-// hold opens the files and takes in what changes at once. One that is patient lets
-// others write in between.
-func (s *store) hold(ctx context.Context, patient bool, progress func(done, total int64)) (*steady, error) {
+// openSnapshot opens the files and reads what changes. A patient snapshot releases the lock
+// between slices.
+func (s *store) openSnapshot(ctx context.Context, patient bool, progress func(done, total int64)) (*fileSnapshot, error) {
 	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
-	h := &steady{store: s.twin(), ctx: ctx, patient: patient, progress: progress}
+	h := &fileSnapshot{store: s.twin(), ctx: ctx, patient: patient, progress: progress}
 	for {
 		file, err := s.policy.Open(s.path, os.O_RDONLY, 0)
 		if err != nil {
@@ -93,16 +91,15 @@ func (s *store) hold(ctx context.Context, patient bool, progress func(done, tota
 	}
 }
 
-// replaced tells whether another file has the name by now.
-func (h *steady) replaced() bool {
+// replaced reports whether another file has the name of the store now.
+func (h *fileSnapshot) replaced() bool {
 	here, err := os.Stat(h.store.path)
 	mine, e := h.file.Stat()
 	return err == nil && e == nil && !os.SameFile(here, mine)
 }
 
-// take takes the lock. Where there are no lock files nobody has the store open, and
-// none are left behind.
-func (h *steady) take() error {
+// take takes the lock. Without lock files nobody has the store open, and none are created.
+func (h *fileSnapshot) take() error {
 	waiting, cancel := context.WithTimeout(h.ctx, h.store.wait)
 	defer cancel()
 	var err error
@@ -112,7 +109,7 @@ func (h *steady) take() error {
 			h.side, err = nil, nil
 		}
 	}
-	if err == nil && h.replaced() { // while it waited; the old file may be overwritten
+	if err == nil && h.replaced() { // while it waited
 		err = errReplaced
 	}
 	if err == nil {
@@ -130,8 +127,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readState takes in the state of the files.
-func (h *steady) readState() error {
+// readState reads the meta pages, the journal and the anchor.
+func (h *fileSnapshot) readState() error {
 	info, err := h.file.Stat()
 	if err != nil {
 		return err
@@ -140,13 +137,13 @@ func (h *steady) readState() error {
 	if h.meta, h.metaErr = page.ReadMeta(h.file, h.size); errors.Is(h.metaErr, objects.ErrFormat) {
 		return fmt.Errorf("open store %s: %w", h.store.path, h.metaErr)
 	} else if h.metaErr != nil {
-		h.patient = false // nobody could tell whether it is still the same
+		h.patient = false // later changes could not be noticed
 	} else {
 		h.heads = make([]byte, 2*h.meta.PageSize)
 		if _, err := h.file.ReadAt(h.heads, 0); err != nil {
 			return err
 		}
-		// What is right in a format that is not known here would be taken for damage.
+		// Valid records of a newer format would be reported as damage.
 		l := newSnapshot(h.file, h.meta)
 		if version, err := l.version(); err == nil {
 			if err := h.store.checkFormat(version); err != nil {
@@ -159,18 +156,18 @@ func (h *steady) readState() error {
 		}
 	}
 	h.journal, h.journalErr = h.store.policy.Read(journalPath(h.store.path), mostJournal)
-	h.anchor, _ = h.store.policy.Read(gatePath(h.store.path), mostJournal) // one that cannot be read is none
+	h.anchor, _ = h.store.policy.Read(gatePath(h.store.path), mostJournal) // an unreadable one counts as missing
 	return nil
 }
 
-// mostJournal is more than a journal is ever long.
+// mostJournal is larger than any journal.
 const mostJournal = 64 << 20
 
-// ReadAt reads the file as it was.
-func (h *steady) ReadAt(b []byte, at int64) (int, error) {
+// ReadAt reads the file.
+func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 	err := h.ctx.Err()
 	if err == nil && h.patient && !h.detached && time.Since(h.since) > slice {
-		err = h.renew()
+		err = h.relock()
 	}
 	if err != nil {
 		return 0, stopError{err}
@@ -183,17 +180,15 @@ func (h *steady) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// beside is ReadAt in any goroutine, for who also reads with ReadAt: that lets others
-// write, and whether what was read was still there is found out when it does next, or
-// at the end.
-func (h *steady) beside(b []byte, at int64) (int, error) {
+// readConcurrently is ReadAt for any goroutine. It does not release the lock.
+func (h *fileSnapshot) readConcurrently(b []byte, at int64) (int, error) {
 	n, err := h.file.ReadAt(b, at)
 	h.read.Add(int64(n))
 	return n, err
 }
 
-// renew lets those in who wait, and looks whether what is read is still there.
-func (h *steady) renew() error {
+// relock lets waiting writers in, and checks that the pages are still intact.
+func (h *fileSnapshot) relock() error {
 	h.release()
 	err := h.take()
 	if errors.Is(err, errReplaced) {
@@ -202,10 +197,10 @@ func (h *steady) renew() error {
 	if err != nil {
 		return err
 	}
-	return h.unmoved()
+	return h.checkUnchanged()
 }
 
-func (h *steady) unmoved() error {
+func (h *fileSnapshot) checkUnchanged() error {
 	mine, err := h.file.Stat()
 	if err != nil {
 		return err
@@ -217,24 +212,24 @@ func (h *steady) unmoved() error {
 	return nil
 }
 
-// detach lets go of the lock for good, if all that was read was still there. What is read
-// from then on has checksums; where one is wrong, [steady.lookAgain] shows what is there now.
-func (h *steady) detach() error {
+// detach checks that all pages read so far were intact, and releases the lock for good. What
+// is read afterwards has checksums; if one is wrong, use [fileSnapshot.lookAgain].
+func (h *fileSnapshot) detach() error {
 	if h.sealed || h.metaErr != nil {
 		return nil
 	}
-	err := h.unmoved()
+	err := h.checkUnchanged()
 	h.release()
 	h.detached = true
 	return err
 }
 
-// errRewritten says that content was purged or the file was replaced during an audit.
+// errRewritten means that content was purged or the file was replaced during an audit.
 var errRewritten = errors.New("content of it was purged or it was packed meanwhile")
 
-// lookAgain calls f with the file as it is now, without the journal, while writers wait. It
-// may be called by any goroutine.
-func (h *steady) lookAgain(f func(l *snapshot) error) error {
+// lookAgain calls f with the present state of the file, without the journal, while writers
+// wait. Any goroutine may call it.
+func (h *fileSnapshot) lookAgain(f func(l *snapshot) error) error {
 	h.again.Lock()
 	defer h.again.Unlock()
 	ctx, cancel := context.WithTimeout(h.ctx, h.store.wait)
@@ -277,30 +272,30 @@ func (h *steady) lookAgain(f func(l *snapshot) error) error {
 	return f(l)
 }
 
-func (h *steady) release() {
+func (h *fileSnapshot) release() {
 	_ = filelock.Unlock(h.file)
 	h.side.release()
 	h.side = nil
 }
 
-func (h *steady) close() {
+func (h *fileSnapshot) close() {
 	_ = h.file.Close()
 	h.side.release()
 	h.side = nil
 }
 
-// patience is how often somebody reads while others write, before they have to wait.
+// patience is how often an operation is tried while others write.
 const patience = 3
 
-// steadily calls f with the files as they are at one moment; again, when too much
-// was written meanwhile, and at last with the writers waiting.
-func (s *store) steadily(ctx context.Context, op string, progress func(done, total int64), f func(*steady) error) error {
+// withFileSnapshot calls f with a snapshot of the files. If pages of it were overwritten
+// meanwhile, it tries again, and the last time it holds the lock until f returns or detaches.
+func (s *store) withFileSnapshot(ctx context.Context, op string, progress func(done, total int64), f func(*fileSnapshot) error) error {
 	for try := 1; ; try++ {
-		h, err := s.hold(ctx, try <= patience, progress)
+		h, err := s.openSnapshot(ctx, try <= patience, progress)
 		if err == nil {
 			err = f(h)
 			if err == nil && h.patient && !h.detached {
-				err = h.renew() // all of it was read in time
+				err = h.relock() // nothing that was read had been overwritten
 			}
 			h.close()
 		}

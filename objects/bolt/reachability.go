@@ -91,11 +91,11 @@ func newReachability(src *source, o objects.Sweep) (*reachability, error) {
 // readAges reads which packs are young.
 func (r *reachability) readAges(o objects.Sweep) error {
 	return r.src.view(func(l *snapshot) error {
-		value, err := l.get(metaBucket, foldsKey)
+		value, err := l.get(metaBucket, agesKey)
 		if err != nil {
 			return err
 		}
-		list, err := decodeFolds(value)
+		list, err := decodeAges(value)
 		r.old = packBefore(list, o.Before)
 		return err
 	})

@@ -6,32 +6,32 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// packCheck is one pack that is looked at.
+// packCheck checks one pack.
 type packCheck struct {
-	a       *auditor
+	a       *checker
 	n       uint32
-	page    node   // that has its head
-	head    extent // of its two values
+	page    node   // with the head
+	head    extent // where its two values are
 	body    extent
 	found   bool  // it has a body
-	readErr error // why there is no head that can be read
-	headErr error // why there is none that makes sense
-	bodyErr error // why there is no body that can be read
-	stop    error // why the audit ends
+	readErr error // of reading the head
+	headErr error // of parsing the head
+	bodyErr error // of reading or unpacking the body
+	stop    error // ends the audit
 
-	whole   bool // every object is what its id says
-	sound   bool // so are the checksums
+	whole   bool // every object matches its id
+	sound   bool // both checksums are right
 	inTurn  func() error
-	wrong   []wrongObject
+	wrong   []damagedObject
 	indexed packTally
 }
 
-// pack has a pack looked at.
-func (a *auditor) pack(page node, n uint32, head extent) error {
+// pack starts the check of a pack.
+func (a *checker) pack(page node, n uint32, head extent) error {
 	c := &packCheck{a: a, n: n, page: page, head: head}
 	c.body, c.found = a.bodies[n]
-	delete(a.bodies, n) // no other head may have it
-	return a.begin(c)
+	delete(a.bodies, n) // a second head with this number has no body
+	return a.start(c)
 }
 
 // run reads the pack and hashes every object of it.
@@ -73,7 +73,7 @@ func (c *packCheck) run(room *arena) {
 			err = o.Check()
 		}
 		if err != nil {
-			c.wrong = append(c.wrong, wrongObject{c.where(), o.ID, err})
+			c.wrong = append(c.wrong, damagedObject{c.where(), o.ID, err})
 			list = list[:len(list)-1]
 		}
 	}
@@ -82,29 +82,29 @@ func (c *packCheck) run(room *arena) {
 	c.inTurn = c.a.look(list)
 }
 
-// settle passes on what a pack holds and what is wrong with it.
-func (c *packCheck) settle() error {
+// finish passes on the objects of the pack and reports damage.
+func (c *packCheck) finish() error {
 	a := c.a
 	if c.stop != nil {
 		return c.stop
 	}
 	if c.readErr != nil || c.headErr != nil {
 		if c.found {
-			a.bodies[c.n] = c.body // no head asks for it
+			a.bodies[c.n] = c.body // it has no head
 		}
 		if c.readErr != nil {
-			return a.spoilt(c.page, c.readErr)
+			return a.reportPage(c.page, c.readErr)
 		}
-		a.scrapHead(c.n, c.head)
-		return a.damage(c.where(), c.headErr, "its objects cannot be read; tract recover saves those that are whole")
+		a.addHead(c.n, c.head)
+		return a.reportDamage(c.where(), c.headErr, "its objects cannot be read; tract recover saves those that are whole")
 	}
 	if c.bodyErr != nil {
-		if err := a.damage(c.where(), c.bodyErr, "the words of its commits are lost"); err != nil {
+		if err := a.reportDamage(c.where(), c.bodyErr, "the words of its commits are lost"); err != nil {
 			return err
 		}
-		a.scrapHead(c.n, c.head)
+		a.addHead(c.n, c.head)
 		if c.found {
-			a.scrapBody(c.n, c.body)
+			a.addBody(c.n, c.body)
 		}
 	}
 	if err := a.pass(c.inTurn, c.wrong); err != nil {
@@ -112,7 +112,7 @@ func (c *packCheck) settle() error {
 	}
 	a.whole[c.n] = c.whole
 	if c.whole && !c.sound {
-		err := a.damage(c.where(), errors.New("a checksum of it is wrong"), "nothing is lost: its objects are what their ids say")
+		err := a.reportDamage(c.where(), errors.New("a checksum of it is wrong"), "nothing is lost: its objects are what their ids say")
 		if err != nil {
 			return err
 		}

@@ -131,13 +131,13 @@ func TestSweepAndFsckKeepBitsOfAnObject(t *testing.T) {
 	if bits := 64 * (len(r.kept) + len(r.young) + len(r.todo)); r.rows != 40*60 || bits > 2*r.rows+3*64 || len(r.loose) > 0 || len(r.roots) > 2*41 {
 		t.Errorf("%d bits, %d loose objects and %d roots for %d objects", bits, len(r.loose), len(r.roots), r.rows)
 	}
-	err = in.steadily(t.Context(), "check", nil, func(h *steady) error {
-		a := &auditor{store: in, files: h, meta: h.meta}
+	err = in.withFileSnapshot(t.Context(), "check", nil, func(h *fileSnapshot) error {
+		a := &checker{store: in, files: h, meta: h.meta}
 		a.prepare()
 		if err := a.run(); err != nil {
 			return err
 		}
-		if len(a.index.packs) != 40 || len(a.index.entries) != 40 || a.harm > 0 {
+		if len(a.index.packs) != 40 || len(a.index.entries) != 40 || a.harmful > 0 {
 			t.Errorf("fsck keeps %d and %d tallies of 40 packs", len(a.index.packs), len(a.index.entries))
 		}
 		return nil

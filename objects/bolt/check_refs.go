@@ -11,22 +11,22 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// nameAudit is refs, their log, and the two lists made of them.
-type nameAudit struct {
+// refState collects the refs, their log, and the two lists derived from them.
+type refState struct {
 	refs   map[string][]byte
 	recent map[string]bool
-	moves  tally // that the list by name has
-	logged tally // that the log has
+	moves  tally // in the list by name
+	logged tally // in the log
 
 	entries map[uint64]objects.LogEntry // of a deep audit
-	scraps  map[string]objects.Ref      // refs where nothing leads to
-	last    uint64                      // Seq of the entry before
+	found   map[string]objects.Ref      // refs on pages that no tree has
+	last    uint64                      // Seq of the previous entry
 	torn    bool                        // entries of the log could not be read
 	broken  map[string]bool             // refs whose chain of entries is broken
-	states  map[string]refRecord        // refs as the log leaves them; a zero target: deleted
+	states  map[string]refRecord        // refs according to the log; a zero target: deleted
 }
 
-// tally stands for a set of moves: how many, and a sum of their hashes.
+// tally stands for a set: the number of its elements and the sum of their hashes.
 type tally struct{ count, sum uint64 }
 
 func (t *tally) add(key []byte) {
@@ -35,8 +35,8 @@ func (t *tally) add(key []byte) {
 	t.count, t.sum = t.count+1, t.sum+h.Sum64()
 }
 
-// nameRow takes in a key of the buckets that are about refs; a nil value deletes it.
-func (a *auditor) nameRow(bucket int, key, value []byte) error {
+// nameRow adds a key of the buckets about refs; a nil value deletes it.
+func (a *checker) nameRow(bucket int, key, value []byte) error {
 	n := &a.names
 	switch bucket {
 	case refsBucket:
@@ -55,20 +55,20 @@ func (a *auditor) nameRow(bucket int, key, value []byte) error {
 	return nil
 }
 
-func (a *auditor) logRow(key, value []byte) error {
+func (a *checker) logRow(key, value []byte) error {
 	list, err := decodeEntries(key, value)
 	if err != nil {
-		if foreign(err) {
+		if isStop(err) {
 			return err
 		}
-		a.hurt[logBucket], a.names.torn = true, true
-		return a.damage("ref log", err, meanings[logBucket])
+		a.damaged[logBucket], a.names.torn = true, true
+		return a.reportDamage("ref log", err, meanings[logBucket])
 	}
 	for _, key := range movesOf(list) {
 		a.names.logged.add(key)
 	}
 	for _, e := range list {
-		if a.to.Deep { // more of them may be found elsewhere
+		if a.to.Deep { // salvage may find more
 			a.names.keep(e)
 		} else if err := a.logEntry(e); err != nil {
 			return err
@@ -77,18 +77,18 @@ func (a *auditor) logRow(key, value []byte) error {
 	return nil
 }
 
-func (n *nameAudit) keep(e objects.LogEntry) {
+func (n *refState) keep(e objects.LogEntry) {
 	if n.entries == nil {
 		n.entries = map[uint64]objects.LogEntry{}
 	}
 	n.entries[e.Seq] = e
 }
 
-// logEntry takes in the next entry, which says where refs are from then on.
-func (a *auditor) logEntry(e objects.LogEntry) error {
+// logEntry adds the next entry and checks that it follows those before it.
+func (a *checker) logEntry(e objects.LogEntry) error {
 	n := &a.names
 	if e.Seq <= n.last {
-		if err := a.damage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), meansLog); err != nil {
+		if err := a.reportDamage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), meansLog); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (a *auditor) logEntry(e objects.LogEntry) error {
 		was := n.states[u.Name]
 		what := error(nil)
 		switch {
-		case n.torn || n.broken[u.Name]: // it was told
+		case n.torn || n.broken[u.Name]: // reported before
 		case u.Prev != was.entry:
 			what = fmt.Errorf("entry %d moves %q, and the entry of it before that is not there", e.Seq, u.Name)
 		case u.Old != was.Target:
@@ -105,7 +105,7 @@ func (a *auditor) logEntry(e objects.LogEntry) error {
 		}
 		if what != nil {
 			n.broken[u.Name] = true
-			if err := a.damage("ref log", what, meansLog); err != nil {
+			if err := a.reportDamage("ref log", what, meansLog); err != nil {
 				return err
 			}
 		}
@@ -123,8 +123,8 @@ func (a *auditor) logEntry(e objects.LogEntry) error {
 
 const meansLog = "moves of refs are lost or were changed, no commits"
 
-// recorded takes in what the journal has: it comes after what the file has.
-func (a *auditor) recorded() error {
+// checkJournalRecords adds the changes of the journal, which come after the file.
+func (a *checker) checkJournalRecords() error {
 	if a.mem == nil {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (a *auditor) recorded() error {
 			return err
 		}
 	}
-	if err := a.settleChecks(); err != nil {
+	if err := a.finishChecks(); err != nil {
 		return err
 	}
 	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
@@ -148,8 +148,8 @@ func (a *auditor) recorded() error {
 	return nil
 }
 
-// settleNames passes on the refs, and holds them to the log and to the lists.
-func (a *auditor) settleNames() error {
+// checkRefs compares the refs with the log and the lists, and passes them to the callback.
+func (a *checker) checkRefs() error {
 	n := &a.names
 	for _, seq := range slices.Sorted(maps.Keys(n.entries)) {
 		if err := a.logEntry(n.entries[seq]); err != nil {
@@ -163,15 +163,15 @@ func (a *auditor) settleNames() error {
 			err = objects.CheckRefName(name)
 		}
 		if err != nil {
-			a.hurt[refsBucket] = true
-			if err := a.damage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read"); err != nil {
+			a.damaged[refsBucket] = true
+			if err := a.reportDamage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read"); err != nil {
 				return err
 			}
 			continue
 		}
 		refs[name] = r
 	}
-	if err := a.settleLists(refs); err != nil {
+	if err := a.checkRefLists(refs); err != nil {
 		return err
 	}
 	if a.to.Deep {
@@ -187,10 +187,9 @@ func (a *auditor) settleNames() error {
 	return nil
 }
 
-// addLost adds the refs that only the log still knows, or a page to which nothing
-// leads, when some are lost.
-func (a *auditor) addLost(refs map[string]refRecord) {
-	if !a.hurt[refsBucket] && len(a.pages) > 0 {
+// addLost adds refs that only the log has, or a page that no tree has, if refs are lost.
+func (a *checker) addLost(refs map[string]refRecord) {
+	if !a.damaged[refsBucket] && len(a.pages) > 0 {
 		return
 	}
 	for name, r := range a.names.states {
@@ -198,49 +197,48 @@ func (a *auditor) addLost(refs map[string]refRecord) {
 			refs[name] = r
 		}
 	}
-	logHurt := a.hurt[logBucket] || a.names.torn || len(a.names.broken) > 0
-	for name, r := range a.names.scraps {
+	logHurt := a.damaged[logBucket] || a.names.torn || len(a.names.broken) > 0
+	for name, r := range a.names.found {
 		if have, ok := refs[name]; logHurt && (!ok || have.Updated.Before(r.Updated)) {
 			refs[name] = refRecord{Ref: r}
 		}
 	}
 }
 
-// settleLists holds the refs to the log, and the lists to what they are made of.
-func (a *auditor) settleLists(refs map[string]refRecord) error {
+// checkRefLists compares the refs with the log, and the lists with what they derive from.
+func (a *checker) checkRefLists(refs map[string]refRecord) error {
 	n := &a.names
 	const means = "nothing is lost; tract recover makes the list anew"
-	hurtRefs, hurtLog := a.hurt[refsBucket], a.hurt[logBucket] || n.torn
+	hurtRefs, hurtLog := a.damaged[refsBucket], a.damaged[logBucket] || n.torn
 	if !hurtRefs && !hurtLog {
-		if err := a.settleRefs(refs); err != nil {
+		if err := a.checkRefTargets(refs); err != nil {
 			return err
 		}
 	}
-	if !hurtRefs && !a.hurt[recentBucket] {
+	if !hurtRefs && !a.damaged[recentBucket] {
 		wrong := len(refs) != len(n.recent)
 		for _, r := range refs {
 			wrong = wrong || !n.recent[string(recentKey(r.Ref))]
 		}
 		if wrong {
-			if err := a.damage("refs by time", errors.New("the list does not fit the refs"), means); err != nil {
+			if err := a.reportDamage("refs by time", errors.New("the list does not fit the refs"), means); err != nil {
 				return err
 			}
 		}
 	}
-	if !hurtLog && !a.hurt[movesBucket] && n.moves != n.logged {
-		return a.damage("log by name", errors.New("the list does not fit the log"), means)
+	if !hurtLog && !a.damaged[movesBucket] && n.moves != n.logged {
+		return a.reportDamage("log by name", errors.New("the list does not fit the log"), means)
 	}
 	return nil
 }
 
-// settleRefs tells of refs that are not where the log says, or lead to an entry that is not
-// the newest of theirs.
-func (a *auditor) settleRefs(refs map[string]refRecord) error {
+// checkRefTargets reports refs whose target or newest entry differs from the log.
+func (a *checker) checkRefTargets(refs map[string]refRecord) error {
 	for name, r := range refs {
 		s := a.names.states[name]
 		what := error(nil)
 		switch {
-		case a.names.broken[name]: // it was told
+		case a.names.broken[name]: // reported before
 		case s.entry.IsZero():
 			what = errors.New("the log has no entry of it")
 		case s.Target != r.Target || s.Version != r.Version:
@@ -249,7 +247,7 @@ func (a *auditor) settleRefs(refs map[string]refRecord) error {
 			what = fmt.Errorf("it leads to log entry %s; the newest of it is %s", r.entry.Short(), s.entry.Short())
 		}
 		if what != nil {
-			if err := a.damage(fmt.Sprintf("ref %q", name), what, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
+			if err := a.reportDamage(fmt.Sprintf("ref %q", name), what, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
 				return err
 			}
 		}
@@ -257,7 +255,7 @@ func (a *auditor) settleRefs(refs map[string]refRecord) error {
 	for name, s := range a.names.states {
 		if _, ok := refs[name]; !ok && !s.Target.IsZero() && !a.names.broken[name] {
 			err := fmt.Errorf("it is not there; the log says %s", s.Target.Short())
-			if err := a.damage(fmt.Sprintf("ref %q", name), err, "a branch or a tag is lost; its commits are there"); err != nil {
+			if err := a.reportDamage(fmt.Sprintf("ref %q", name), err, "a branch or a tag is lost; its commits are there"); err != nil {
 				return err
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// indexAudit compares the index with the packs. For each pack it has one number made of
+// indexState compares the index with the packs. For each pack it has one number made of
 // all entries of the pack, so that its memory does not grow with the objects.
-type indexAudit struct {
+type indexState struct {
 	runs    runs
 	known   bool
 	count   map[uint64]uint64     // entries of a run
@@ -38,7 +38,7 @@ func tallyOf(p *pack) (t packTally) {
 
 // indexCheck is some pieces of the index that are looked at.
 type indexCheck struct {
-	a    *auditor
+	a    *checker
 	list []indexPiece
 }
 
@@ -54,25 +54,25 @@ type indexPiece struct {
 const indexPieces = 32
 
 // indexRow has a piece of the index looked at. It keeps the value.
-func (a *auditor) indexRow(page node, key, value []byte) error {
-	c := a.indexing
+func (a *checker) indexRow(page node, key, value []byte) error {
+	c := a.nextIndex
 	if c == nil {
 		c = &indexCheck{a: a}
-		a.indexing = c
+		a.nextIndex = c
 	}
 	if c.list = append(c.list, indexPiece{page: page, key: key, value: value}); len(c.list) < indexPieces {
 		return nil
 	}
-	return a.beginIndex()
+	return a.startIndex()
 }
 
-// beginIndex has the pieces looked at that were gathered.
-func (a *auditor) beginIndex() error {
-	c := a.indexing
-	if a.indexing = nil; c == nil {
+// startIndex has the pieces looked at that were gathered.
+func (a *checker) startIndex() error {
+	c := a.nextIndex
+	if a.nextIndex = nil; c == nil {
 		return nil
 	}
-	return a.begin(c)
+	return a.start(c)
 }
 
 func (c *indexCheck) run(room *arena) {
@@ -101,12 +101,12 @@ func (p *indexPiece) check() error {
 }
 
 // settle notes what the index has, and tells what is wrong with it.
-func (c *indexCheck) settle() error {
+func (c *indexCheck) finish() error {
 	x := &c.a.index
 	for i := range c.list {
 		p := &c.list[i]
 		if p.err != nil {
-			if err := c.a.spoilt(p.page, p.err); err != nil {
+			if err := c.a.reportPage(p.page, p.err); err != nil {
 				return err
 			}
 			continue
@@ -133,15 +133,15 @@ func (c *indexCheck) settle() error {
 	return nil
 }
 
-// settleIndex tells what the index has not.
-func (a *auditor) settleIndex() error {
+// checkIndex tells what the index has not.
+func (a *checker) checkIndex() error {
 	number := indexBucket
-	if a.hurt[number] || !a.index.known || a.harm > 0 {
+	if a.damaged[number] || !a.index.known || a.harmful > 0 {
 		return nil
 	}
 	for _, r := range a.index.runs.list {
 		if have := a.index.count[r.level<<32|r.number]; have != r.entries {
-			return a.damage("index", fmt.Errorf("run %d has %d entries of %d", r.number, have, r.entries), "objects are not found although they are there; tract recover makes a store with a new index")
+			return a.reportDamage("index", fmt.Errorf("run %d has %d entries of %d", r.number, have, r.entries), "objects are not found although they are there; tract recover makes a store with a new index")
 		}
 	}
 	const means = "objects are not found although they are there; tract recover makes a store with a new index"
@@ -155,17 +155,17 @@ func (a *auditor) settleIndex() error {
 		if all := have.short.count + have.long.count; all < want.long.count {
 			missing += want.long.count - all
 		} else if *have != (packTally{long: want.long}) && *have != (packTally{short: want.short}) {
-			if err := a.damage("index", fmt.Errorf("its entries of pack %d lead to other objects, or to none", n), means); err != nil {
+			if err := a.reportDamage("index", fmt.Errorf("its entries of pack %d lead to other objects, or to none", n), means); err != nil {
 				return err
 			}
 		}
 	}
 	if missing > 0 {
-		return a.damage("index", fmt.Errorf("%d objects are not in it", missing), means)
+		return a.reportDamage("index", fmt.Errorf("%d objects are not in it", missing), means)
 	}
 	for n := range a.index.entries {
 		if _, ok := a.index.packs[n]; !ok {
-			return a.damage("index", fmt.Errorf("it leads to pack %d, which is not there", n), means)
+			return a.reportDamage("index", fmt.Errorf("it leads to pack %d, which is not there", n), means)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// meanings is what a page of a bucket is to somebody who uses the store.
+// meanings says what the loss of a page of a bucket means to a user.
 var meanings = map[int]string{
 	metaBucket:    "the store is not opened; tract recover saves what is there",
 	objectsBucket: "large objects on it are lost",
@@ -22,21 +22,20 @@ var meanings = map[int]string{
 	indexBucket:   "nothing is lost: it says where objects lie; tract recover makes it anew",
 }
 
-// trees walks over the tree of buckets and then over each of them. The bodies come
-// first, since the heads ask for them.
-func (a *auditor) trees() error {
+// trees walks the tree of buckets and then each bucket.
+func (a *checker) trees() error {
 	defer a.abandon()
 	found := map[string]page.Tree{}
 	err := a.walk(node{id: a.meta.Root, bucket: metaBucket}, func(p *page.Page, i int, key []byte) error {
 		t, err := a.subBucket(p, i)
 		switch {
-		case foreign(err):
+		case isStop(err):
 			return err
 		case err == nil && !isBucket(string(key)):
 			err = errors.New("no bucket of a store")
 		}
 		if err != nil {
-			return a.damage(fmt.Sprintf("bucket %q", key), err, meanings[metaBucket])
+			return a.reportDamage(fmt.Sprintf("bucket %q", key), err, meanings[metaBucket])
 		}
 		found[string(key)] = t
 		return nil
@@ -48,8 +47,8 @@ func (a *auditor) trees() error {
 		name := buckets[number]
 		t, ok := found[name]
 		if !ok {
-			a.hurt[number] = true
-			if err := a.damage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[number]); err != nil {
+			a.damaged[number] = true
+			if err := a.reportDamage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[number]); err != nil {
 				return err
 			}
 			continue
@@ -61,7 +60,7 @@ func (a *auditor) trees() error {
 			err = a.walk(node{id: t.Root, bucket: number}, row)
 		}
 		if err == nil {
-			err = a.settleChecks()
+			err = a.finishChecks()
 		}
 		if err != nil {
 			return err
@@ -79,8 +78,8 @@ func isBucket(name string) bool {
 	return false
 }
 
-// page.BucketFlag reads where the tree of a bucket begins.
-func (a *auditor) subBucket(p *page.Page, i int) (page.Tree, error) {
+// subBucket reads where the tree of a bucket begins.
+func (a *checker) subBucket(p *page.Page, i int) (page.Tree, error) {
 	e := p.Entry(i, nil)
 	b, err := e.Raw(nil)
 	switch {
@@ -92,34 +91,34 @@ func (a *auditor) subBucket(p *page.Page, i int) (page.Tree, error) {
 	return page.ParseTree(b)
 }
 
-// node is a page to visit and what the page above says of it.
+// node is a page to visit, and what its parent says about it.
 type node struct {
 	id     uint64
 	bucket int
 	depth  int
-	first  []byte // the key that it begins with
-	below  []byte // its keys are below this one; nil: no limit
+	first  []byte // its first key
+	below  []byte // its keys are less; nil: no limit
 }
 
 func (n node) where() string { return fmt.Sprintf("page %d (%s)", n.id, buckets[n.bucket]) }
 
-// spoilt tells of damage in a tree.
-func (a *auditor) spoilt(n node, err error) error {
-	if foreign(err) {
+// reportPage reports damage in a tree.
+func (a *checker) reportPage(n node, err error) error {
+	if isStop(err) {
 		return err
 	}
-	a.hurt[n.bucket] = true
-	return a.tell(objects.Damage{Where: n.where(), What: err.Error(), Means: meanings[n.bucket]})
+	a.damaged[n.bucket] = true
+	return a.report(objects.Damage{Where: n.where(), What: err.Error(), Means: meanings[n.bucket]})
 }
 
-// walk visits a page and all below it. Each may be reached once.
-func (a *auditor) walk(n node, row func(p *page.Page, i int, key []byte) error) error {
+// walk visits a page and its descendants. A page may be reached once.
+func (a *checker) walk(n node, row func(p *page.Page, i int, key []byte) error) error {
 	if n.depth == page.MaxDepth {
-		return a.spoilt(n, errors.New("the tree goes in a circle"))
+		return a.reportPage(n, errors.New("the tree goes in a circle"))
 	}
 	p, err := page.Read(a.files, a.meta, n.id)
 	if err != nil {
-		return a.spoilt(n, err)
+		return a.reportPage(n, err)
 	}
 	for id := p.ID; id <= p.Last; id++ {
 		if a.pages[id] != pageUnknown {
@@ -127,7 +126,7 @@ func (a *auditor) walk(n node, row func(p *page.Page, i int, key []byte) error) 
 			if a.pages[id] == pageFree {
 				was = "free by the free list, so that writing would destroy it"
 			}
-			if err := a.spoilt(n, fmt.Errorf("page %d is %s", id, was)); err != nil {
+			if err := a.reportPage(n, fmt.Errorf("page %d is %s", id, was)); err != nil {
 				return err
 			}
 			break
@@ -148,13 +147,13 @@ func (a *auditor) walk(n node, row func(p *page.Page, i int, key []byte) error) 
 	return a.branch(p, n, row)
 }
 
-// edge holds the keys of a page to what the page above says of them.
-func (a *auditor) edge(n node, p *page.Page) error {
+// edge compares the keys of a page with what its parent says.
+func (a *checker) edge(n node, p *page.Page) error {
 	if err := p.Check(a.meta.HighWater); err != nil {
-		return a.spoilt(n, err)
+		return a.reportPage(n, err)
 	}
 	if p.Count == 0 && p.ID != a.meta.Root {
-		return a.spoilt(n, errors.New("it is empty"))
+		return a.reportPage(n, errors.New("it is empty"))
 	}
 	if n.first == nil {
 		return nil
@@ -164,23 +163,23 @@ func (a *auditor) edge(n node, p *page.Page) error {
 		err = errors.New("it does not begin as the page above says")
 	}
 	if err != nil {
-		return a.spoilt(n, err)
+		return a.reportPage(n, err)
 	}
 	last, err := p.Key(p.Count - 1)
 	if err == nil && n.below != nil && bytes.Compare(last, n.below) >= 0 {
 		err = errors.New("it ends beyond the page after it")
 	}
 	if err != nil {
-		return a.spoilt(n, err)
+		return a.reportPage(n, err)
 	}
 	return nil
 }
 
-func (a *auditor) branch(p *page.Page, n node, row func(p *page.Page, i int, key []byte) error) error {
+func (a *checker) branch(p *page.Page, n node, row func(p *page.Page, i int, key []byte) error) error {
 	for i := range p.Count {
 		key, err := p.Key(i)
 		if err != nil {
-			continue // the check has told
+			continue // reported by edge
 		}
 		child := node{id: p.Element(i).Child, bucket: n.bucket, depth: n.depth + 1, first: key, below: n.below}
 		if i+1 < p.Count {
@@ -195,10 +194,10 @@ func (a *auditor) branch(p *page.Page, n node, row func(p *page.Page, i int, key
 	return nil
 }
 
-func (a *auditor) leaf(p *page.Page, n node, row func(p *page.Page, i int, key []byte) error) error {
-	if p.Offset == 0 { // inline: nothing has looked at it yet
+func (a *checker) leaf(p *page.Page, n node, row func(p *page.Page, i int, key []byte) error) error {
+	if p.Offset == 0 { // inline: not checked by edge
 		if err := p.Check(a.meta.HighWater); err != nil {
-			if err := a.spoilt(n, err); err != nil {
+			if err := a.reportPage(n, err); err != nil {
 				return err
 			}
 		}
@@ -206,7 +205,7 @@ func (a *auditor) leaf(p *page.Page, n node, row func(p *page.Page, i int, key [
 	for i := range p.Count {
 		key, err := p.Key(i)
 		if err != nil {
-			continue // the check has told
+			continue // reported by edge
 		}
 		if err := row(p, i, key); err != nil {
 			return err

@@ -1,0 +1,105 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/tract-vcs/tract/internal/canonical"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+)
+
+// Objects have no time, and gc must keep what was put recently, since a ref to it may be
+// about to be written. So the file records which pack was the last one at some times: the
+// objects of that pack and of earlier ones existed by then.
+//
+//	folds    in meta, sealed: 1 number of a pack, and how many milliseconds after
+//	         1970 it was the last; and so on, ascending
+const (
+	maxAges = 64
+	ageStep = int64(time.Hour / time.Millisecond)
+)
+
+var agesKey = []byte("folds")
+
+// packAge is a time at which a pack was the last one.
+type packAge struct {
+	pack uint32
+	ms   uint64
+}
+
+func encodeAges(list []packAge) []byte {
+	var numbers []uint64
+	for _, f := range list {
+		numbers = append(numbers, uint64(f.pack), f.ms)
+	}
+	var e canonical.Encoder
+	e.Uints(1, numbers)
+	return seal(agesKey, e.Bytes())
+}
+
+func decodeAges(value []byte) (list []packAge, err error) {
+	if value == nil {
+		return nil, nil // no checkpoint was made yet
+	}
+	record, err := unseal(agesKey, value)
+	if err != nil {
+		return nil, err
+	}
+	d := canonical.NewDecoder(record)
+	for f := range d.Fields() {
+		if f != 1 {
+			continue
+		}
+		numbers := d.Uints()
+		for ; len(numbers) > 1; numbers = numbers[2:] {
+			list = append(list, packAge{uint32(numbers[0]), numbers[1]})
+		}
+		if len(numbers) > 0 {
+			d.Refuse("half a time")
+		}
+	}
+	return list, d.Err()
+}
+
+// noteAge returns the change that records the last pack, if the last record is old enough.
+func (l *snapshot) noteAge(changes []journal.Change, now time.Time) ([]journal.Change, error) {
+	value, err := l.get(metaBucket, agesKey)
+	if err != nil {
+		return nil, err
+	}
+	list, err := decodeAges(value)
+	if err != nil {
+		return nil, errors.Join(errors.New("folds"), err)
+	}
+	last := uint32(0)
+	for _, c := range changes {
+		if c.Bucket == headsBucket {
+			last = max(last, binary.BigEndian.Uint32(c.Key))
+		}
+	}
+	ms := uint64(max(now.UnixMilli(), 0))
+	if last == 0 || len(list) > 0 && int64(ms-list[len(list)-1].ms) < ageStep {
+		return nil, nil
+	}
+	if list = append(list, packAge{last, ms}); len(list) > maxAges {
+		var thin []packAge
+		for i, f := range list {
+			if i >= maxAges/2 || i%2 == 0 {
+				thin = append(thin, f)
+			}
+		}
+		list = thin
+	}
+	return []journal.Change{setKey(metaBucket, agesKey, encodeAges(list))}, nil
+}
+
+// packBefore returns the last pack that existed at a time, or 0 if none is known.
+func packBefore(list []packAge, t time.Time) (pack uint32) {
+	for _, f := range list {
+		if int64(f.ms) <= t.UnixMilli() {
+			pack = max(pack, f.pack)
+		}
+	}
+	return pack
+}
