@@ -17,7 +17,7 @@ type Client interface {
 	Generate(ctx context.Context, req *Request) (*Response, error)
 }
 
-// Streamer is a client that gives the answer as it comes.
+// Streamer is a client that yields the response while it arrives.
 type Streamer interface {
 	// Stream sends the request and yields what comes. The error of a stream that
 	// breaks is its last element; the events before it hold. Leaving the loop
@@ -25,10 +25,10 @@ type Streamer interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }
 
-// ReasoningExtractor is a client whose responses may hold thoughts that are not
-// blocks of their own yet. It is asked only when no block is reasoning.
+// ReasoningExtractor is a client whose responses may have reasoning inside their text. It
+// is asked only when no block of a response is reasoning.
 type ReasoningExtractor interface {
-	// ExtractReasoning returns the blocks of the response with the thoughts taken
+	// ExtractReasoning returns the blocks of the response with the reasoning taken
 	// out of its text as blocks of kind reasoning, in order; nil: there are none.
 	ExtractReasoning(r *Response) []content.Block
 }
@@ -43,12 +43,12 @@ type Target interface {
 	// Decode reads a response body, in whatever framing it has, and yields what
 	// it says. It ends as [Streamer].Stream does.
 	Decode(body io.Reader) iter.Seq2[Event, error]
-	// NeedsReasoningInToolLoop tells whether an open tool loop must go back with its thoughts.
+	// NeedsReasoningInToolLoop reports whether an open tool loop must go back with its reasoning.
 	NeedsReasoningInToolLoop() bool
 }
 
-// ReasoningKeeper is a target of which some models refuse a request that lacks
-// reasoning of earlier turns.
+// ReasoningKeeper is a target some of whose models refuse a request that lacks reasoning
+// of earlier turns.
 type ReasoningKeeper interface {
 	// NeedsReasoningAfterToolLoop reports whether the model of the settings, or of the target where
 	// they name none, wants the reasoning of every turn with tool calls in all later
@@ -83,7 +83,7 @@ type Request struct {
 	OnWarning func(Problem)
 }
 
-// Settings is how a model is asked. The zero value leaves all to the provider.
+// Settings is how a model is asked. The zero value leaves everything to the provider.
 type Settings struct {
 	Model           string
 	MaxOutputTokens int // 0: the provider's default, where it has one
@@ -93,15 +93,15 @@ type Settings struct {
 	Extra           []byte // a JSON object, merged into the body
 }
 
-// Reasoning is how a model is asked to think. The names and values are those of
-// the settings.
+// Reasoning is how a model is asked to reason. The names and values are those of the
+// settings.
 type Reasoning struct {
 	Disabled  bool   // ask for no reasoning, whatever the effort and the budget
 	Hidden    bool   // do not ask for reasoning to be shown or sealed
 	Effort    string // none, minimal, low, medium, high, xhigh, max; empty: unsaid
 	Summary   string // auto, concise, detailed, none; empty: unsaid
 	MaxTokens int    // thinking budget; 0: unsaid
-	Native    bool   // send past thoughts in the dialect's own form, not the plain field
+	Native    bool   // send past reasoning in the dialect's own form, not the plain field
 }
 
 // Tool is what a model may call.
@@ -130,7 +130,8 @@ type Head struct {
 	Usage  content.Usage
 }
 
-// Text is the answer: all text of the model, joined with nothing.
+// Text returns the text of the response: all text blocks of the model, joined without a
+// separator.
 func (r *Response) Text() string {
 	var text strings.Builder
 	for _, b := range r.Blocks {
@@ -141,7 +142,7 @@ func (r *Response) Text() string {
 	return text.String()
 }
 
-// Reasoning is all readable thoughts, joined with a blank line.
+// Reasoning returns all readable reasoning, joined with blank lines.
 func (r *Response) Reasoning() string {
 	text := ""
 	for _, b := range r.Blocks {
@@ -156,8 +157,7 @@ func (r *Response) Reasoning() string {
 	return text
 }
 
-// ToolCalls is the calls that wait for a result: not those the provider made
-// itself.
+// ToolCalls returns the calls that wait for a result: not those that the provider ran.
 func (r *Response) ToolCalls() []content.ToolCall {
 	var calls []content.ToolCall
 	for _, b := range r.Blocks {

@@ -21,8 +21,8 @@ var (
 	ErrTooLong = errors.New("longer than 64 MiB")
 )
 
-// APIError is a provider's own word that it will not answer, whether it came
-// with an HTTP status or inside a stream.
+// APIError is a refusal or a failure that the provider reported, with an HTTP status or
+// inside a stream.
 type APIError struct {
 	Provider   string
 	Status     int    // HTTP status; 0 when it came inside a stream
@@ -34,7 +34,7 @@ type APIError struct {
 	Raw        []byte        // the error as JSON, where it was JSON
 }
 
-// Error has the provider's words.
+// Error returns the provider's message.
 func (e *APIError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Provider)
@@ -53,24 +53,24 @@ func (e *APIError) Error() string {
 	return b.String()
 }
 
-// Temporary tells whether asking again later may help: rate limits, overload,
-// and what went wrong on the provider's side.
+// Temporary reports whether asking again later may help: for rate limits, overload, and
+// failures of the provider.
 func (e *APIError) Temporary() bool {
 	return e.Status == 408 || e.Status == 409 || e.Status == 429 || e.Status >= 500
 }
 
-// NetworkError is a provider that could not be reached, or could not be heard to
-// the end of its answer.
+// NetworkError is the error for a provider that could not be reached, or whose response
+// broke off.
 type NetworkError struct {
 	Provider string
 	Host     string // where the request went
 	Err      error  // what the network said
 }
 
-// Error names the host and what the network said.
+// Error names the host and the network error.
 func (e *NetworkError) Error() string {
 	return fmt.Sprintf("reach %s at %s: %v", e.Provider, e.Host, e.Err)
 }
 
-// Unwrap is what the network said.
+// Unwrap returns the network error.
 func (e *NetworkError) Unwrap() error { return e.Err }

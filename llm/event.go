@@ -14,24 +14,24 @@ type EventType uint8
 // The types of events.
 const (
 	TextDelta      EventType = 1 + iota // Text: more of the answer
-	ReasoningDelta                      // Text: more of a thought
+	ReasoningDelta                      // Text: more of a reasoning block
 	ToolDelta                           // Text: more of the arguments of a call; Name once
 	BlockDone                           // Block: whole now, in the place of its deltas; once more when a seal came late
-	HeadDone                            // Head: what is known of the response by now
+	HeadDone                            // Head: what is known of the response so far
 )
 
 var eventNames = [...]string{"", "text", "reasoning", "tool", "block", "head"}
 
-// String is the name of the type.
+// String returns the name of the type.
 func (t EventType) String() string { return eventNames[t] }
 
-// Event is one thing that happens while an answer comes.
+// Event is one thing that happens while a response arrives.
 type Event struct {
 	Type  EventType
 	Index int    // of the block in the response; they may come interleaved
 	Name  string // of the tool being called
 	Text  string
-	Block content.Block // of BlockDone; with the first delta of a block, what is known of it but its words
+	Block content.Block // of BlockDone; with the first delta of a block, what is known of it but its text
 	Head  Head
 }
 
@@ -45,7 +45,7 @@ type Accumulator struct {
 	head   Head
 }
 
-// gathered is a block on its way.
+// blockState is a block while it arrives.
 type blockState struct {
 	whole content.Block // nil while it is open
 	start content.Block // what was known of it at its first delta, or nil
@@ -104,10 +104,10 @@ func (h *Head) merge(next Head) {
 	}
 }
 
-// Response is what has come so far, in the order of the wire. When the events
-// broke off (whole is false) it is marked incomplete, and so is a text or a
-// thought that was open; a tool call counts only when it is whole. Calling it
-// does not end the accumulation.
+// Response returns what came so far, in the order of the wire. When the events broke off
+// (whole is false) the response is marked incomplete, and so is a text or a reasoning
+// block that was open; a tool call counts only when it is whole. Response does not end the
+// accumulation.
 func (a *Accumulator) Response(whole bool) *Response {
 	r := &Response{Head: a.head, Incomplete: !whole}
 	for _, g := range a.inOrder() {
@@ -118,9 +118,9 @@ func (a *Accumulator) Response(whole bool) *Response {
 	return r
 }
 
-// Unfinished lists the tool calls that never became whole, as far as they came.
-// They are no part of the response and must not be run or sent back: they are
-// for showing where an answer broke off.
+// UnfinishedCalls lists the tool calls that never became whole, as far as they came. They
+// are not part of the response and must not be run or sent back; they show where a
+// response broke off.
 func (a *Accumulator) UnfinishedCalls() []content.ToolCall {
 	var calls []content.ToolCall
 	for _, g := range a.inOrder() {
@@ -165,9 +165,8 @@ func (g *blockState) block(whole bool) content.Block {
 	return nil
 }
 
-// Collect reads events to their end. The response is nil when nothing came; with
-// an error it holds what came before it. watch, if not nil, sees each event
-// first.
+// Collect reads events to their end. The response is nil when nothing came; with an error
+// it holds what came before the error. watch, if not nil, is called with each event first.
 func Collect(events func(yield func(Event, error) bool), watch func(Event)) (*Response, error) {
 	var a Accumulator
 	came := false

@@ -10,7 +10,7 @@ type Problem struct {
 	Warning bool // the request is answered all the same, if not as well
 }
 
-// Place is a block of a request: both count from 1.
+// Place is a block of a request. Both numbers count from 1.
 type Place struct{ Message, Block int }
 
 // Checker is a target that knows what its provider refuses.

@@ -2,15 +2,16 @@ package llm
 
 import "context"
 
-// keepKey is the key of a context whose answers are kept.
+// skipRecordingKey is the key of a context whose responses need no recording.
 type skipRecordingKey struct{}
 
-// Keep marks a context: whoever asks with it keeps the answers, so that what
-// watches the network (package record) need not. Branch.Generate does; a program
-// that sends what Branch.Prepare gave should.
+// SkipRecording marks a context: the caller keeps the responses to requests with this
+// context, so that what watches the network (package recorder) need not record them.
+// Branch.Generate marks its context; a program that sends what Branch.Prepare returned
+// should too.
 func SkipRecording(ctx context.Context) context.Context {
 	return context.WithValue(ctx, skipRecordingKey{}, true)
 }
 
-// Kept tells whether the answers to what is asked with a context are kept.
+// RecordingSkipped reports whether a context was marked by [SkipRecording].
 func RecordingSkipped(ctx context.Context) bool { return ctx.Value(skipRecordingKey{}) != nil }

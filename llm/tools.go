@@ -7,9 +7,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// AppendTools appends tool definitions as one JSON array, in a form of its own
-// that no provider reads: what a manifest keeps of them. Equal definitions give
-// equal bytes.
+// AppendTools appends tool definitions as one JSON array, in a form of tract's own that no
+// provider reads: manifests keep it. Equal definitions give equal bytes.
 func AppendTools(dst []byte, tools []Tool) []byte {
 	var list rawjson.Array
 	for _, t := range tools {
@@ -23,7 +22,7 @@ func AppendTools(dst []byte, tools []Tool) []byte {
 	return append(dst, list.Bytes()...)
 }
 
-// ReadTools reads what AppendTools made: the same definitions, byte for byte.
+// ReadTools reads what [AppendTools] wrote: the same definitions, byte for byte.
 func ReadTools(b []byte) ([]Tool, error) {
 	list, err := rawjson.Parse(b)
 	if err != nil {

@@ -72,7 +72,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// failing is the end of a body: an error, if it had one.
+// failingReader is the end of a body: an error, if it had one.
 type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) {
@@ -154,7 +154,7 @@ func loadBody(v rawjson.Value) string {
 	return v.Get("body").Text()
 }
 
-// found is the secrets that an exchange carries.
+// lookup returns the secrets that an exchange carries.
 func lookup(req *http.Request, res *http.Response) (list []string) {
 	for _, name := range secretHeaders {
 		for _, value := range req.Header.Values(name) {
@@ -195,7 +195,7 @@ var (
 // masker is secrets, to be masked wherever they come up.
 type masker []string
 
-// leastSecret is how many bytes a secret has: shorter ones are found everywhere.
+// minSecretLength is how many bytes a secret has: shorter ones are found everywhere.
 const minSecretLength = 4
 
 func (m masker) mask(text string) string {
@@ -212,7 +212,7 @@ func (m masker) mask(text string) string {
 	return secretShape().ReplaceAllString(text, Masked)
 }
 
-// query is the query with its secrets masked.
+// query returns the query with its secrets masked.
 func (m masker) query(q url.Values) string {
 	for name, values := range q {
 		for i := range values {

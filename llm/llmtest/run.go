@@ -14,13 +14,13 @@ import (
 // Dialect is what [Run] has to know of a wire format: what a server says in it.
 type Dialect struct {
 	Path   string   // where requests go, below the URL of the server
-	JSON   string   // an answer with a thought, a text and a call, in one piece
+	JSON   string   // an answer with a reasoning block, a text and a call, in one piece
 	Stream []string // the same answer as events, each with the blank line after it
 	Broken string   // an event that says, in the middle of a stream, that it went wrong
 	Refuse string   // the body of a refusal; KEY in it stands for the key
 }
 
-// patience is how long a test waits for what should come at once.
+// waitLimit is how long a test waits for what should come at once.
 const waitLimit = 10 * time.Second
 
 // T is what is used of a *testing.T. The package does not import testing, so
@@ -102,7 +102,7 @@ func newRequest(stream bool) *llm.Request {
 	}
 }
 
-// shape is the blocks in words.
+// summarize returns the blocks in words.
 func summarize(blocks []content.Block) string {
 	var b strings.Builder
 	for _, block := range blocks {
@@ -111,7 +111,7 @@ func summarize(blocks []content.Block) string {
 	return b.String()
 }
 
-// collect asks in the way that the client can.
+// collectStream asks in the way that the client can.
 func collectStream(ctx context.Context, c llm.Client, stream bool) (*llm.Response, error) {
 	if s, ok := c.(llm.Streamer); ok && stream {
 		return llm.Collect(s.Stream(ctx, newRequest(true)), nil)
@@ -177,7 +177,7 @@ func (s *suite) testStream(t T) {
 	}
 }
 
-// cuts breaks the connection after each event: what was whole stays.
+// testCuts breaks the connection after each event: what was whole stays.
 func (s *suite) testCuts(t T) {
 	c, _ := s.start(t, Exchange{Chunks: s.Stream})
 	full, err := collectStream(t.Context(), c, true)
@@ -267,7 +267,7 @@ func (s *suite) key(t T) {
 	}
 }
 
-// leaving stops listening in the middle: the request ends.
+// testEarlyBreak stops listening in the middle: the request ends.
 func (s *suite) testEarlyBreak(t T) {
 	c, server := s.start(t, Exchange{Chunks: s.Stream, Pace: time.Millisecond})
 	streamer, ok := c.(llm.Streamer)

@@ -66,10 +66,10 @@ func Serve(script ...Exchange) (*Server, error) {
 	return s, nil
 }
 
-// URL is where the server listens: http://127.0.0.1:PORT.
+// URL returns where the server listens: http://127.0.0.1:PORT.
 func (s *Server) URL() string { return s.url }
 
-// Requests is what was sent so far, in order.
+// Requests returns what was sent so far, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (x *Exchange) match(r *Request) error {
 	return nil
 }
 
-// differs says where two values are not equal; empty: nowhere.
+// describeDifference says where two values are not equal; empty: nowhere.
 func describeDifference(at string, have, want rawjson.Value) string {
 	if rawjson.Equal(have, want) {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// chatStream is a long stream: thoughts, an answer, and a call.
+// chatStream is a long stream: reasoning, an answer, and a call.
 func chatStream() []byte {
 	var b bytes.Buffer
 	chunk := func(delta string) {

@@ -79,7 +79,7 @@ func TestChatStreamsSayWhatResponsesSay(t *testing.T) {
 	}
 }
 
-// TestChatStreamsGoBackWhole: what a stream said of thoughts and seals goes back
+// TestChatStreamsGoBackWhole: what a stream said of reasoning and seals goes back
 // with the same bytes, in the same fields.
 func TestChatStreamsGoBackWhole(t *testing.T) {
 	for _, r := range recorded(t, "chat") {
@@ -142,7 +142,7 @@ func TestChatReplayPairs(t *testing.T) {
 	})
 }
 
-// chatSays tells whether a value has a string in it, as it is or as JSON.
+// chatSays reports whether a value has a string in it, as it is or as JSON.
 func chatSays(v rawjson.Value, s string) bool {
 	for text := range texts(v) {
 		if strings.Contains(text, s) || sameJSON(text, s) {

@@ -107,7 +107,7 @@ func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
 }
 
 // TestChatSealsGoHomeOnly: a seal goes to the model family that minted it. Others
-// get the words, where there are any.
+// get the text, where there are any.
 func TestChatSealsGoHomeOnly(t *testing.T) {
 	body := chatMessageBody(`{"role":"assistant","content":"Hi","reasoning":"Words.","reasoning_opaque":"b3Bh","reasoning_details":[
 		{"type":"reasoning.text","text":"Words.","signature":"c2ln","index":0},{"type":"reasoning.encrypted","data":"ZW5j","index":1}],

@@ -143,7 +143,7 @@ func TestChatNeverLosesAFinishedBlock(t *testing.T) {
 		events := r.events()
 		full, _, _ := r.read(bytes.NewReader(r.body))
 		for i := range events {
-			if testing.Short() && len(events) > 100 && i%10 != 0 {
+			if !torture() && len(events) > 40 && i%10 != 0 && i < len(events)-5 {
 				continue
 			}
 			done := map[int]content.Block{}

@@ -18,12 +18,12 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encoder is the version of what Encode makes. It grows when the same request
-// gives other bytes, in any dialect.
+// encoder is the version of what Encode writes. It grows when the same request gives other
+// bytes, in any dialect.
 const encoder = 2
 
-// Client asks the models of one provider. It is an [llm.Client], [llm.Streamer]
-// and [llm.Target], for many goroutines at once. Open makes it.
+// Client asks the models of one provider. It is an [llm.Client], [llm.Streamer] and
+// [llm.Target], and may be used by many goroutines at once. [Open] makes it.
 type Client struct {
 	profile Profile
 	target  wire.Target
@@ -40,8 +40,8 @@ var (
 	_ llm.ReasoningKeeper = (*Client)(nil)
 )
 
-// Address is the provider, its dialect, the model that is asked when a request
-// names none, and the host.
+// Address returns the provider, its dialect, the model for requests that name none, and
+// the host.
 func (c *Client) Address() llm.Address {
 	a := llm.Address{Provider: c.target.Provider, Dialect: c.target.Dialect.Name, Model: c.target.Model, Encoder: encoder}
 	if c.base != nil {
@@ -50,12 +50,13 @@ func (c *Client) Address() llm.Address {
 	return a
 }
 
-// NeedsReasoningInToolLoop tells whether an open tool loop must go back with its thoughts.
+// NeedsReasoningInToolLoop reports whether an open tool loop has to go back with its
+// reasoning.
 func (c *Client) NeedsReasoningInToolLoop() bool {
 	return c.target.Dialect.NeedsReasoningInToolLoop(c.target)
 }
 
-// Encode gives the request body. Equal requests give equal bytes.
+// Encode returns the request body. Equal requests give equal bytes.
 func (c *Client) Encode(req *llm.Request) ([]byte, error) {
 	for i, m := range req.Messages {
 		if err := content.CheckBlocks(m.Blocks); err != nil {
@@ -73,13 +74,13 @@ func (c *Client) Encode(req *llm.Request) ([]byte, error) {
 	return body, nil
 }
 
-// Decode reads a response body, be it JSON or a stream.
+// Decode reads a response body in any framing.
 func (c *Client) Decode(body io.Reader) iter.Seq2[llm.Event, error] {
 	return c.target.Decode(body, llm.FramingAuto)
 }
 
-// Generate asks and returns the whole answer, whether it comes in one piece or
-// as a stream. The response has the bodies of the request and the answer.
+// Generate sends the request and returns the whole response, whether it comes in one piece
+// or as a stream. The response has the bodies of both.
 func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	a, err := c.send(ctx, req)
 	if err != nil {
@@ -94,8 +95,8 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response,
 	return reply, err
 }
 
-// Stream asks and yields the answer as it comes. One that comes in one piece is
-// yielded too, block by block.
+// Stream sends the request and yields the events of the response. A response in one piece
+// is yielded block by block.
 func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		a, err := c.send(ctx, req)
@@ -108,7 +109,7 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 	}
 }
 
-// events reads an answer. Its errors have no secrets.
+// events reads a response. Its errors contain no secrets.
 func (c *Client) events(a *openResponse, body io.Reader) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for e, err := range a.target.Decode(body, llm.FramingAuto) {
@@ -127,8 +128,7 @@ func (c *Client) events(a *openResponse, body io.Reader) iter.Seq2[llm.Event, er
 	}
 }
 
-// Check lists what the provider would refuse the request for: by the rules that
-// all have in common, and by those of the dialect.
+// Check lists the reasons for which the provider would refuse a request.
 func (c *Client) Check(req *llm.Request) []llm.Problem { return wire.Check(c.target, req) }
 
 // NeedsReasoningAfterToolLoop reports whether the model wants the reasoning of every turn with
@@ -137,8 +137,8 @@ func (c *Client) NeedsReasoningAfterToolLoop(s llm.Settings) bool {
 	return c.target.ForSettings(s).WantsReasoningBack(s.Reasoning) != nil
 }
 
-// endpoint is where requests go. A base URL may end where the path begins, or be
-// the whole of it.
+// endpoint returns the URL for requests. The base URL may already end with the first part
+// of the path, or with all of it.
 func (c *Client) endpoint(t wire.Target, stream bool) *url.URL {
 	u := *c.base
 	path, query, asks := strings.Cut(t.Dialect.Path(t.Model, stream), "?")
@@ -160,7 +160,7 @@ func (c *Client) endpoint(t wire.Target, stream bool) *url.URL {
 	return &u
 }
 
-// ready tells what is missing for a request to be sent.
+// checkReady returns an error when the base URL, the key or the model is missing.
 func (c *Client) checkReady(t wire.Target) error {
 	p := c.profile
 	if c.base == nil {
@@ -182,7 +182,7 @@ func (c *Client) checkReady(t wire.Target) error {
 	return nil
 }
 
-// signed tells whether the headers of the configuration bring a key.
+// headersHaveKey reports whether the configured headers contain a key.
 func (c *Client) headersHaveKey() bool {
 	for name := range c.config.Headers {
 		if secretName().MatchString(name) {
@@ -192,12 +192,11 @@ func (c *Client) headersHaveKey() bool {
 	return false
 }
 
-// String is provider, dialect and host: a client can be printed, its key not.
+// String returns the provider, the dialect and the host; never the key.
 func (c *Client) String() string {
 	a := c.Address()
 	return fmt.Sprintf("%s (%s) at %s", a.Provider, a.Dialect, cmp.Or(a.Endpoint, "no host"))
 }
 
-// Format writes what String gives, whatever verb it is asked for: %+v and %#v too
-// show no key.
+// Format writes String for every verb, so that %+v and %#v show no key either.
 func (c Client) Format(to fmt.State, _ rune) { fmt.Fprint(to, c.String()) }

@@ -17,7 +17,7 @@ const (
 	anAnswer = `{"id":"m1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"Blue."}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2}}`
 )
 
-// messagesEvents is an answer with a thought, a text and a call, as it streams.
+// messagesEvents is an answer with a reasoning block, a text and a call, as it streams.
 var messagesEvents = []string{
 	event(`{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":9,"output_tokens":1}}}`),
 	event(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`),

@@ -95,7 +95,7 @@ func TestConverseSettings(t *testing.T) {
 	}
 }
 
-// TestConverseThoughtsOfOthers: a seal goes to the family of its model; a thought
+// TestConverseThoughtsOfOthers: a seal goes to the family of its model; a reasoning block
 // that nobody sealed only between tags.
 func TestConverseThoughtsOfOthers(t *testing.T) {
 	claude := content.Reasoning{Wire: content.Form{Dialect: "converse"}.Wire(), Text: "Hm."}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestConverseOddAnswers: errors in words, blocks of which only deltas come,
-// thoughts of two sorts in one place, calls that break off at the output limit.
+// reasoning of two sorts in one place, calls that break off at the output limit.
 func TestConverseOddAnswers(t *testing.T) {
 	delta := func(d string) string { return `{"contentBlockDelta":{"contentBlockIndex":0,"delta":` + d + "}}\n" }
 	start := func(s string) string { return `{"contentBlockStart":{"contentBlockIndex":0,"start":` + s + "}}\n" }

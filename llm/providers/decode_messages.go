@@ -47,7 +47,7 @@ func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage])
 	}
 }
 
-// give yields what was gathered but the last messages, so many as are kept back.
+// yieldMessages yields the messages so far but the last kept ones, which may still grow.
 func yieldMessages(q wire.MessageReader, kept int, yield func(content.Message, error) bool) bool {
 	list := q.Messages()
 	n := max(len(*list)-kept, 0)

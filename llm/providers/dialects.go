@@ -13,10 +13,10 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// dialects is every wire format.
+// dialects are all wire formats. Adding one is one line here.
 var dialects = []*wire.Dialect{openai.Chat, openai.Responses, anthropic.Messages, bedrock.Invoke, bedrock.Converse, google.Gemini, google.Interactions, cohere.Cohere, ollama.Ollama}
 
-// dialectNamed returns the wire format of a name; nil: there is none.
+// dialectNamed returns the dialect of a name; nil when there is none.
 func dialectNamed(name string) *wire.Dialect {
 	for _, d := range dialects {
 		if d.Name == name {
@@ -26,13 +26,13 @@ func dialectNamed(name string) *wire.Dialect {
 	return nil
 }
 
-// dialectAliases is other names of wire formats.
+// dialectAliases are other names of dialects.
 var dialectAliases = map[string]string{
 	"chat-completions": "chat", "anthropic-messages": "messages", "bedrock-converse": "converse", "bedrock-invoke": "invoke", "gemini-interactions": "interactions",
 }
 
-// FindDialect gives a wire format by its name or one of its other names; case
-// does not matter.
+// FindDialect returns the dialect of a name or one of its other names; case does not
+// matter.
 func FindDialect(name string) (dialect string, known bool) {
 	name = strings.ToLower(name)
 	if other, ok := dialectAliases[name]; ok {
@@ -41,7 +41,7 @@ func FindDialect(name string) (dialect string, known bool) {
 	return name, dialectNamed(name) != nil
 }
 
-// Dialects lists the wire formats, in order.
+// Dialects lists the names of the dialects, sorted.
 func Dialects() []string {
 	var names []string
 	for _, d := range dialects {

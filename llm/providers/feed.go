@@ -8,10 +8,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Feed reads an answer that somebody else receives: it is written to, in pieces cut
-// anywhere, and tells of each thought, word and block as soon as its bytes are
-// there. It is for one answer and one goroutine. [NewFeed] makes it; an answer that
-// can be read from an io.Reader needs only [Decode].
+// Feed reads a response that another program receives: its bytes are written to the Feed,
+// in pieces cut anywhere, and each event is reported as soon as its bytes are there. A
+// Feed is for one response and one goroutine. [NewFeed] makes it; for a response that can
+// be read from an io.Reader, [Decode] is enough.
 type Feed struct {
 	next  func() (feedStep, bool)
 	stop  func()
@@ -22,16 +22,17 @@ type Feed struct {
 	over  bool
 }
 
-// fed is one step of reading: an event, an error at the end, or that more is needed.
+// feedStep is one step of reading: an event, an error at the end, or the need for more
+// bytes.
 type feedStep struct {
 	event llm.Event
 	err   error
 	more  bool
 }
 
-// NewFeed begins an answer in a dialect; the provider and the model may be empty.
-// watch, if not nil, is given each event while Write or Close runs. For a library
-// that gives events as JSON texts, write each with a line break after it.
+// NewFeed returns a Feed for a dialect; the provider and the model may be empty. watch, if
+// not nil, is called with each event during Write and Close. For a library that returns
+// events as JSON texts, write each with a line break after it.
 func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) {
 	t, err := targetOf(api, provider, model)
 	if err != nil {
@@ -49,7 +50,7 @@ func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) 
 	return f, nil
 }
 
-// piece is the bytes that were written and not read yet.
+// feedInput holds the bytes that were written and not read yet.
 type feedInput struct {
 	bytes []byte
 	ended bool
@@ -67,9 +68,9 @@ func (p *feedInput) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// Write takes the next bytes of the answer. What the events say is told before it
-// returns. The error is that of an answer which cannot be read on; what comes after
-// the end of an answer is not looked at.
+// Write takes the next bytes of the response and reports its events before it returns. The
+// error is that of a response that cannot be read further; bytes after the end of a
+// response are ignored.
 func (f *Feed) Write(p []byte) (int, error) {
 	f.input.bytes = p
 	f.run()
@@ -97,13 +98,13 @@ func (f *Feed) run() {
 	}
 }
 
-// Response is what has come so far, as [llm.Accumulator].Response has it: blocks
-// that are open are marked incomplete.
+// Response returns what came so far, as [llm.Accumulator].Response does: open blocks are
+// marked incomplete.
 func (f *Feed) Response() *llm.Response { return f.acc.Response(f.over && f.err == nil) }
 
-// Close ends the answer and gives it. One that had not said that it ends has an
-// error that is [llm.ErrTruncated], and the response holds what came. A Feed that
-// was given up is closed too.
+// Close ends the response and returns it. For a response that was not at its end the error
+// is [llm.ErrTruncated], and the response holds what came. Close a Feed also when you give
+// it up.
 func (f *Feed) Close() (*llm.Response, error) {
 	f.input.ended = true
 	f.run()

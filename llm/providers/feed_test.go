@@ -14,7 +14,7 @@ import (
 )
 
 // A program that receives the answer by itself gives it to a Feed in whatever
-// pieces it comes: thoughts, words and whole blocks are told apart at once.
+// pieces it comes: reasoning, words and whole blocks are told apart at once.
 func ExampleNewFeed() {
 	answer, err := os.ReadFile("testdata/feed/messages.sse")
 	if err != nil {

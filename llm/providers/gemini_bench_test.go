@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/framing"
 )
 
-// geminiStream is a long stream: thoughts, an answer, and a call in pieces.
+// geminiStream is a long stream: reasoning, an answer, and a call in pieces.
 func geminiStream() []byte {
 	var b bytes.Buffer
 	chunk := func(parts string) {

@@ -71,7 +71,7 @@ func TestGeminiWritesATurnWithTools(t *testing.T) {
 }
 
 // TestGeminiSendsNothingForeign: no thought or seal of another, no tool that
-// another ran; but its words and its calls, which from version 3 on need a word
+// another ran; but its text and its calls, which from version 3 on need a word
 // in the place of a seal.
 func TestGeminiSendsNothingForeign(t *testing.T) {
 	foreign := []content.Block{
@@ -137,7 +137,7 @@ func TestGeminiSendsFiles(t *testing.T) {
 		{"type":"document","mime_type":"application/pdf","data":"JVBERg=="}]`)
 }
 
-// TestGeminiThinksOnlyWhenTold: thoughts are to be shown where there may be some,
+// TestGeminiThinksOnlyWhenTold: reasoning are to be shown where there may be some,
 // and how much the model thinks is left to it.
 func TestGeminiThinksOnlyWhenTold(t *testing.T) {
 	for name, c := range map[string]struct {

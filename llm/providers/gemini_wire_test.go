@@ -172,7 +172,7 @@ func TestGeminiGoesBackAsItCame(t *testing.T) {
 func TestGeminiReplayPairs(t *testing.T) {
 	replayPairs(t, recorded(t, "gemini", "interactions"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
 		tt := r.target()
-		var have []rawjson.Value // without thoughts, which those clients left out
+		var have []rawjson.Value // without reasoning, which those clients left out
 		for p := range tt.Dialect.Replay(tt, reply.Blocks).Get("parts").Elements() {
 			if !p.Get("thought").Bool() {
 				have = append(have, p)

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// watch ends a request that is silent for too long.
+// idleTimer ends a request whose server is silent for too long.
 type idleTimer struct {
 	end context.CancelCauseFunc
 	// cause is why the request was ended from this side; nil when it was not. A
@@ -19,8 +19,8 @@ type idleTimer struct {
 	timer *time.Timer // nil: nothing is waited for
 }
 
-// newWatch is a watch over a request, which has to be made with the context that
-// comes with it.
+// newIdleTimer returns a timer for a request, which has to be made with the returned
+// context.
 func newIdleTimer(caller context.Context, host string) (*idleTimer, context.Context) {
 	ctx, end := context.WithCancelCause(caller)
 	return &idleTimer{end: end, host: host, cause: func() error {
@@ -31,7 +31,7 @@ func newIdleTimer(caller context.Context, host string) (*idleTimer, context.Cont
 	}}, ctx
 }
 
-// limit says how long silence may last from now on; less than 1: for ever.
+// setLimit sets how long the silence may last from now on; less than 1 is no limit.
 func (w *idleTimer) setLimit(d time.Duration) {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -41,13 +41,13 @@ func (w *idleTimer) setLimit(d time.Duration) {
 	}
 }
 
-// stop ends the request and the watch.
+// stop ends the request and the timer.
 func (w *idleTimer) stop() {
 	w.setLimit(0)
 	w.end(context.Canceled)
 }
 
-// watched is the body of an answer that may not pause for too long.
+// timedBody is a response body whose pauses are limited.
 type timedBody struct {
 	body  io.ReadCloser
 	watch *idleTimer

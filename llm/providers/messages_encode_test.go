@@ -34,7 +34,7 @@ func wantJSON(t *testing.T, have rawjson.Value, want string) {
 	}
 }
 
-// sealed is a thought as a Claude gives it.
+// sealed is a reasoning block as a Claude gives it.
 func sealed(text, signature, minted string) content.Reasoning {
 	return content.Reasoning{
 		Wire: content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: signature, Minted: minted}}.Wire(),
@@ -83,7 +83,7 @@ func TestMessagesWritesATurnWithTools(t *testing.T) {
 }
 
 // TestMessagesSendsNoForeignThought: what another dialect or family sealed is
-// refused by the API, and so is a thought without a seal.
+// refused by the API, and so is a reasoning block without a seal.
 func TestMessagesSendsNoForeignThought(t *testing.T) {
 	thoughts := []content.Block{
 		sealed("gemini's", "S1", "gemini/gemini-3-pro"),

@@ -68,7 +68,7 @@ func TestOllamaSettings(t *testing.T) {
 }
 
 // TestOllamaOddAnswers: errors, lines that stop, calls whose arguments are a
-// string, thoughts between tags with nothing in them.
+// string, reasoning between tags with nothing in them.
 func TestOllamaOddAnswers(t *testing.T) {
 	line := func(message string) string { return `{"message":` + message + `,"done":false}` + "\n" }
 	done := `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n"

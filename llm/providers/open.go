@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Config says how a provider is reached. Most of it may be left out.
+// Config says how a provider is reached. Most fields may be empty.
 type Config struct {
 	Model   string // that is asked when a request names none
 	BaseURL string // in the place of the vendor's; the path of the dialect is put behind it
@@ -42,8 +42,8 @@ type Config struct {
 	Log func(line string) // is told what the client does by itself, such as asking again
 }
 
-// Format writes which model is asked, where and how, whatever verb it is asked for.
-// Of what may be secret it says only that it is there.
+// Format writes the model, the dialect and the host, for every verb. Of secrets it only
+// writes whether they are set.
 func (c Config) Format(to fmt.State, _ rune) {
 	host := c.BaseURL
 	if u, err := url.Parse(c.BaseURL); err != nil || u.Host != "" {
@@ -62,10 +62,10 @@ const (
 	defaultIdleTimeout   = 5 * time.Minute
 )
 
-// Open makes a client for a provider, by one of its [Names]; openai-compatible, or no
-// name, is any server that speaks chat and needs a BaseURL. Another name is an
-// [*UnknownError], unless Config.Dialect says what the server of that name speaks.
-// Nothing is sent and no key is wanted before the client is asked.
+// Open returns a client for a provider, by one of its [Names]. The name openai-compatible,
+// or an empty name, is any server that speaks chat and needs a BaseURL. Another name is an
+// [*UnknownError], unless Config.Dialect says what the server speaks. Open sends nothing
+// and needs no key.
 func Open(name string, c Config) (*Client, error) {
 	if p, _ := Lookup(name); c.Dialect == "" && p.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
 		c.Dialect = p.compatible
@@ -109,18 +109,19 @@ func Open(name string, c Config) (*Client, error) {
 	return client, nil
 }
 
-// compatiblePath is where a server has a dialect beside its own.
+// compatiblePath is where a server offers a second dialect.
 const compatiblePath = "/v1"
 
-// targetOf is a model of a provider, whose wire format may be given.
+// targetOf returns a model of a provider; api may name another dialect than the
+// provider's.
 func targetOf(api, provider, model string) (wire.Target, error) {
 	t, _, _, err := find(api, provider)
 	t.Model = model
 	return t, err
 }
 
-// find is the target of a provider, whose wire format may be given; known tells
-// whether the provider is.
+// find returns the target and the profile of a provider; api may name another dialect.
+// known reports whether the provider is in the table.
 func find(api, provider string) (t wire.Target, p Profile, known bool, err error) {
 	p, known = Lookup(provider)
 	if !known {
@@ -148,8 +149,8 @@ func Decode(api, provider, model string, body io.Reader, f llm.Framing) iter.Seq
 	return t.Decode(body, f)
 }
 
-// Replay is what stands for one response in the next request, as JSON; nil when
-// nothing of it can be sent. Its parameters are those of [Decode].
+// Replay returns the part of the next request that stands for one response, as JSON; nil
+// when nothing of it can be sent. Its parameters are those of [Decode].
 func Replay(api, provider, model string, blocks []content.Block) ([]byte, error) {
 	t, err := targetOf(api, provider, model)
 	if err != nil {
@@ -161,7 +162,7 @@ func Replay(api, provider, model string, blocks []content.Block) ([]byte, error)
 	return t.Dialect.Replay(t, blocks), nil
 }
 
-// noKey says which key is missing.
+// missingKeyError is the error for a provider without a key.
 type missingKeyError struct{ profile Profile }
 
 func (e *missingKeyError) Error() string {
@@ -173,7 +174,7 @@ func (e *missingKeyError) Error() string {
 
 func (e *missingKeyError) Unwrap() error { return llm.ErrNoKey }
 
-// Hint is what to do about it.
+// Hint returns what to do about it.
 func (e *missingKeyError) Hint() string {
 	if len(e.profile.KeyEnv) == 0 {
 		return "give a key"

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Recognize tells whose request goes to an address: the dialect by the path, the
-// provider by the host, and the model where the path names it. A host that nobody
-// knows is a provider that nothing is known of, by the name of the dialect. ok is
-// false when the path is not one that a model is asked at, such as one where tokens
-// are counted or models are listed.
+// Recognize returns the dialect, the provider and, where the path names it, the model of a
+// request by its URL. The dialect follows from the path, the provider from the host; at an
+// unknown host the provider is the name of the dialect. ok is false for paths at which no
+// model is asked, such as those that count tokens or list models.
 func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	for _, way := range endpoints {
@@ -30,8 +29,8 @@ func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 	return "", "", "", false
 }
 
-// endpoints is the ends of the paths that models are asked at. named tells whether the
-// model stands before the end, and of is what the path has somewhere before it.
+// endpoints are the ends of the paths at which models are asked. named is true when the
+// name of the model stands before the end; of is what the path has somewhere before it.
 var endpoints = []struct {
 	end, api string
 	named    bool
@@ -54,11 +53,10 @@ var endpoints = []struct {
 	{end: "/api/chat", api: "ollama"},
 }
 
-// regional is parts of the names of hosts that each account or region has its own
-// of.
+// regionalHosts are parts of host names that each account or region has its own of.
 var regionalHosts = map[string]string{".openai.azure.com": "azure", "bedrock-runtime.": "bedrock"}
 
-// atHost is the provider that speaks a dialect at a host.
+// providerAt returns the provider that speaks a dialect at a host.
 func providerAt(host, api string) string {
 	for _, name := range Names() {
 		p, _ := Lookup(name)
@@ -80,7 +78,7 @@ func providerAt(host, api string) string {
 	return api
 }
 
-// local tells whether a host is this machine, where anything may answer.
+// isLocal reports whether a host is this machine, where anything may answer.
 func isLocal(host string) bool {
 	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, host)
 }

@@ -174,14 +174,20 @@ func (r *recording) checkCuts(t *testing.T) {
 	if len(r.body) > 8<<10 {
 		return
 	}
-	step := 1
-	if testing.Short() {
-		step = 31
+	step := 31
+	switch {
+	case torture():
+		step = 1
+	case testing.Short():
+		step = 97
 	}
 	for i := 0; i < len(r.body); i += step {
 		check(io.MultiReader(bytes.NewReader(r.body[:i]), bytes.NewReader(r.body[i:])), "cut at %d", i)
 	}
 }
+
+// torture reports whether the long forms of the tests run (make torture).
+func torture() bool { return os.Getenv("TRACT_TORTURE") != "" }
 
 // checkBack holds what is sent back to what the provider sent: the same JSON, in
 // which every string has the same bytes.
@@ -305,7 +311,7 @@ func texts(v rawjson.Value) map[string]bool {
 	return found
 }
 
-// sameJSON tells whether two texts are the same JSON.
+// sameJSON reports whether two texts are the same JSON.
 func sameJSON(a, b string) bool {
 	x, err := rawjson.Parse([]byte(a))
 	y, bad := rawjson.Parse([]byte(b))

@@ -18,7 +18,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// maxMessage is how many bytes of a provider's words are kept.
+// maxMessage is how many bytes of an error message are kept.
 const maxMessage = 4 << 10
 
 func truncate(text string) string {
@@ -28,7 +28,7 @@ func truncate(text string) string {
 	return text
 }
 
-// httpError is the error of an answer that is not 200.
+// httpError returns the error for a response with a status that is not 2xx.
 func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 	e := &llm.APIError{Provider: provider}
 	if v, err := rawjson.Parse(body); err == nil {
@@ -55,7 +55,7 @@ func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 	return e
 }
 
-// requestID is the provider's name for the request.
+// requestID returns the provider's id of the request.
 func requestID(h http.Header) string {
 	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Amzn-Requestid", "Apim-Request-Id", "X-Generation-Id"} {
 		if id := h.Get(name); id != "" {
@@ -65,7 +65,7 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// plainMessage is what a text says that is not JSON: of HTML, its title.
+// plainMessage returns the message of a body that is not JSON: of HTML, its title.
 func plainMessage(body []byte) string {
 	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	if i := bytes.IndexByte(body, '<'); i < 0 || len(bytes.TrimSpace(body[:i])) > 0 {
@@ -88,7 +88,7 @@ func plainMessage(body []byte) string {
 	return string(rawjson.Excerpt(body))
 }
 
-// retryAfter is how long a provider wants to be left alone, as its headers say.
+// retryAfter returns how long the provider wants the client to wait, by its headers.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -106,13 +106,14 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// masked stands where a secret stood.
+// maskedKey replaces a secret.
 const maskedKey = "[key]"
 
-// secrets is what must not be seen in any message. The longest come first.
+// secrets are texts that no message may contain, longest first.
 type secrets []string
 
-// add adds a secret. One of a few bytes is none: it would be found everywhere.
+// add adds a secret. Texts of fewer than 4 bytes are ignored: they would be found
+// everywhere.
 func (s *secrets) add(text string) {
 	text = strings.TrimSpace(text)
 	if len(text) < 4 {
@@ -126,12 +127,12 @@ func (s *secrets) add(text string) {
 	slices.SortStableFunc(*s, func(a, b string) int { return len(b) - len(a) })
 }
 
-// secretName finds the names of headers and query values that are secrets.
+// secretName matches the names of headers and query parameters that hold secrets.
 var secretName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)key|token|secret|auth|cookie|password|sig`)
 })
 
-// learn adds what a request carries.
+// addFrom adds the secrets of a request.
 func (s *secrets) addFrom(r *http.Request) {
 	for name, values := range r.Header {
 		for _, value := range values {
@@ -156,8 +157,8 @@ func (s *secrets) addFrom(r *http.Request) {
 	}
 }
 
-// scrub is text without secrets: those of the request, and any that a provider quotes
-// from elsewhere.
+// mask returns a text without the secrets of the request and without other secrets that a
+// provider quotes.
 func (s secrets) mask(text string) string {
 	for _, secret := range s {
 		text = known.ReplaceSecret(text, secret, maskedKey)
@@ -165,7 +166,8 @@ func (s secrets) mask(text string) string {
 	return known.Mask(text)
 }
 
-// clean is err without secrets. What errors.Is and errors.As find stays.
+// maskError returns err without secrets. errors.Is and errors.As find what they found
+// before.
 func (s secrets) maskError(err error) error {
 	if err == nil {
 		return nil
@@ -184,8 +186,8 @@ func (s secrets) maskError(err error) error {
 	return err
 }
 
-// scrubbed is an error whose own text has a secret. It cannot be unwrapped, only
-// asked for the errors of package llm and those without text of their own.
+// redactedError is an error whose text had a secret. It cannot be unwrapped; errors.Is
+// still finds the errors inside.
 type redactedError struct {
 	text string
 	err  error

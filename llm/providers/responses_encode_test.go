@@ -17,7 +17,7 @@ func responsesBody(t *testing.T, provider string, req *llm.Request) rawjson.Valu
 	return encodedTwice(t, provider, "responses", req)
 }
 
-// gptThought is a thought of a GPT as it comes, without words when text is empty.
+// gptThought is a reasoning block of a GPT as it comes, without text when text is empty.
 func gptThought(id, text, seal string) content.Reasoning {
 	r := content.Reasoning{Wire: content.Form{Dialect: "responses", ID: id}.Wire(), Format: content.FormatResponses, Source: "summary", Text: text}
 	if seal != "" {
@@ -138,7 +138,7 @@ func TestResponsesAsksForThoughtsAsTold(t *testing.T) {
 	}
 }
 
-// TestResponsesAnswersEachCallInItsForm: every tool that the asker runs wants its
+// TestResponsesAnswersEachCallInItsForm: every tool that the client runs wants its
 // result in an item of its own.
 func TestResponsesAnswersEachCallInItsForm(t *testing.T) {
 	call := func(kind, id string) content.ToolCall {

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
-// responsesEvents is an answer with a thought, a text and a call, as it streams.
+// responsesEvents is an answer with a reasoning block, a text and a call, as it streams.
 var responsesEvents = []string{
 	event(`{"type":"response.created","response":{"id":"r1","status":"in_progress","model":"gpt-x","output":[],"usage":null}}`),
 	event(`{"type":"response.output_item.added","output_index":0,"item":{"id":"rs1","type":"reasoning","summary":[],"encrypted_content":"bm90IGl0"}}`),
@@ -248,7 +248,7 @@ func TestResponsesKeepsAnyItem(t *testing.T) {
 }
 
 // TestResponsesKnowsWhoRunsATool: a result that names no call belongs to the call of
-// its kind, and tools that the asker runs wait for a result.
+// its kind, and tools that the client runs wait for a result.
 func TestResponsesKnowsWhoRunsATool(t *testing.T) {
 	reply, _, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(`{"output":[
 		{"type":"tool_search_call","id":"a","call_id":null,"execution":"server","arguments":{}},{"type":"tool_search_output","id":"b","call_id":null,"tools":[]},
@@ -270,7 +270,7 @@ func TestResponsesKnowsWhoRunsATool(t *testing.T) {
 	}
 }
 
-// TestResponsesChecksWhatTheAskerOwes: the results of tools that the asker runs are
+// TestResponsesChecksWhatTheAskerOwes: the results of tools that the client runs are
 // missed, those of the provider's are not.
 func TestResponsesChecksWhatTheAskerOwes(t *testing.T) {
 	c, err := Open("openai-responses", Config{Model: "gpt-5"})

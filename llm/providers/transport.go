@@ -29,7 +29,7 @@ const (
 	maxErrorBody  = 1 << 20     // bytes of the body of an error
 )
 
-// direct does requests without asking the environment for a proxy.
+// newHTTPClient returns a client that uses no proxy of the environment.
 func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{Transport: &http.Transport{
@@ -38,8 +38,8 @@ func newHTTPClient() *http.Client {
 	}}
 }
 
-// checkRedirect lets a request go on only as it is, to the same host: whoever
-// follows to another one gives it the key and the conversation.
+// checkRedirect follows a redirect only when the request stays the same and goes to the
+// same host: any other host would get the key and the conversation.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	from := via[0]
 	if len(via) > 3 || next.Method != from.Method || next.URL.Host != from.URL.Host || next.URL.Scheme != from.URL.Scheme {
@@ -48,7 +48,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// answer is an answer that has begun.
+// openResponse is a response that has begun.
 type openResponse struct {
 	body      io.Reader
 	closer    io.Closer
@@ -59,7 +59,7 @@ type openResponse struct {
 	secrets   secrets
 }
 
-// try is one request on its way.
+// attempt is one request that is being sent, perhaps several times.
 type attempt struct {
 	*Client
 	target wire.Target
@@ -67,12 +67,12 @@ type attempt struct {
 	url    *url.URL
 	body   []byte
 
-	retryable bool // sending it once more may help
+	retryable bool // sending it again may help
 	wait      time.Duration
 }
 
-// ask sends a request until it is answered, or until asking again makes no
-// sense. After the first byte of an answer nothing is sent again.
+// send sends a request until it is answered or another attempt makes no sense. After the
+// first byte of a response nothing is sent again.
 func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, error) {
 	t := c.target.ForSettings(req.Settings)
 	if err := c.checkReady(t); err != nil {
@@ -112,8 +112,8 @@ func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, err
 	}
 }
 
-// less takes a field out of the body that the server refuses, if it may be taken
-// out. It reports whether to send the request again.
+// withoutRefusedField removes a field that the server refuses from the body, if it may be
+// removed, and reports whether to send the request again.
 func (r *attempt) withoutRefusedField(req *llm.Request, err error) bool {
 	var api *llm.APIError
 	if !errors.As(err, &api) || api.Status != http.StatusBadRequest {
@@ -139,8 +139,8 @@ func (c *Client) log(format string, args ...any) {
 	}
 }
 
-// jitter is how long to pause before try n+1: some time up to a limit that
-// doubles, so that clients which were refused together do not come back together.
+// jitter returns the delay before retry n+1: a random part of a limit that doubles, so
+// that clients which were refused together do not return together.
 func jitter(n int) time.Duration {
 	pause := min(firstDelay<<min(n, 10), maxDelay)
 	return pause/2 + rand.N(pause/2)
@@ -157,7 +157,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// send sends the request once. The answer has begun when it returns one.
+// sendOnce sends the request once and returns a response that has begun.
 func (r *attempt) sendOnce(ctx context.Context) (*openResponse, error) {
 	r.retryable, r.wait = false, 0
 	clock, ctx := newIdleTimer(ctx, r.url.Host)
@@ -189,7 +189,7 @@ func (r *attempt) sendOnce(ctx context.Context) (*openResponse, error) {
 	}, nil
 }
 
-// request makes the request, with what it carries that nobody may see.
+// newRequest returns the HTTP request and its secrets.
 func (r *attempt) newRequest(ctx context.Context) (*http.Request, secrets, error) {
 	hide := secrets{}
 	hide.add(r.config.APIKey)
@@ -217,7 +217,7 @@ func (r *attempt) newRequest(ctx context.Context) (*http.Request, secrets, error
 	return req, hide, nil
 }
 
-// unreached is the error of a request that nothing was heard of.
+// networkError returns the error of a request without a response.
 func (r *attempt) networkError(clock *idleTimer, hide secrets, err error) error {
 	if cause := clock.cause(); cause != nil {
 		return fmt.Errorf("ask %s: %w", r.target.Provider, cause)
@@ -231,7 +231,8 @@ func (r *attempt) networkError(clock *idleTimer, hide secrets, err error) error 
 	return &llm.NetworkError{Provider: r.target.Provider, Host: r.url.Host, Err: hide.maskError(err)}
 }
 
-// refused is the error of an answer that is none. Secrets go before words are cut: half of one is one too.
+// refusalError returns the error for a status that is not 2xx. Secrets are masked before
+// the message is cut, since half of a secret is one too.
 func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets) error {
 	provider := r.target.Provider
 	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
@@ -240,7 +241,7 @@ func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets)
 			Message: fmt.Sprintf("it sends to %s://%s; neither key nor words go there: give that as the base URL if it is right", to.Scheme, to.Host),
 		}
 	}
-	text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // the status says enough when the words break off
+	text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // the status says enough when the text break off
 	e := httpError(provider, res, []byte(hide.mask(string(text))))
 	r.retryable, r.wait = e.Temporary(), e.RetryAfter
 	if res.Header.Get("X-Should-Retry") == "false" {
@@ -249,8 +250,8 @@ func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets)
 	return e
 }
 
-// withoutOwn is the body without the fields that a provider refuses and nobody
-// asked for; nil when it is not about them.
+// withoutOptionalField returns the body without the optional field that the provider
+// refuses; nil when the error is about something else.
 func withoutOptionalField(t wire.Target, e *llm.APIError, body, extra []byte) []byte {
 	for _, path := range t.Dialect.OptionalFields {
 		v, err := rawjson.Parse(body)
@@ -263,12 +264,12 @@ func withoutOptionalField(t wire.Target, e *llm.APIError, body, extra []byte) []
 	return nil
 }
 
-// efforts is in the order of how much a model reasons.
+// effortOrder lists the efforts from none to high.
 var effortOrder = []string{wire.EffortNone, "minimal", "low", "medium", "high"}
 
-// withoutOff is the body that asks for as little reasoning as the provider lets a
-// model do, when it refuses to let it do none: with the least effort that the error
-// names, else without the field. body is nil when the error is not about that.
+// withReasoningOn returns the body for a model that refuses to stop reasoning: with the
+// least effort that the error names, else without the field. It is nil when the error is
+// about something else.
 func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings) (less []byte, effort string) {
 	if !wire.IsReasoningOff(s.Reasoning) {
 		return nil, ""
@@ -292,7 +293,7 @@ func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings
 	return nil, ""
 }
 
-// cannotStop tells who asked that the model reasons, though it was asked not to.
+// warnCannotStop warns the caller that the model reasons although it was asked not to.
 func warnCannotStop(req *llm.Request, t wire.Target, effort string) {
 	if req.OnWarning == nil {
 		return
@@ -307,19 +308,19 @@ func warnCannotStop(req *llm.Request, t wire.Target, effort string) {
 	})
 }
 
-// names tells whether an error is about a field. Google spells its fields in two
-// ways, and of a model that does not think it says only that.
+// mentions reports whether an error is about a field. Google spells its fields in two
+// ways, and says of a model that does not reason only that.
 func mentions(e *llm.APIError, field string) bool {
 	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 	text := fold(e.Param + " " + e.Message)
 	return strings.Contains(text, fold(field)) || field == "includeThoughts" && strings.Contains(text, "thinking is not")
 }
 
-// without is an object without the member at the end of a path.
+// withoutMember returns an object without the member at the end of a path.
 func withoutMember(v rawjson.Value, path []string) rawjson.Value { return withMember(v, path, nil) }
 
-// replaced is an object with another value at the end of a path; nil takes the member
-// out, and the objects on the path that have no other.
+// withMember returns an object with another value at the end of a path. With nil the
+// member is removed, and so are objects on the path that become empty.
 func withMember(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	for key, value := range v.Members() {

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
-// Profile is what is known of a provider: facts of its wire, not of its models.
+// Profile is what is known of a provider: facts about its servers, not about its models.
 type Profile struct {
 	Name     string   // as people type it
 	Dialect  string   // the wire format it speaks
@@ -40,9 +40,8 @@ const (
 	azureBase   = "https://RESOURCE.openai.azure.com/openai/v1"
 )
 
-// vendors is the table of provider names. The name of a dialect is a provider
-// too: one that nothing is known of. It is made when it is asked for first: few
-// commands do.
+// vendors is the table of providers. The name of a dialect is a provider too: one that
+// nothing is known of. The table is made on first use, since few commands need it.
 var vendors = sync.OnceValue(func() map[string]Profile {
 	return byName(
 		Profile{Name: "chat", Dialect: "chat"},
@@ -189,7 +188,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 	)
 })
 
-// aliases is other names of providers.
+// aliases are other names of providers.
 var aliases = map[string]string{
 	"claude": "anthropic", "azure-openai": "azure", "kimi": "moonshotai", "moonshot": "moonshotai", "glm": "zai", "z-ai": "zai", "zhipu": "zai",
 	"grok": "xai", "hf": "huggingface", "qwen": "alibaba", "dashscope": "alibaba", "llamacpp": "llama-cpp", "llama.cpp": "llama-cpp",
@@ -205,8 +204,8 @@ func byName(list ...Profile) map[string]Profile {
 	return m
 }
 
-// Lookup finds a provider by its name or one of its other names; case does not
-// matter, and _ is as good as -. The profile of an unknown name is zero.
+// Lookup returns the profile of a provider by its name or one of its other names; case
+// does not matter, and _ is as good as -. The profile of an unknown name is zero.
 func Lookup(name string) (Profile, bool) {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	if other, ok := aliases[name]; ok {
@@ -216,7 +215,7 @@ func Lookup(name string) (Profile, bool) {
 	return p, ok
 }
 
-// Names lists all names that [Lookup] knows and [Open] takes, in order.
+// Names lists all names that [Lookup] knows and [Open] takes, sorted.
 func Names() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for name := range maps.Keys(vendors()) {
@@ -232,16 +231,16 @@ func Names() []string {
 	})
 }
 
-// UnknownError says that no provider has a name.
+// UnknownError is the error for a name that no provider has.
 type UnknownError struct {
 	Name    string // as it was given
 	Nearest string // one of Names that may have been meant; empty: none is near
 }
 
-// Error names it.
+// Error names the unknown provider.
 func (e *UnknownError) Error() string { return fmt.Sprintf("provider %q is not known", e.Name) }
 
-// Hint says what would be right.
+// Hint returns what would be right.
 func (e *UnknownError) Hint() string {
 	if e.Nearest != "" {
 		return "did you mean " + e.Nearest + "? A server of your own is openai-compatible, with its base URL"

@@ -5,7 +5,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineMessages says what a request body of the messages dialect says.
+// outline returns the outline of a request body.
 func outline(body rawjson.Value) []wire.OutlineItem {
 	return wire.OutlineParts(body, "messages", "content", "assistant", func(b rawjson.Value, s *wire.OutlineItem) {
 		switch b.Get("type").Text() {
@@ -21,7 +21,7 @@ func outline(body rawjson.Value) []wire.OutlineItem {
 	})
 }
 
-// messagesRules is what Anthropic, and servers that speak its format, refuse.
+// rules are what Anthropic, and servers that speak its format, refuse.
 var rules = []wire.Rule{
 	wire.RequireUserFirst(`Anthropic 400: "messages: at least one message is required", "first message must use the user role"`),
 	{
@@ -55,8 +55,8 @@ var rules = []wire.Rule{
 	},
 }
 
-// thinkingFirst: with thinking asked for, the messages of the open tool loop
-// begin with their thoughts.
+// thinkingFirst finds messages with tool calls in the open tool loop that do not begin
+// with reasoning, when thinking is enabled.
 func thinkingFirst(c *wire.Checker) {
 	if t := c.Body.Get("thinking", "type").Text(); t != "enabled" {
 		return // adaptive thinking may not think

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestMessages reads a request body.
+// decodeRequest reads a request body.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	text := v
 	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
@@ -37,7 +37,7 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	return req, t.KeepUnknownFields(req, v, "system", "messages", "tools")
 }
 
-// messagesAsked reads the settings.
+// decodeSettings reads the settings.
 func decodeSettings(v rawjson.Value) llm.Settings {
 	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
 	switch choice := v.Get("tool_choice"); choice.Get("type").Text() {
@@ -60,7 +60,7 @@ func decodeSettings(v rawjson.Value) llm.Settings {
 	return s
 }
 
-// messagesRequest reads the messages of a request.
+// messageReader reads the messages of a request.
 type messageReader struct {
 	reader
 	messages []content.Message
@@ -72,7 +72,7 @@ func newMessageReader(t wire.Target) wire.MessageReader {
 	return &messageReader{reader: reader{BlockWriter: &wire.BlockWriter{Target: t}}}
 }
 
-// next reads one message.
+// Next reads one message.
 func (q *messageReader) Next(v rawjson.Value) error {
 	role, err := content.ParseRole(v.Get("role").Text())
 	if err != nil || role == content.NoRole || role == content.RoleTool || v.Kind() != rawjson.KindObject {
@@ -108,7 +108,7 @@ func (q *messageReader) End() error { return nil }
 
 func (q *messageReader) Messages() *[]content.Message { return &q.messages }
 
-// blocks reads a content: a text, or a list of blocks.
+// readContent reads a content: a text, or a list of blocks.
 func (q *messageReader) readContent(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
 	if v.Kind() == rawjson.KindString && v.Text() != "" {
@@ -140,7 +140,7 @@ func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Blo
 	return b
 }
 
-// result reads what came of a call.
+// readResult reads the result of a call.
 func (q *messageReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
@@ -153,8 +153,8 @@ func (q *messageReader) readResult(v rawjson.Value) content.Block {
 	return b
 }
 
-// media reads an image or a file. A source that would not come out as it is stays
-// as it is.
+// readMedia reads an image or a file. A source that would be written in another way is
+// kept as it is.
 func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")

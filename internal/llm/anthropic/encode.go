@@ -12,11 +12,11 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// messagesLimit is the output limit when nobody gives one: the format demands
-// one, and this much every model allows that is still served.
+// defaultMaxTokens is the output limit when the settings have none: the format requires
+// one, and all models that are still served allow this one.
 const defaultMaxTokens = 8192
 
-// encodeMessages writes a request. Equal requests give equal bytes.
+// Encode writes a request. Equal requests give equal bytes.
 func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	var body rawjson.Object
@@ -46,14 +46,14 @@ func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// replayMessages writes the message that stands for one response.
+// replay writes the message that stands for one response.
 func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newMessageEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
 }
 
-// messagesPrompt gathers blocks into messages whose roles alternate.
+// messageEncoder encodes blocks as messages whose roles alternate.
 type messageEncoder struct {
 	wire.Target
 	wire.MessageBuilder
@@ -80,7 +80,7 @@ func newMessageEncoder(t wire.Target) *messageEncoder {
 	return &messageEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}, unsentCalls: map[string]bool{}}
 }
 
-// add adds a block of a message to the message of the wire that takes it.
+// Add adds a block of a message of a role.
 func (p *messageEncoder) Add(role content.Role, b content.Block) {
 	if n, ok := b.(content.Native); ok && n.Form().Type == "container" && p.Owns(b) {
 		p.container = rawjson.Value(n.JSON).Get("id").Text()
@@ -114,7 +114,7 @@ func (p *messageEncoder) Add(role content.Role, b content.Block) {
 	}
 }
 
-// block is a content block of the wire; nil when it cannot be sent.
+// encodeBlock returns the content block; nil when the block cannot be sent.
 func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 	var o rawjson.Object
 	switch b := b.(type) {
@@ -162,7 +162,7 @@ func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 	return o.Bytes()
 }
 
-// typeOf is the type that a block of this dialect came with.
+// typeOf returns the type with which a block of this dialect came.
 func (p *messageEncoder) typeOf(b content.Block) string {
 	if p.Owns(b) {
 		return b.Form().Type
@@ -170,9 +170,9 @@ func (p *messageEncoder) typeOf(b content.Block) string {
 	return ""
 }
 
-// reasoning writes a thought. One goes back with the seal of its model, and to
-// Anthropic never without one. Servers that only speak its format may not seal
-// thoughts at all: they get their own back as they gave them.
+// encodeReasoning writes reasoning with the seal of its model; Anthropic never gets it
+// without a seal. Servers that only speak its format may not seal reasoning at all: they
+// get their own back as it came.
 func (p *messageEncoder) encodeReasoning(r content.Reasoning, o *rawjson.Object) bool {
 	form := r.Form()
 	switch {
@@ -195,7 +195,7 @@ func (p *messageEncoder) encodeReasoning(r content.Reasoning, o *rawjson.Object)
 	return false
 }
 
-// messagesResultContent is what a tool gave; nil when it gave nothing. Parts of
+// encodeResultContent returns what a tool gave; nil when it gave nothing. Parts of
 // another dialect are sent as the JSON they are.
 func encodeResultContent(r content.ToolResult, own bool) rawjson.Value {
 	if v, err := rawjson.Parse(r.Parts); err == nil && (own || isContent(v)) {
@@ -211,7 +211,7 @@ func encodeResultContent(r content.ToolResult, own bool) rawjson.Value {
 	return rawjson.AppendString(nil, text)
 }
 
-// messagesParts tells whether v is content as the format has it.
+// isContent reports whether v is a content in the format's own form.
 func isContent(v rawjson.Value) bool {
 	if v.Kind() != rawjson.KindArray {
 		return false
@@ -233,7 +233,7 @@ func isContent(v rawjson.Value) bool {
 	return true
 }
 
-// messagesMedia writes an image or a file: its bytes, or where they lie.
+// encodeMedia writes an image or a file: its bytes, or its URL.
 func encodeMedia(m content.Media, o *rawjson.Object) {
 	o.SetString("type", "document")
 	if m.Of == content.KindImage {

@@ -15,9 +15,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The messages dialect (https://docs.anthropic.com/en/api/messages). A response
-// is a list of content blocks, and goes back as that list: what a block has
-// beyond the fields known here is in its Extra.
+// Messages is Anthropic's messages (https://docs.anthropic.com/en/api/messages). A
+// response is a list of content blocks and goes back as that list: members that no field
+// stands for are in the extra of their block.
 var Messages = &wire.Dialect{
 	Name:    "messages",
 	Path:    func(string, bool) string { return "/v1/messages" },
@@ -39,11 +39,11 @@ var Messages = &wire.Dialect{
 	NeedsModel:         true,
 }
 
-// messagesVersion is the version of the format that is asked for.
+// version is the version of the format that is asked for.
 const version = "2023-06-01"
 
-// signMessages puts the key where Anthropic wants it. Servers that only speak its
-// format take it there or as a bearer token, so they get both.
+// sign puts the key into Anthropic's header. Servers that only speak its format take it
+// there or as a bearer token, so they get both.
 func sign(h http.Header, t wire.Target, key string) {
 	h.Set("Anthropic-Version", version)
 	if key == "" {
@@ -55,25 +55,25 @@ func sign(h http.Header, t wire.Target, key string) {
 	}
 }
 
-// messagesHeaders asks for what the model does only as a beta.
+// headers asks for what the model does only as a beta.
 func headers(h http.Header, t wire.Target, body rawjson.Value) {
 	if NeedsInterleavedBeta(t.Model, body.Get("thinking"), body.Get("tools")) {
 		h.Set("Anthropic-Beta", InterleavedBeta)
 	}
 }
 
-// messages reads one response.
+// reader reads one response.
 type reader struct {
 	*wire.BlockWriter
 	started        bool
 	finished       bool
 	blocks         map[int64]*streamBlock // that are being streamed, by the index of the wire
-	reported       rawjson.Value          // usage as known by now
+	reported       rawjson.Value          // usage so far
 	container      rawjson.Value          // where code runs, when it waits for a result
-	codeAwaitsTool bool                   // code there called a tool
+	codeAwaitsTool bool                   // code in the container called a tool
 }
 
-// whole reads a response in one piece.
+// ReadBody reads a response in one piece.
 func (m *reader) ReadBody(v rawjson.Value) error {
 	if v.Get("type").Text() == "error" || v.Get("error").Kind() == rawjson.KindObject {
 		return m.newError(v)
@@ -87,8 +87,7 @@ func (m *reader) ReadBody(v rawjson.Value) error {
 	return m.end()
 }
 
-// event reads one event. Types that are not known are passed over, as the format
-// demands.
+// ReadEvent reads one event. Unknown types are skipped, as the format requires.
 func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 	if t := v.Get("type").Text(); t != "" {
 		name = t
@@ -118,15 +117,16 @@ func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 	return nil
 }
 
-// refused is the error of a provider that says no.
+// newError returns the error that the provider sent.
 func (m *reader) newError(v rawjson.Value) error {
 	e := wire.NewAPIError(m.Provider, v)
 	e.RequestID = v.Get("request_id").Text()
 	return e
 }
 
-// start reads a message, which in a stream is empty but for programmatic tool
-// calls. A second one is an echo of the first or two streams in one.
+// readStart reads a message, which in a stream is empty except for programmatic tool
+// calls. A second start with the same id repeats the first; one with another id is an
+// error.
 func (m *reader) readStart(v rawjson.Value) error {
 	id := v.Get("id").Text()
 	if m.started {
@@ -149,7 +149,7 @@ func (m *reader) readStart(v rawjson.Value) error {
 	return nil
 }
 
-// reason reads why a message ended, and where code that it has begun waits.
+// readStop reads why a message ended, and the container in which its code waits.
 func (m *reader) readStop(v rawjson.Value) {
 	if reason := v.Get("stop_reason").Text(); reason != "" {
 		m.SetHead(func(h *llm.Head) { h.Finish = reason })
@@ -159,6 +159,7 @@ func (m *reader) readStop(v rawjson.Value) {
 	}
 }
 
+// end ends the open blocks and the response.
 func (m *reader) end() error {
 	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
 		m.endBlockAt(n)
@@ -170,7 +171,7 @@ func (m *reader) end() error {
 	return m.Emit(content.Native{Wire: m.TypedForm("container"), JSON: string(m.container)})
 }
 
-// end counts blocks that another followed as whole; but never a call.
+// Finish counts open blocks that another one followed as whole, except calls.
 func (m *reader) Finish(bool) bool {
 	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
 		if b := m.blocks[n]; b.BlockBuilder != m.Last && !wire.IsCall(b.Block) {
@@ -180,7 +181,7 @@ func (m *reader) Finish(bool) bool {
 	return m.finished
 }
 
-// block is the block that a content block stands for. call tells that its
+// readBlock returns the block that a content block stands for. call is true when its
 // arguments may still come, in a stream.
 func (m *reader) readBlock(v rawjson.Value) (b content.Block, call bool) {
 	i := rawjson.ObjectReader{Value: v}
@@ -225,10 +226,9 @@ func (m *reader) readBlock(v rawjson.Value) (b content.Block, call bool) {
 	return content.Native{Wire: m.TypedForm(t), JSON: string(v)}, false
 }
 
-// cost reads a report of usage. A later one counts where it says something.
-//
-// Passes of the same request beside the one that answered, such as a compaction,
-// are outside the sums of the report: they have been paid all the same.
+// addUsage merges a report of usage into the earlier ones. Passes of the same request
+// beside the one that answered, such as a compaction, are outside the sums of the report,
+// but they are paid too: the larger of both sums counts.
 func (m *reader) addUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v)+len(m.reported) > content.MaxRawUsage {
 		return
@@ -254,8 +254,8 @@ func (m *reader) addUsage(v rawjson.Value) {
 	m.SetUsage(u)
 }
 
-// messagesUsage reads one report. What the format calls input is only the part
-// that has nothing to do with a cache.
+// readUsage reads one report. Its input_tokens are only those that neither came from a
+// cache nor went into one.
 func readUsage(v rawjson.Value) content.Usage {
 	n := wire.TokenCounts(v)
 	u := content.Usage{

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// messagesThinking writes how much the model is to think, if anything is told,
-// and returns the output limit. On the wire that counts the thoughts too, and has
-// to be more than their budget: where it is not, it is for the answer alone.
+// SetThinking sets how much the model is to reason, if the settings say so, and returns
+// the output limit. The limit on the wire counts reasoning too and has to exceed the
+// budget: a limit that does not is taken as that of the answer alone.
 func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int) {
 	limit = s.MaxOutputTokens
 	if limit <= 0 {
@@ -55,9 +55,9 @@ func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int
 	return limit
 }
 
-// withinLoop is the settings of a request as its open tool loop allows them. With a
-// budget to think, the answers of the loop have to begin with their thoughts; those
-// of another dialect or family cannot, so none is asked for until the loop closes.
+// LoopSettings returns the settings of a request as its open tool loop allows them. With a
+// thinking budget the messages of the loop have to begin with reasoning; those of another
+// dialect or family cannot, so no thinking is asked for until the loop closes.
 func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 	s := req.Settings
 	if isAdaptive(t.Model) || wire.IsReasoningOff(s.Reasoning) {
@@ -77,7 +77,7 @@ func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 	return s
 }
 
-// claudeVersion is the numbers in the name of a Claude, dates left out; claude
+// claudeVersion returns the numbers in the name of a Claude model, without dates; claude
 // reports whether it is one.
 func claudeVersion(model string) (version []int, claude bool) {
 	name := strings.ToLower(model)
@@ -93,8 +93,8 @@ func claudeVersion(model string) (version []int, claude bool) {
 	return version, true
 }
 
-// adaptive reports whether a model is told its effort by a word. Those of Anthropic
-// up to version 4.5, and all of others, want a budget.
+// isAdaptive reports whether a model takes an effort. Anthropic's models up to version
+// 4.5, and all of other vendors, want a budget.
 func isAdaptive(model string) bool {
 	version, claude := claudeVersion(model)
 	name := strings.ToLower(model)
@@ -111,12 +111,12 @@ func isAdaptive(model string) bool {
 	return len(version) > 1 && version[1] > 5
 }
 
-// interleavedBeta lets a model reason between tool calls.
+// InterleavedBeta lets a model reason between tool calls.
 const InterleavedBeta = "interleaved-thinking-2025-05-14"
 
-// needsBeta reports whether a model reasons between tool calls only when
-// interleavedBeta is sent: the fourth Claude with a thinking budget, where adaptive
-// thinking does not do it unasked. The others ignore or refuse it.
+// NeedsInterleavedBeta reports whether a model reasons between tool calls only when
+// InterleavedBeta is sent: version 4 with a thinking budget, where adaptive thinking does
+// not do so unasked. Other models ignore or refuse it.
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#interleaved-thinking
 func NeedsInterleavedBeta(model string, thinking, tools rawjson.Value) bool {
 	version, _ := claudeVersion(model)
@@ -135,7 +135,7 @@ func encodeTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// messagesChoice is the tool choice; nil when it is unsaid.
+// encodeToolChoice returns the tool choice; nil when the settings have none.
 func encodeToolChoice(choice string) rawjson.Value {
 	var o rawjson.Object
 	switch choice {

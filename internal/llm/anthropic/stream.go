@@ -9,15 +9,15 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// messagesBlock is a content block that is being streamed.
+// streamBlock is a content block that is being streamed.
 type streamBlock struct {
 	*wire.BlockBuilder
-	startInput string                // a call's arguments as the start gave them
+	startInput string                // the arguments of a call in its start
 	citations  []rawjson.Value       // of a text
-	fields     wire.FieldAccumulator // members of a block that is not known
+	fields     wire.FieldAccumulator // members of an unknown block
 }
 
-// blockStart reads the start of a content block. Most are empty, but any may be
+// readBlockStart reads the start of a content block. Most are empty, but any may be
 // complete already.
 func (m *reader) readBlockStart(v rawjson.Value) error {
 	n, _ := v.Get("index").Int()
@@ -35,7 +35,7 @@ func (m *reader) readBlockStart(v rawjson.Value) error {
 	return m.beginBlock(n, b, block)
 }
 
-// enter begins the block at an index of the wire.
+// beginBlock begins the block at an index of the wire.
 func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
 	if b.BlockBuilder, err = m.BeginStreamed(block); err == nil {
 		m.blocks[n] = b
@@ -43,8 +43,8 @@ func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) (err e
 	return err
 }
 
-// blockDelta reads more of a block. What is not known, and what does not belong
-// to the block, is passed over.
+// readBlockDelta reads a delta. Unknown deltas, and those of another type of block, are
+// skipped.
 func (m *reader) readBlockDelta(v rawjson.Value) error {
 	n, _ := v.Get("index").Int()
 	d := v.Get("delta")
@@ -68,7 +68,7 @@ func (m *reader) readBlockDelta(v rawjson.Value) error {
 	return nil
 }
 
-// more adds a delta to a block.
+// addDelta adds a delta to a block.
 func (m *reader) addDelta(b *streamBlock, d rawjson.Value) {
 	switch block := b.Block.(type) {
 	case content.Text:
@@ -86,8 +86,8 @@ func (m *reader) addDelta(b *streamBlock, d rawjson.Value) {
 	}
 }
 
-// grow adds a delta to a block that is not known: strings grow, as they do in
-// every delta of the format, all else is replaced.
+// accumulate adds a delta to an unknown block: strings grow, as in every delta of the
+// format, and anything else is replaced.
 func (b *streamBlock) accumulate(block string, d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key == "type" || value.Kind() == rawjson.KindNull {
@@ -105,7 +105,7 @@ func (b *streamBlock) accumulate(block string, d rawjson.Value) {
 	}
 }
 
-// blockStop ends the block at an index of the wire, if one is open.
+// endBlockAt ends the block at an index of the wire, if one is open.
 func (m *reader) endBlockAt(n int64) {
 	if b := m.blocks[n]; b != nil {
 		delete(m.blocks, n)
@@ -113,7 +113,7 @@ func (m *reader) endBlockAt(n int64) {
 	}
 }
 
-// finish ends a block.
+// endBlock ends a block.
 func (m *reader) endBlock(b *streamBlock) {
 	switch block := b.Block.(type) {
 	case content.Text:
@@ -141,7 +141,7 @@ func (m *reader) endBlock(b *streamBlock) {
 	m.End(b.BlockBuilder)
 }
 
-// cited is the extra of a text with the citations that came.
+// withCitations returns the extra of a text with the citations that came.
 func (b *streamBlock) withCitations(extra []byte) []byte {
 	if b.citations == nil {
 		return extra

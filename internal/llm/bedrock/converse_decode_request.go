@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestConverse reads a request body.
+// decodeConverseRequest reads a request body.
 func decodeConverseRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	config, more := v.Get("inferenceConfig"), v.Get("additionalModelRequestFields")
 	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
@@ -52,7 +52,7 @@ func decodeConverseRequest(t wire.Target, v rawjson.Value) (*llm.Request, error)
 	return req, t.KeepUnknownFields(req, v, "system", "messages")
 }
 
-// converseRequest reads the content of messages.
+// contentReader reads the content of messages.
 type contentReader struct{ converseReader }
 
 func (q *contentReader) readContent(role content.Role, list rawjson.Value) []content.Block {
@@ -81,7 +81,7 @@ func (q *contentReader) readContent(role content.Role, list rawjson.Value) []con
 	return blocks
 }
 
-// media reads an image or a document, when it would come out as it is.
+// readMedia reads an image or a document, when it would come out as it is.
 func (q *contentReader) readMedia(v rawjson.Value) (content.Media, bool) {
 	for key, in := range v.Members() {
 		m := content.Media{Wire: q.BlockForm(), Of: content.KindFile, Name: in.Get("name").Text(), URL: in.Get("source", "s3Location", "uri").Text()}

@@ -13,8 +13,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeConverse writes a request. The model and whether to stream are told by
-// the path.
+// encodeConverse writes a request body. The path names the model and says whether to
+// stream.
 func encodeConverse(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	p := newConverseEncoder(t)
@@ -34,7 +34,7 @@ func replayConverse(t wire.Target, blocks []content.Block) rawjson.Value {
 	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
 }
 
-// conversePrompt gathers blocks into messages whose roles alternate.
+// converseEncoder encodes blocks as messages whose roles alternate.
 type converseEncoder struct {
 	wire.Target
 	wire.MessageBuilder
@@ -45,7 +45,7 @@ func newConverseEncoder(t wire.Target) *converseEncoder {
 	return &converseEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}}
 }
 
-// add adds a block of a message to the message of the wire that takes it.
+// Add adds a block of a message to the message of the wire that takes it.
 func (p *converseEncoder) Add(role content.Role, b content.Block) {
 	if _, media := b.(content.Media); media && role == content.RoleAssistant && !p.Owns(b) {
 		return
@@ -57,7 +57,7 @@ func (p *converseEncoder) Add(role content.Role, b content.Block) {
 	}
 }
 
-// block is a content block of the wire; nil when it cannot be sent.
+// encodeBlock returns a content block of the wire; nil when it cannot be sent.
 func (p *converseEncoder) encodeBlock(b content.Block) rawjson.Value {
 	var extra rawjson.Value
 	if p.Owns(b) {
@@ -102,15 +102,15 @@ func (p *converseEncoder) encodeBlock(b content.Block) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// citedParts is a text with what it cites.
+// encodeCitedText returns a text with what it cites.
 func encodeCitedText(text string, extra rawjson.Value) rawjson.Value {
 	o := rawjson.NewObject("content", rawjson.ArrayOf([]rawjson.Value{rawjson.NewObject("text", text).Bytes()}))
 	o.Set("content", extra.Get("content"))
 	return o.Merge(extra).Bytes()
 }
 
-// reasoning writes a thought of this dialect with the seal of its model. Models
-// that seal none take their thoughts back between think tags only.
+// encodeReasoning writes a reasoning block of this dialect with the seal of its model. Models
+// that seal none take their reasoning back between think tags only.
 func (p *converseEncoder) encodeReasoning(r content.Reasoning, extra rawjson.Value, o *rawjson.Object) bool {
 	form := r.Form()
 	var in, text rawjson.Object
@@ -175,10 +175,10 @@ func (p *converseEncoder) encodeResult(r content.ToolResult, extra rawjson.Value
 	return o.Merge(extra).Bytes()
 }
 
-// maxConverseID is how many characters an id of a call may have.
+// maxCallID is how many characters an id of a call may have.
 const maxCallID = 64
 
-// converseMedia writes an image or a document: its bytes, or where they lie in
+// encodeMedia writes an image or a document: its bytes or its URL in
 // S3. No other place is known to the format, so that its name is all to send.
 func encodeMedia(m content.Media) rawjson.Value {
 	var o, in, source rawjson.Object
@@ -207,7 +207,7 @@ func encodeMedia(m content.Media) rawjson.Value {
 	return o.Bytes()
 }
 
-// converseFormats is the names of formats that are not the end of their media
+// formatNames is the names of formats that are not the end of their media
 // type.
 var formatNames = map[string]string{
 	"text/plain": "txt", "text/markdown": "md", "application/msword": "doc", "application/vnd.ms-excel": "xls",
@@ -215,7 +215,7 @@ var formatNames = map[string]string{
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "xlsx",
 }
 
-// converseFormat is the format of a file, by its media type, else by its name.
+// mediaFormat returns the format of a file, by its media type, else by its name.
 func mediaFormat(media string, m content.Media) string {
 	if f := formatNames[media]; f != "" {
 		return f
@@ -230,7 +230,7 @@ func mediaFormat(media string, m content.Media) string {
 	return "txt"
 }
 
-// documentName is a name as the format allows one: letters, digits, hyphens,
+// documentName returns a name as the format allows one: letters, digits, hyphens,
 // brackets and single blanks.
 func documentName(name string) string {
 	texts := strings.FieldsFunc(name, func(r rune) bool {

@@ -16,10 +16,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The converse dialect: Amazon Bedrock's Converse and ConverseStream
-// (https://docs.aws.amazon.com/bedrock/latest/APIReference). A response is one
-// message whose content is a list of blocks, each an object with one member that
-// names its sort. It goes back as that list.
+// Converse is Amazon Bedrock's Converse and ConverseStream
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference). A response is one message
+// whose content is a list of blocks, each an object with one member that names its type.
+// It goes back as that list.
 var Converse = &wire.Dialect{
 	Name: "converse",
 	Path: func(model string, stream bool) string {
@@ -41,8 +41,8 @@ var Converse = &wire.Dialect{
 	NeedsModel:         true,
 }
 
-// bedrockPath is where a model of Bedrock's is asked. A model may be an ARN, which
-// has slashes.
+// modelPath returns the path of a model of Bedrock. The model may be an ARN, which has
+// slashes.
 func modelPath(model, once, streamed string, stream bool) string {
 	if stream {
 		once = streamed
@@ -50,28 +50,28 @@ func modelPath(model, once, streamed string, stream bool) string {
 	return "/model/" + url.PathEscape(model) + "/" + once
 }
 
-// signBedrock sends a Bedrock API key. Signing with AWS credentials is left to
-// [Config].Auth.
+// sign sends a Bedrock API key. Signing with AWS credentials is left to the Auth function
+// of the configuration.
 func sign(h http.Header, t wire.Target, key string) {
 	h.Set("Accept", "*/*")
 	wire.SignBearer(h, t, key)
 }
 
-// Sources of thoughts, and a type of text, by the members that hold them.
+// Sources of reasoning, and a type of text, by the members that hold them.
 const (
 	sourceReasoningText = "reasoningText"
 	sourceRedacted      = "redactedContent"
 	typeCitations       = "citationsContent"
 )
 
-// converse reads one response.
+// converseReader reads one response.
 type converseReader struct {
 	*wire.BlockWriter
 	finished bool
 	blocks   map[int64]*streamBlock // that are being streamed, by the index of the wire
 }
 
-// whole reads a response in one piece. A stream of which only one event came
+// ReadBody reads a response in one piece. A stream of which only one event came
 // looks like one.
 func (c *converseReader) ReadBody(v rawjson.Value) error {
 	message := v.Get("output", "message")
@@ -94,14 +94,14 @@ func (c *converseReader) ReadBody(v rawjson.Value) error {
 	return nil
 }
 
-// event reads one event. Types that are not known are passed over.
+// ReadEvent reads one event. Unknown types are skipped.
 func (c *converseReader) ReadEvent(name string, v rawjson.Value) error {
 	_, err := c.readNamedEvent(name, v)
 	return err
 }
 
-// take reads an event, which outside Amazon's own framing is an object with one
-// member that names its type. It tells whether the type is known.
+// readNamedEvent reads an event, which outside Amazon's own framing is an object with one
+// member that names its type. It reports whether the type is known.
 func (c *converseReader) readNamedEvent(name string, v rawjson.Value) (known bool, err error) {
 	if inner := v.Get(name); name == "" || inner != nil {
 		for name, v = range v.Members() {
@@ -131,14 +131,14 @@ func (c *converseReader) readNamedEvent(name string, v rawjson.Value) (known boo
 	return true, err
 }
 
-// refused is the error of a provider that says no.
+// newError returns the error that the provider sent.
 func (c *converseReader) newError(kind string, v rawjson.Value) error {
 	e := wire.NewAPIError(c.Provider, v)
 	e.Type = cmp.Or(kind, e.Type)
 	return e
 }
 
-// stop reads why a message ended.
+// readStop reads why a message ended.
 func (c *converseReader) readStop(v rawjson.Value) {
 	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
 		c.endBlockAt(n)
@@ -150,7 +150,7 @@ func (c *converseReader) readStop(v rawjson.Value) {
 	}
 }
 
-// end counts blocks that another followed as whole; but never a call.
+// Finish counts open blocks that another one followed as whole, except calls.
 func (c *converseReader) Finish(bool) bool {
 	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
 		if b := c.blocks[n]; b.BlockBuilder != c.Last && !wire.IsCall(b.Block) {
@@ -160,8 +160,8 @@ func (c *converseReader) Finish(bool) bool {
 	return c.finished
 }
 
-// cost reads the usage. What the format calls input is only the part that has
-// nothing to do with a cache.
+// readUsage reads the usage. Its inputTokens are only those that neither came from a cache
+// nor went into one.
 func (c *converseReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
@@ -174,7 +174,7 @@ func (c *converseReader) readUsage(v rawjson.Value) {
 	c.SetUsage(u)
 }
 
-// block is the block that a whole content block stands for.
+// readBlock returns the block for a whole content block.
 func (c *converseReader) readBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	switch {
@@ -229,7 +229,7 @@ func (c *converseReader) callBlock(i *rawjson.ObjectReader) content.Block {
 	return b
 }
 
-// result reads what came of a tool that the provider ran.
+// resultBlock reads the result of a tool that the provider ran.
 func (c *converseReader) resultBlock(i *rawjson.ObjectReader) content.Block {
 	in := i.TakeObject("toolResult")
 	b := content.ToolResult{Wire: c.BlockForm(), CallID: in.TakeText("toolUseId"), Parts: bytes.Clone(in.Take("content")), Server: true}
@@ -242,7 +242,7 @@ func (c *converseReader) resultBlock(i *rawjson.ObjectReader) content.Block {
 	return b
 }
 
-// citedText reads a text with what it cites. Its words may lie in several parts.
+// citedTextBlock reads a text with citations. The text may come in several parts.
 func (c *converseReader) citedTextBlock(i *rawjson.ObjectReader) content.Block {
 	b := content.Text{Wire: c.TypedForm(typeCitations), Of: content.KindAssistant}
 	in := i.TakeObject(typeCitations)

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// converseSettings writes how the model is asked. What only some models know is
+// encodeSettings writes how the model is asked. What only some models know is
 // in a member of its own.
 func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *rawjson.Object) {
 	var config, more rawjson.Object
@@ -39,7 +39,7 @@ func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *ra
 	body.Set("additionalModelRequestFields", rawjson.NonEmpty(more.Bytes()))
 }
 
-// converseNova writes how much one of Amazon's own models is to think.
+// encodeNovaReasoning writes how much one of Amazon's own models is to think.
 func encodeNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
 	var o rawjson.Object
 	switch r.Effort {
@@ -54,7 +54,7 @@ func encodeNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
 	more.Set("reasoningConfig", o.Bytes())
 }
 
-// converseTools is the tools and which of them to use; nil when there are none.
+// encodeTools returns the tools and which of them to use; nil when there are none.
 // The format has no word for none of them: they are left out then, unless one was
 // called before, for which it demands them.
 func encodeTools(tools []llm.Tool, choice string, called bool) rawjson.Value {

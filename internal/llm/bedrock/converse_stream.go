@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// converseBlock is a content block that is being streamed.
+// streamBlock is a content block that is being streamed.
 type streamBlock struct {
 	*wire.BlockBuilder
 	blobs    []string              // of a hidden thought
@@ -18,8 +18,8 @@ type streamBlock struct {
 	unknown  wire.ValueAccumulator // a block that is not known
 }
 
-// blockStart reads the start of a content block. Only those that deltas cannot
-// tell have one.
+// readBlockStart reads the start of a content block. Only blocks whose deltas do not say
+// what they are have one.
 func (c *converseReader) readBlockStart(v rawjson.Value) error {
 	n, _ := v.Get("contentBlockIndex").Int()
 	c.endBlockAt(n)
@@ -47,7 +47,7 @@ func (c *converseReader) readBlockStart(v rawjson.Value) error {
 	return c.beginBlock(n, b, block)
 }
 
-// enter begins the block at an index of the wire.
+// beginBlock begins the block at an index of the wire.
 func (c *converseReader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
 	if b.BlockBuilder, err = c.BeginStreamed(block); err == nil {
 		c.blocks[n] = b
@@ -55,7 +55,7 @@ func (c *converseReader) beginBlock(n int64, b *streamBlock, block content.Block
 	return err
 }
 
-// blockDelta reads more of a block, which may begin with it.
+// readBlockDelta reads more of a block, which may begin with it.
 func (c *converseReader) readBlockDelta(v rawjson.Value) error {
 	n, _ := v.Get("contentBlockIndex").Int()
 	d := v.Get("delta")
@@ -80,7 +80,7 @@ func (c *converseReader) readBlockDelta(v rawjson.Value) error {
 	return nil
 }
 
-// thoughtSource is what sort of thought a delta belongs to.
+// reasoningSource returns the member that a delta of reasoning belongs to.
 func reasoningSource(d rawjson.Value) string {
 	if d.Get("reasoningContent", sourceRedacted) != nil {
 		return sourceRedacted
@@ -88,7 +88,7 @@ func reasoningSource(d rawjson.Value) string {
 	return sourceReasoningText
 }
 
-// begun is the block that begins with a delta; nil when there is none.
+// newBlockFor returns the block that begins with a delta; nil when none does.
 func (c *converseReader) newBlockFor(d rawjson.Value) content.Block {
 	for key := range d.Members() {
 		switch key {
@@ -109,7 +109,7 @@ func (c *converseReader) newBlockFor(d rawjson.Value) content.Block {
 	return nil
 }
 
-// more adds a delta to a block. What does not belong to the block is passed over.
+// addDelta adds a delta to a block. What does not belong to the block is skipped.
 func (c *converseReader) addDelta(b *streamBlock, d rawjson.Value) {
 	switch b.Block.(type) {
 	case content.Text:
@@ -135,7 +135,7 @@ func (c *converseReader) addDelta(b *streamBlock, d rawjson.Value) {
 	}
 }
 
-// blockStop ends the block at an index of the wire, if one is open.
+// endBlockAt ends the block at an index of the wire, if one is open.
 func (c *converseReader) endBlockAt(n int64) {
 	b := c.blocks[n]
 	if b == nil {
@@ -172,8 +172,8 @@ func (c *converseReader) endBlockAt(n int64) {
 	c.End(b.BlockBuilder)
 }
 
-// oneBlob joins the pieces of bytes that came in base64. One piece stays as it
-// came, and so do those that are no base64.
+// joinBlobs joins the bytes of pieces in base64. A single piece stays as it came, and so
+// do pieces that are not base64.
 func joinBlobs(pieces []string) string {
 	if len(pieces) == 1 {
 		return pieces[0]

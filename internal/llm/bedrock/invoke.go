@@ -7,9 +7,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The invoke dialect: Anthropic's messages through Amazon Bedrock's InvokeModel.
-// What a model says there is what it says at home; a stream of it comes wrapped,
-// and the framing unwraps it.
+// Invoke is Anthropic's messages through Amazon Bedrock's InvokeModel. Bodies are those of
+// Anthropic; the events of a stream are wrapped, and the framing unwraps them.
 var Invoke = newInvoke()
 
 func newInvoke() *wire.Dialect {
@@ -24,8 +23,7 @@ func newInvoke() *wire.Dialect {
 // invokeVersion is the version of the messages format, as Bedrock names it.
 const invokeVersion = "bedrock-2023-05-31"
 
-// encodeInvoke writes a request. The model and whether to stream are told by the
-// path.
+// encodeInvoke writes a request body. The path names the model and says whether to stream.
 func encodeInvoke(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	v, err := anthropic.Encode(t, req)
 	if err != nil {

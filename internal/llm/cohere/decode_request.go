@@ -10,7 +10,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestCohere reads a request body. What is no answer is as in the chat dialect.
+// decodeRequest reads a request body. Messages that are not the model's are those of
+// OpenAI's chat.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
 	switch v.Get("tool_choice").Text() {

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeCohere writes a request.
+// encode writes a request.
 func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	body := rawjson.NewObject("model", t.Model)
@@ -35,8 +35,8 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(body, s)
 }
 
-// cohereThinking is how much the model is to think; nil when nothing is told.
-// Beyond a middling effort it gets no budget.
+// encodeThinking returns how much the model is to reason; nil when the settings do not
+// say. Efforts above medium have no budget.
 func encodeThinking(r llm.Reasoning) rawjson.Value {
 	var o rawjson.Object
 	budget := r.MaxTokens
@@ -57,20 +57,20 @@ func encodeThinking(r llm.Reasoning) rawjson.Value {
 	return o.Bytes()
 }
 
-// replayCohere writes the message that stands for one response.
+// replay writes the message that stands for one response.
 func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
 	return rawjson.ValidUTF8(p.encodeAssistant(blocks))
 }
 
-// coherePrompt gathers the messages of a request.
+// encoder encodes the messages of a request.
 type encoder struct {
 	wire.Target
 	results wire.ResultQueue
 	list    rawjson.Array
 }
 
-// add adds a message. Results are messages of their own.
+// addMessage adds a message. Results are messages of their own.
 func (p *encoder) addMessage(m content.Message) {
 	if m.Role == content.RoleAssistant {
 		p.results.BeginResponse(m.Blocks, &p.list)
@@ -112,12 +112,12 @@ func (p *encoder) addMessage(m content.Message) {
 	p.list.Add(o.Bytes())
 }
 
-// cohereText is a part of a content that has its words in a member named as it.
+// encodeText returns a part of a content whose text is in a member named like its type.
 func encodeText(kind, text string) rawjson.Value {
 	return rawjson.NewObject("type", kind, kind, text).Bytes()
 }
 
-// cohereMedia is an image, or the words of a text file; nil for any other.
+// encodeMedia returns an image, or the text of a text file; nil for other media.
 func encodeMedia(m content.Media) rawjson.Value {
 	var o, in rawjson.Object
 	media, data, inline := wire.InlineData(m)
@@ -136,8 +136,8 @@ func encodeMedia(m content.Media) rawjson.Value {
 	return o.Bytes()
 }
 
-// answer is what the model said; nil when nothing of it can be sent. Thoughts are
-// plain words here, so those of others go along.
+// encodeAssistant returns a message of the model; nil when nothing of it can be sent.
+// Reasoning is plain text here, so reasoning of other dialects is sent too.
 func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	var o, more rawjson.Object
 	var parts, calls rawjson.Array
@@ -193,7 +193,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	return o.Bytes()
 }
 
-// with is a part with what else it had when it came from here.
+// withExtra returns a part with its other members, if it came from this dialect.
 func (p *encoder) withExtra(b content.Block, v rawjson.Value) rawjson.Value {
 	return new(rawjson.Object).Merge(v).Merge(p.Extra(b)).Bytes()
 }
@@ -216,7 +216,7 @@ func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// result writes what came of a call.
+// addResult adds a result.
 func (p *encoder) addResult(r content.ToolResult) {
 	if r.Server {
 		return

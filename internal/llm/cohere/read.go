@@ -14,10 +14,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The cohere dialect: version 2 of Cohere's chat
-// (https://docs.cohere.com/reference/chat). A message has a content, which is a
-// list of thoughts and texts, a plan in plain words before its tool calls, and
-// the calls. What else it has goes back as it came, in a block for each member.
+// Cohere is version 2 of Cohere's chat (https://docs.cohere.com/reference/chat). A message
+// has a content, which is a list of reasoning and texts, a plan in plain text before its
+// tool calls, and the calls. Each other member goes back as it came, in a block of its
+// own.
 var Cohere = &wire.Dialect{
 	Name: "cohere",
 	Path: func(string, bool) string { return "/chat" },
@@ -40,7 +40,7 @@ const (
 	typeContentPart = "content:"  // before the type of a part of a content that is not known
 )
 
-// cohere reads one response.
+// reader reads one response.
 type reader struct {
 	*wire.BlockWriter
 	blocks        map[int64]*wire.BlockBuilder // parts of the content that are being streamed, by the index of the wire
@@ -50,7 +50,7 @@ type reader struct {
 	finished      bool
 }
 
-// whole reads a response in one piece.
+// ReadBody reads a response in one piece.
 func (c *reader) ReadBody(v rawjson.Value) error {
 	m := v.Get("message")
 	if m.Kind() != rawjson.KindObject {
@@ -68,7 +68,7 @@ func (c *reader) ReadBody(v rawjson.Value) error {
 	return c.readEnd(v)
 }
 
-// event reads one event. Types that are not known are passed over.
+// ReadEvent reads one event. Unknown types are skipped.
 func (c *reader) ReadEvent(name string, v rawjson.Value) (err error) {
 	name = cmp.Or(v.Get("type").Text(), name)
 	n, _ := v.Get("index").Int()
@@ -107,7 +107,7 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) (err error) {
 	return err
 }
 
-// start reads a message, which in a stream is empty.
+// readStart reads a message, which in a stream is empty.
 func (c *reader) readStart(id, m rawjson.Value) error {
 	c.SetHead(func(h *llm.Head) { h.ID = id.Text() })
 	c.EmitHead()
@@ -144,7 +144,7 @@ func (c *reader) readStart(id, m rawjson.Value) error {
 	return nil
 }
 
-// cited notes a citation, of which a stream brings one at a time.
+// addCitation keeps a citation; a stream brings one at a time.
 func (c *reader) addCitation(key string, v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
 		v = rawjson.ArrayOf([]rawjson.Value{v})
@@ -152,7 +152,7 @@ func (c *reader) addCitation(key string, v rawjson.Value) {
 	c.unknownFields.Field(key).Add(v)
 }
 
-// part begins a part of the content.
+// beginPart begins a part of the content.
 func (c *reader) beginPart(n int64, v rawjson.Value) (err error) {
 	c.endBlock(c.blocks, n)
 	if v.Kind() != rawjson.KindObject {
@@ -180,7 +180,7 @@ func (c *reader) beginPart(n int64, v rawjson.Value) (err error) {
 	return err
 }
 
-// more adds a delta to a part of the content, which may begin with it.
+// addDelta adds a delta to a part of the content, which may begin with it.
 func (c *reader) addDelta(n int64, v rawjson.Value) error {
 	for _, kind := range []string{"thinking", "text"} {
 		text := v.Get(kind).Text()
@@ -196,7 +196,7 @@ func (c *reader) addDelta(n int64, v rawjson.Value) error {
 	return nil
 }
 
-// planned adds to the plan.
+// addPlan adds to the plan.
 func (c *reader) addPlan(text string) (err error) {
 	if text == "" {
 		return nil
@@ -211,7 +211,7 @@ func (c *reader) addPlan(text string) (err error) {
 	return nil
 }
 
-// call begins a call. The plan before it is whole then.
+// beginCall begins a call, and ends the plan before it.
 func (c *reader) beginCall(n int64, v rawjson.Value) error {
 	if c.plan != nil {
 		c.End(c.plan)
@@ -231,7 +231,7 @@ func (c *reader) beginCall(n int64, v rawjson.Value) error {
 	return nil
 }
 
-// ended ends a part of the content or a call, if one is open.
+// endBlock ends a part of the content or a call, if one is open.
 func (c *reader) endBlock(open map[int64]*wire.BlockBuilder, n int64) {
 	p := open[n]
 	if p == nil {
@@ -245,7 +245,7 @@ func (c *reader) endBlock(open map[int64]*wire.BlockBuilder, n int64) {
 	c.End(p)
 }
 
-// stop reads how a message ended.
+// readEnd reads how a message ended.
 func (c *reader) readEnd(v rawjson.Value) error {
 	for _, open := range []map[int64]*wire.BlockBuilder{c.blocks, c.calls} {
 		for _, n := range slices.Sorted(maps.Keys(open)) {
@@ -275,11 +275,11 @@ func (c *reader) readEnd(v rawjson.Value) error {
 	return nil
 }
 
-// end tells whether the message ended.
+// Finish reports whether the message ended.
 func (c *reader) Finish(bool) bool { return c.finished }
 
-// cost reads the usage. What is billed leaves out what the service adds to the
-// prompt: what the model read and wrote counts.
+// readUsage reads the usage. The billed units leave out what the service adds to the
+// prompt, so the tokens that the model read and wrote count.
 func (c *reader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return

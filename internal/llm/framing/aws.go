@@ -26,7 +26,7 @@ const (
 	maxAWSMessage = maxBody // bytes of one message
 )
 
-// messagesOfAWS yields the payloads of the messages. The error of a stream that
+// readAWS yields the payloads of the messages. The error of a stream that
 // ends inside a message is io.ErrUnexpectedEOF.
 func readAWS(r io.Reader, yield func(Frame, error) bool) {
 	var message bytes.Buffer
@@ -50,8 +50,8 @@ func readAWS(r io.Reader, yield func(Frame, error) bool) {
 	}
 }
 
-// readAWS reads one message, up to the CRC at its end, and checks both of its
-// CRCs. Memory grows with what came, not with what was said to come.
+// readAWSMessage reads one message up to the checksum at its end, and checks both of its
+// checksums. Memory grows with the bytes that came, not with the announced length.
 func readAWSMessage(r io.Reader, message *bytes.Buffer) error {
 	if _, err := io.CopyN(message, r, awsPrelude); err != nil {
 		return truncatedAWS(err, message)
@@ -77,7 +77,7 @@ func readAWSMessage(r io.Reader, message *bytes.Buffer) error {
 	return nil
 }
 
-// cutAWS is the error for a message that ends too early.
+// truncatedAWS returns the error for a message that ends too early.
 func truncatedAWS(err error, message *bytes.Buffer) error {
 	if err == io.EOF && message.Len() > 0 {
 		return io.ErrUnexpectedEOF
@@ -85,8 +85,8 @@ func truncatedAWS(err error, message *bytes.Buffer) error {
 	return err
 }
 
-// frameOfAWS is what a message says. An event of InvokeModel is only a wrapping:
-// what the model itself said lies in it in base64.
+// awsFrame returns the frame of a message. An event of InvokeModel wraps the event of the
+// model in base64.
 func awsFrame(message []byte) (Frame, error) {
 	headers := message[awsPrelude:]
 	n := binary.BigEndian.Uint32(message[4:])
@@ -113,14 +113,14 @@ func awsFrame(message []byte) (Frame, error) {
 	return Frame{Event: h[":event-type"], Data: payload}, nil
 }
 
-// awsSizes is the size of a header's value by its type: negative when two bytes
-// before it tell.
+// awsSizes is the size of a header value by its type; -1 when two bytes before the value
+// give it.
 var awsSizes = [...]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
 // awsString is the type of a header that is a string.
 const awsString = 7
 
-// headersOfAWS reads the headers that are strings, and tells whether all could be read.
+// awsHeaders reads the headers that are strings, and reports whether all could be read.
 func awsHeaders(b []byte) (h map[string]string, ok bool) {
 	h = map[string]string{}
 	for len(b) > 0 {

@@ -12,10 +12,20 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
+// How a body is cut into frames.
+//
+// A body is one JSON text, or a stream whose events are JSON texts in server-sent
+// events (sse.go), in an array or one after the other (json.go), or in Amazon's binary
+// messages (aws.go). The framing is detected from the first two bytes that are not white
+// space. A frame is yielded as soon as its last byte was read, without waiting for more;
+// a JSON text that may stand alone is the exception: whether it is the whole response is
+// known only when the next byte, or the end, was read. A truncated last frame is yielded
+// as it is, and parsing it tells that it is truncated.
+
 // maxBody is how many bytes a response may have.
 const maxBody = 64 << 20
 
-// frame is one JSON text of a response.
+// Frame is one JSON text of a response.
 type Frame struct {
 	Event  string
 	Data   []byte // valid until the next frame
@@ -24,13 +34,15 @@ type Frame struct {
 	Failed bool   // it says that the response went wrong; event is how
 }
 
-// frames cuts a body into frames, each as soon as it is whole. The error is one of
-// reading, or says that the body is too long, broken, or that nothing was found in
-// it.
-func Read(r io.Reader, f llm.Framing) iter.Seq2[Frame, error] {
+// Read yields the frames of a body, each as soon as it is whole. The error, which is the
+// last element, is that of the reader, or says that the body is too long, malformed, or in
+// no known framing.
+func Read(r io.Reader, f llm.Framing) iter.Seq2[Frame, error] { return read(r, f, maxBody) }
+
+func read(r io.Reader, f llm.Framing, limit int) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		body := &prefixReader{r: r}
-		r := bufio.NewReaderSize(&limitedReader{r: body, remaining: maxBody}, 512)
+		r := bufio.NewReaderSize(&limitedReader{r: body, remaining: limit}, 512)
 		if err := skipToFirstByte(r); err != nil {
 			if err != io.EOF {
 				yield(Frame{}, err)
@@ -57,8 +69,9 @@ func Read(r io.Reader, f llm.Framing) iter.Seq2[Frame, error] {
 	}
 }
 
-// look tells the framing of a stream by how it begins. A message of Amazon's
-// begins with its length in four bytes, and no first one is that long.
+// detect returns the framing of a stream by its first two bytes. A message of Amazon's
+// begins with its length in four bytes, and the first message is short enough for two
+// zeros.
 func detect(begin []byte) llm.Framing {
 	switch {
 	case begin[0] == '{':
@@ -71,7 +84,7 @@ func detect(begin []byte) llm.Framing {
 	return llm.FramingSSE
 }
 
-// firstByte reads up to the first byte that is not white space or part of a byte
+// skipToFirstByte reads up to the first byte that is not white space or part of a byte
 // order mark.
 func skipToFirstByte(r *bufio.Reader) error {
 	for {
@@ -100,8 +113,7 @@ func readWhole(r io.Reader, yield func(Frame, error) bool) {
 	yield(Frame{Data: buf.Bytes(), Whole: true}, nil)
 }
 
-// endOfStream is what OpenAI, and servers like it, end a stream with. It is no
-// JSON.
+// endOfStream is what OpenAI, and servers like it, end a stream with. It is not JSON.
 var endOfStream = []byte("[DONE]")
 
 func readSSE(r io.Reader, body *prefixReader, yield func(Frame, error) bool) {
@@ -126,7 +138,7 @@ func readSSE(r io.Reader, body *prefixReader, yield func(Frame, error) bool) {
 	}
 }
 
-// limited reads up to a limit. What is longer is an error, not an end.
+// limitedReader reads up to a limit; more is an error, not the end.
 type limitedReader struct {
 	r         io.Reader
 	remaining int
@@ -144,12 +156,12 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// notJSON is the error for a text that should be JSON.
+// SyntaxError returns the error for a text that should be JSON.
 func SyntaxError(err error, text []byte) error {
 	return fmt.Errorf("%w: %w in %q", llm.ErrProtocol, err, rawjson.Excerpt(text))
 }
 
-// beginning remembers how a body begins.
+// prefixReader keeps the first bytes of a body.
 type prefixReader struct {
 	r   io.Reader
 	buf []byte
@@ -163,7 +175,7 @@ func (b *prefixReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// foreign tells whether the body cannot be the beginning of a stream of events.
+// cannotBeSSE reports whether the body cannot be the beginning of a stream of events.
 func (b *prefixReader) cannotBeSSE() bool {
 	text := bytes.TrimSpace(bytes.TrimPrefix(b.buf, []byte("\xEF\xBB\xBF")))
 	for _, field := range []string{":", "data:", "event:", "id:", "retry:"} {

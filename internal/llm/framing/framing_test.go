@@ -183,8 +183,9 @@ func (e *endlessReader) Read(p []byte) (int, error) {
 }
 
 func TestABodyWithoutAnEndIsRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads 64 MiB, five times")
+	limit := 1 << 20
+	if torture() {
+		limit = maxBody
 	}
 	for name, begin := range map[string]string{"lines": `{"a":1}`, "a text": `{"a":"`, "an array": `[{"a":"`, "an element": `[{"a":1},{"a":"`, "Amazon's": string(framingtest.AWSChunk("{}"))} {
 		fill := "x"
@@ -192,10 +193,10 @@ func TestABodyWithoutAnEndIsRefused(t *testing.T) {
 			fill = begin
 		}
 		n, failed := 0, error(nil)
-		for f, err := range Read(io.MultiReader(strings.NewReader(begin), &endlessReader{text: strings.Repeat(fill, 99)}), llm.FramingAuto) {
+		for f, err := range read(io.MultiReader(strings.NewReader(begin), &endlessReader{text: strings.Repeat(fill, 99)}), llm.FramingAuto, limit) {
 			n, failed = n+len(f.Data), err
 		}
-		if !errors.Is(failed, llm.ErrTooLong) || n > maxBody {
+		if !errors.Is(failed, llm.ErrTooLong) || n > limit {
 			t.Errorf("%s: %d bytes, %v", name, n, failed)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// jsonTexts yields JSON texts that lie one after the other. One that stands alone may
-// be the whole response.
+// readTexts yields consecutive JSON texts. With alone, a text that nothing follows is the
+// whole response.
 func readTexts(r *bufio.Reader, alone bool, yield func(Frame, error) bool) {
 	d := json.NewDecoder(progressReader{r})
 	for n := 0; ; n++ {
@@ -29,7 +29,7 @@ func readTexts(r *bufio.Reader, alone bool, yield func(Frame, error) bool) {
 	}
 }
 
-// elements yields the elements of a JSON array, which are objects.
+// readArray yields the elements of a JSON array, which are objects.
 func readArray(r *bufio.Reader, yield func(Frame, error) bool) {
 	d := json.NewDecoder(progressReader{r})
 	if begin, err := d.Token(); begin != json.Delim('[') {
@@ -57,8 +57,8 @@ func readArray(r *bufio.Reader, yield func(Frame, error) bool) {
 	yield(Frame{Last: true}, nil)
 }
 
-// endTexts yields the error that ended the reading, if it was one. Of a connection that
-// broke off it yields the text that is cut: whoever reads that finds out.
+// endOfTexts yields the error that ended the reading, if it was one. Of a connection that
+// broke off it yields the truncated text: parsing it gives the error.
 func endOfTexts(d *json.Decoder, err error, yield func(Frame, error) bool) {
 	switch syntax := (*json.SyntaxError)(nil); {
 	case err == io.EOF:
@@ -74,8 +74,8 @@ func endOfTexts(d *json.Decoder, err error, yield func(Frame, error) bool) {
 	}
 }
 
-// steady is a reader that fails when it gives nothing again and again, where a JSON
-// decoder would ask for ever.
+// progressReader fails when the reader returns nothing again and again, where a JSON
+// decoder would ask forever.
 type progressReader struct{ *bufio.Reader }
 
 func (s progressReader) Read(p []byte) (int, error) {

@@ -13,14 +13,14 @@ import (
 // maxEvent is how many bytes one server-sent event may have: 64 MiB.
 const maxEvent = 64 << 20
 
-// Frame is one server-sent event.
+// ServerSentEvent is one server-sent event.
 type ServerSentEvent struct {
 	Event string // the event's type, "" when the stream gives none
 	ID    string // the id given in this frame, "" when there is none
 	Data  []byte // the data lines, joined by LF; valid until the next step
 }
 
-// ServerSent reads a stream of server-sent events (WHATWG HTML, section 9.2) and
+// ServerSentEvents reads a stream of server-sent events (WHATWG HTML, section 9.2) and
 // yields each event as soon as the blank line after it was read, without waiting
 // for more. Lines end in LF, CRLF or CR; comments, retry and unknown fields are
 // skipped, and so is a frame without data lines. A last frame that no blank line
@@ -55,7 +55,7 @@ func serverSentEvents(r io.Reader, limit int) iter.Seq2[ServerSentEvent, error] 
 
 var errTooLong = fmt.Errorf("event or line %w", llm.ErrTooLong)
 
-// eventReader makes frames of lines.
+// sseReader assembles events from lines.
 type sseReader struct {
 	lines lineReader
 	limit int             // of the data of one frame
@@ -108,7 +108,7 @@ func (s *sseReader) field(line []byte) {
 // lineSlack is what a line may have beyond the limit of an event, for the name of a field.
 const lineSlack = 1 << 10
 
-// lineReader cuts what it reads into lines.
+// lineReader splits what it reads into lines.
 type lineReader struct {
 	r             *bufio.Reader
 	limit         int // of a line, in bytes
@@ -150,7 +150,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// whole is the line, without the byte order mark that the first one may have.
+// trimmed returns the line, without the byte order mark that the first line may have.
 func (l *lineReader) trimmed() []byte {
 	line := l.line.Bytes()
 	if !l.firstLineRead {

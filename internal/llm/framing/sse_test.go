@@ -175,11 +175,17 @@ func TestServerSentReadsRecordedStreams(t *testing.T) {
 
 // stride is how far apart cuts are: one byte, or enough to be quick.
 func stride() int {
-	if testing.Short() {
-		return 13
+	switch {
+	case torture():
+		return 1
+	case testing.Short():
+		return 97
 	}
-	return 1
+	return 31
 }
+
+// torture reports whether the long forms of the tests run (make torture).
+func torture() bool { return os.Getenv("TRACT_TORTURE") != "" }
 
 func TestServerSentLosesNoWholeEventWhenCut(t *testing.T) {
 	broken := errors.New("connection reset")
@@ -306,7 +312,7 @@ func (e endless) Read(b []byte) (int, error) {
 }
 
 func TestServerSentLongEvents(t *testing.T) {
-	if testing.Short() {
+	if !torture() {
 		t.Skip("needs 200 MB")
 	}
 	const long = 34 << 20

@@ -14,9 +14,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The gemini dialect (https://ai.google.dev/api/generate-content). An answer is a
-// list of parts, and goes back as that list. A seal may lie on any part: one that
-// has a seal is a block of its own, never joined with another, be it empty.
+// Gemini is Google's generateContent (https://ai.google.dev/api/generate-content). A
+// response is a list of parts and goes back as that list. Any part may have a seal: a
+// sealed part is a block of its own, even when its text is empty, and is never joined with
+// another.
 var Gemini = &wire.Dialect{
 	Name:                     "gemini",
 	Path:                     geminiPath,
@@ -34,8 +35,8 @@ var Gemini = &wire.Dialect{
 	NeedsModel:         true,
 }
 
-// geminiPath is where a model is asked. Without alt=sse a stream would come as one
-// JSON array.
+// geminiPath returns the path of a model. Without alt=sse a stream would come as one JSON
+// array.
 func geminiPath(model string, stream bool) string {
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
@@ -53,8 +54,8 @@ func geminiPath(model string, stream bool) string {
 	return "/" + model + ":generateContent"
 }
 
-// signGemini puts the key where Google wants it. Servers that only speak its
-// format take it there or as a bearer token, so they get both.
+// signGemini puts the key into Google's header. Servers that only speak its format take it
+// there or as a bearer token, so they get both.
 func signGemini(h http.Header, t wire.Target, key string) {
 	if key == "" {
 		return
@@ -65,7 +66,7 @@ func signGemini(h http.Header, t wire.Target, key string) {
 	}
 }
 
-// gemini reads one response.
+// geminiReader reads one response.
 type geminiReader struct {
 	*wire.BlockWriter
 	finished       bool
@@ -76,14 +77,14 @@ type geminiReader struct {
 	hasSources     bool
 }
 
-// geminiSources is the members of a candidate that say where its words are from.
-// They are kept, and do not go back.
+// sourceMembers are the members of a candidate that name the sources of its text. They are
+// kept, and not sent back.
 var sourceMembers = []string{"groundingMetadata", "citationMetadata", "urlContextMetadata"}
 
-// geminiSourced is the type of the block that keeps them.
+// typeSources is the type of the block that keeps the sources.
 const typeSources = "sources"
 
-// whole reads a response in one piece.
+// ReadBody reads a response in one piece.
 func (g *geminiReader) ReadBody(v rawjson.Value) error {
 	known := false
 	for _, key := range []string{"candidates", "usageMetadata", "promptFeedback", "responseId", "error"} {
@@ -99,13 +100,13 @@ func (g *geminiReader) ReadBody(v rawjson.Value) error {
 	return nil
 }
 
-// event reads one chunk of a stream. There may be more after the one that says
-// why the answer ended: the last report of usage counts.
+// ReadEvent reads one chunk of a stream. Chunks may follow the one with the finish reason:
+// the last report of usage counts.
 func (g *geminiReader) ReadEvent(_ string, v rawjson.Value) error {
 	return g.readChunk(v, g.readStreamedPart)
 }
 
-// chunk reads a response or a piece of one.
+// readChunk reads a response or a piece of one.
 func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error) error {
 	if v.Get("error").Kind() == rawjson.KindObject {
 		return wire.NewAPIError(g.Provider, v)
@@ -139,7 +140,7 @@ func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error
 	return nil
 }
 
-// candidate is the first of the answers: nobody asks for more than one.
+// firstCandidate returns the first candidate; requests ask for one only.
 func (g *geminiReader) firstCandidate(list rawjson.Value) rawjson.Value {
 	for c := range list.Elements() {
 		if n, _ := c.Get("index").Int(); n == 0 {
@@ -149,7 +150,7 @@ func (g *geminiReader) firstCandidate(list rawjson.Value) rawjson.Value {
 	return nil
 }
 
-// blocked is the error of a prompt that no model gets to see.
+// blockedError returns the error of a prompt that the provider blocked.
 func (g *geminiReader) blockedError(reason string, v rawjson.Value) error {
 	return &llm.APIError{
 		Provider: g.Provider, Type: reason, Raw: bytes.Clone(v),
@@ -157,7 +158,7 @@ func (g *geminiReader) blockedError(reason string, v rawjson.Value) error {
 	}
 }
 
-// end tells whether the answer is whole.
+// Finish ends the open block of a whole response and reports whether it is whole.
 func (g *geminiReader) Finish(bool) bool {
 	switch {
 	case g.openBlock == nil:
@@ -174,8 +175,8 @@ func (g *geminiReader) Finish(bool) bool {
 	return g.finished
 }
 
-// cost reads a report of usage. What the format calls candidates has no thoughts
-// in it, and what it calls prompt nothing that tools of the provider put there.
+// readUsage reads a report of usage. Its candidates do not count reasoning, and its prompt
+// does not count what tools of the provider added to it.
 func (g *geminiReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return

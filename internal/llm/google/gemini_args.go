@@ -11,16 +11,15 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// geminiArgs is the arguments of a call, of which a stream gives values one by
-// one, each with the place where it belongs: {"jsonPath":"$.a[0].b",
-// "stringValue":"x","willContinue":true}. Strings may come in several pieces.
+// partialArgs puts the arguments of a call together. A stream brings their values one by
+// one, each with its path: {"jsonPath":"$.a[0].b", "stringValue":"x","willContinue":true}.
+// A string may come in several pieces.
 type partialArgs struct {
 	root  argsValue
 	count int // of values
 }
 
-// geminiValue is a value that is being put together: an object, an array, or
-// neither.
+// argsValue is a value that is being put together: an object, an array, or a scalar.
 type argsValue struct {
 	members  map[string]*argsValue
 	keys     []string // of members, as they came
@@ -30,18 +29,18 @@ type argsValue struct {
 	isString bool          // it is a string
 }
 
-// maxArgs bounds the values of one call: those that a path names and those that it
-// leaves out.
+// maxArgs limits the number of values of one call: those with a path and the array
+// elements that no path names.
 const maxArgs = 1 << 16
 
-// start takes arguments that came at once.
+// setAll sets arguments that came at once.
 func (a *partialArgs) setAll(v rawjson.Value) {
 	for key, value := range v.Members() {
 		a.root.member(key).other = bytes.Clone(value)
 	}
 }
 
-// set takes one value.
+// set sets the value of one path.
 func (a *partialArgs) set(v rawjson.Value) error {
 	path := v.Get("jsonPath").Text()
 	at, err := a.find(path)
@@ -63,7 +62,7 @@ func (a *partialArgs) set(v rawjson.Value) error {
 	return nil
 }
 
-// find is the value at a path, which is made if it is not there.
+// find returns the value at a path, which it makes if there is none.
 func (a *partialArgs) find(path string) (*argsValue, error) {
 	at := &a.root
 	rest, ok := strings.CutPrefix(path, "$")
@@ -86,7 +85,7 @@ func (a *partialArgs) find(path string) (*argsValue, error) {
 	return at, nil
 }
 
-// argsStep is a step on a path: to a member, or to an element when the index is
+// argsStep is one step of a path: to a member, or to an array element when the index is
 // not negative.
 type argsStep struct {
 	key   string
@@ -94,7 +93,7 @@ type argsStep struct {
 	rest  string // of the path
 }
 
-// missing is how many values have to be made for a step.
+// missing returns how many values a step adds.
 func (v *argsValue) missing(s argsStep) int {
 	if s.index >= 0 {
 		return max(0, s.index+1-len(v.items))
@@ -105,7 +104,7 @@ func (v *argsValue) missing(s argsStep) int {
 	return 0
 }
 
-// child is the value that a step leads to, which is made if it is not there.
+// child returns the value that a step leads to, which it makes if there is none.
 func (v *argsValue) child(s argsStep) *argsValue {
 	if s.index < 0 {
 		return v.member(s.key)
@@ -128,7 +127,7 @@ func (v *argsValue) member(key string) *argsValue {
 	return m
 }
 
-// json is the value as it is by now. What no path named is null.
+// json returns the value so far; null where no path named it.
 func (v *argsValue) json() rawjson.Value {
 	switch {
 	case v.members != nil:
@@ -151,7 +150,7 @@ func (v *argsValue) json() rawjson.Value {
 	return rawjson.Value("null")
 }
 
-// json is the arguments as they are by now.
+// json returns the arguments so far.
 func (a *partialArgs) json() rawjson.Value {
 	if a.root.members == nil {
 		return rawjson.Value("{}")
@@ -159,7 +158,7 @@ func (a *partialArgs) json() rawjson.Value {
 	return a.root.json()
 }
 
-// geminiStep takes the first step off a path.
+// parsePathStep reads the first step of a path.
 func parsePathStep(path string) (argsStep, error) {
 	if rest, ok := strings.CutPrefix(path, "."); ok {
 		n := strings.IndexAny(rest, ".[")

@@ -8,8 +8,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineGemini says what a request body of the gemini dialect says. Calls need
-// no ids there: those without are told apart by name and order.
+// outlineGemini returns the outline of a request body. Calls need no ids; those without
+// are told apart by name and order.
 func outlineGemini(body rawjson.Value) []wire.OutlineItem {
 	made, answered := wire.CallCounter{}, wire.CallCounter{}
 	name := func(v rawjson.Value, counted wire.CallCounter) string {
@@ -32,7 +32,7 @@ func outlineGemini(body rawjson.Value) []wire.OutlineItem {
 	})
 }
 
-// geminiRules is what generateContent refuses.
+// geminiRules are what generateContent refuses.
 var geminiRules = []wire.Rule{
 	{
 		Name:     "thought-signature-missing",
@@ -42,8 +42,8 @@ var geminiRules = []wire.Rule{
 	wire.RequireMessages("no-contents", `Gemini 400: "contents is not specified"`, "contents"),
 }
 
-// signatureMissing: in the current turn the first call of each message is signed.
-// Only the models that sign all their calls demand it.
+// missingSignatures finds messages of the current turn whose first call has no signature.
+// Only models that sign all their calls require it.
 func missingSignatures(c *wire.Checker) {
 	if !strings.Contains(c.Model, "gemini-3") {
 		return
@@ -60,7 +60,7 @@ func missingSignatures(c *wire.Checker) {
 	}
 }
 
-// geminiPart is the part at a path that outlineGemini made.
+// partAt returns the part at a path of outlineGemini.
 func partAt(body rawjson.Value, path string) rawjson.Value {
 	var i, j int
 	if _, err := fmt.Sscanf(path, "contents[%d].parts[%d]", &i, &j); err != nil {

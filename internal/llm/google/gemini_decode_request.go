@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestGemini reads a request body.
+// decodeGeminiRequest reads a request body.
 func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	v, snake := inCamelCase(v)
 	req := &llm.Request{Settings: decodeGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
@@ -75,10 +75,10 @@ func (q *geminiContentReader) noteForm(c rawjson.Value, blocks []content.Block) 
 	q.before = role
 }
 
-// geminiSystem is the member of a body that holds the instruction.
+// systemInstruction is the member of a body with the instruction.
 const systemInstruction = "systemInstruction"
 
-// geminiAsked reads the settings.
+// decodeGeminiSettings reads the settings.
 func decodeGeminiSettings(v rawjson.Value) llm.Settings {
 	config := v.Get("generationConfig")
 	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxOutputTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
@@ -97,7 +97,7 @@ func decodeGeminiSettings(v rawjson.Value) llm.Settings {
 	return s
 }
 
-// geminiAskedTools reads the functions, and tools of the provider as they are.
+// decodeGeminiTools reads functions, and keeps tools of the provider as they are.
 func decodeGeminiTools(list rawjson.Value) []llm.Tool {
 	var tools []llm.Tool
 	for v := range list.Elements() {
@@ -116,7 +116,7 @@ func decodeGeminiTools(list rawjson.Value) []llm.Tool {
 	return tools
 }
 
-// geminiRequest reads the contents of a request.
+// geminiContentReader reads the contents of a request.
 type geminiContentReader struct {
 	geminiReader
 	pendingCalls wire.PendingCalls
@@ -124,7 +124,7 @@ type geminiContentReader struct {
 	before       string // the role of the content before
 }
 
-// answer reads what the model said: the candidate of a response.
+// readModelContent reads a content of the model, as the candidate of a response.
 func (q *geminiContentReader) readModelContent(n int, c rawjson.Value) ([]content.Block, error) {
 	var candidate, body rawjson.Object
 	var list rawjson.Array
@@ -141,7 +141,7 @@ func (q *geminiContentReader) readModelContent(n int, c rawjson.Value) ([]conten
 	return blocks, err
 }
 
-// told reads a part that the model did not say.
+// readUserPart reads a part that is not the model's.
 func (q *geminiContentReader) readUserPart(role content.Role, v rawjson.Value) content.Block {
 	if v.Get("functionResponse").Kind() == rawjson.KindObject {
 		return q.readResult(v)
@@ -163,7 +163,7 @@ func (q *geminiContentReader) readUserPart(role content.Role, v rawjson.Value) c
 	}
 }
 
-// result reads what came of a call.
+// readResult reads the result of a call.
 func (q *geminiContentReader) readResult(v rawjson.Value) content.Block {
 	part := rawjson.ObjectReader{Value: v}
 	i := rawjson.ObjectReader{Value: part.Take("functionResponse")}

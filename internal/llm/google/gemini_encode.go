@@ -41,13 +41,13 @@ func replayGemini(t wire.Target, blocks []content.Block) rawjson.Value {
 	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
 }
 
-// geminiPrompt gathers blocks into contents whose roles alternate.
+// geminiEncoder encodes blocks as contents whose roles alternate.
 type geminiEncoder struct {
 	wire.Target
 	wire.MessageBuilder
 	calls          map[string]content.ToolCall // of all messages, by id
-	needsFirstSeal bool                        // the first call of a step is refused without a seal
-	hasCall        bool                        // the content that is being gathered has a call
+	needsFirstSeal bool                        // the model refuses the first call of a message without a seal
+	hasCall        bool                        // the content that is being built has a call
 }
 
 func newGeminiEncoder(t wire.Target, messages []content.Message) *geminiEncoder {
@@ -62,7 +62,7 @@ func newGeminiEncoder(t wire.Target, messages []content.Message) *geminiEncoder 
 	return p
 }
 
-// add adds a block of a message to the content that takes it.
+// Add adds a block of a message of a role.
 func (p *geminiEncoder) Add(role content.Role, b content.Block) {
 	v := p.encodePart(role, b)
 	form := p.FormOf(b)
@@ -85,12 +85,13 @@ func (p *geminiEncoder) Add(role content.Role, b content.Block) {
 	p.AppendBlock(b, v)
 }
 
-// geminiNotSealed is the word that Google documents for a call which a model of
-// somebody else made, so that it does not ask for its seal.
+// skipSealValidation is the value that Google documents for the seal of a call which a
+// model of another vendor made.
 const skipSealValidation = "skip_thought_signature_validator"
 
-// first is a call as it is sent. One of Gemini's own that lost its seal gets no
-// such word: it is not somebody else's.
+// withSealPlaceholder returns a call as it is sent: the first of a message that another
+// vendor's model made gets skipSealValidation. A call of Gemini's own that lost its seal
+// does not.
 func (p *geminiEncoder) withSealPlaceholder(b content.ToolCall, v rawjson.Value) rawjson.Value {
 	is := !p.hasCall
 	if p.hasCall = true; !is || !p.needsFirstSeal || p.Owns(b) {
@@ -101,7 +102,7 @@ func (p *geminiEncoder) withSealPlaceholder(b content.ToolCall, v rawjson.Value)
 	return o.Bytes()
 }
 
-// part is a part of the wire; nil when the block cannot be sent.
+// encodePart returns the part for a block; nil when the block cannot be sent.
 func (p *geminiEncoder) encodePart(role content.Role, b content.Block) rawjson.Value {
 	form := b.Form()
 	var o rawjson.Object
@@ -147,8 +148,8 @@ func (p *geminiEncoder) encodePart(role content.Role, b content.Block) rawjson.V
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// within puts the object that says what a part is into the part, with what the
-// block kept of it.
+// setInner puts the object that says what a part is into the part, with the members that
+// the block kept.
 func (p *geminiEncoder) setInner(b content.Block, kind string, inner, o *rawjson.Object) {
 	if p.Owns(b) {
 		inner.Merge(rawjson.Value(b.Form().Extra).Get(kind))
@@ -156,7 +157,7 @@ func (p *geminiEncoder) setInner(b content.Block, kind string, inner, o *rawjson
 	o.Set(kind, inner.Bytes())
 }
 
-// call writes a call. Ids of others are allowed as they are.
+// encodeCall writes a call. Ids of other providers are allowed.
 func (p *geminiEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
 	if b.Server && !p.Owns(b) {
 		return false
@@ -183,8 +184,8 @@ func (p *geminiEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
 	return true
 }
 
-// callID is the id of a call as the provider knows it: of one of its own only that
-// which it gave.
+// providerCallID returns the id of a call as the provider knows it: for calls of its own,
+// only an id that it gave.
 func (p *geminiEncoder) providerCallID(b content.ToolCall) string {
 	if p.Owns(b) {
 		return b.Form().ID
@@ -192,7 +193,7 @@ func (p *geminiEncoder) providerCallID(b content.ToolCall) string {
 	return b.CallID
 }
 
-// result writes a result: an object, or the text of one.
+// encodeResult writes a result: an object, or an object with its text.
 func (p *geminiEncoder) encodeResult(b content.ToolResult, o *rawjson.Object) bool {
 	if b.Server {
 		return p.Owns(b) && p.encodeServerResult(b, o)
@@ -224,7 +225,7 @@ func (p *geminiEncoder) encodeResult(b content.ToolResult, o *rawjson.Object) bo
 	return true
 }
 
-// serverResult writes what came of what the provider did itself.
+// encodeServerResult writes the result of a tool that the provider ran.
 func (p *geminiEncoder) encodeServerResult(b content.ToolResult, o *rawjson.Object) bool {
 	var inner rawjson.Object
 	inner.SetNonEmpty("id", b.Form().ID)
@@ -238,7 +239,8 @@ func (p *geminiEncoder) encodeServerResult(b content.ToolResult, o *rawjson.Obje
 	return true
 }
 
-// geminiMedia writes an image or a file: its bytes, or where they lie.
+// encodeGeminiMedia writes an image or a file: its bytes or its URL. It reports whether
+// there is either.
 func encodeGeminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	var inner rawjson.Object
 	kind := "fileData"

@@ -10,16 +10,14 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// geminiItem is a part that is being taken apart, and the object in it that says
-// what it is.
+// partReader reads a part, and the object in it that says what it is.
 type partReader struct {
 	rawjson.ObjectReader
 	kind  string // the name of that object, such as functionCall
 	inner rawjson.ObjectReader
 }
 
-// geminiKinds is the parts that are known, in the order in which they are looked
-// for.
+// partKinds are the known parts, in the order of the lookup.
 var partKinds = []string{
 	"text", "functionCall", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
 }
@@ -41,7 +39,7 @@ func newPartReader(v rawjson.Value) *partReader {
 	return p
 }
 
-// extra is what is left of the part, with what is left of the object in it.
+// extra returns the members of the part that were not read, and those of the object in it.
 func (p *partReader) extra() []byte {
 	inner := p.inner.Rest()
 	rest := p.Rest(p.kind)
@@ -51,15 +49,15 @@ func (p *partReader) extra() []byte {
 	return rawjson.NewObject(p.kind, inner).Merge(rest).Bytes()
 }
 
-// geminiBare is the type of a call that came without arguments. It goes back
-// without.
+// typeNoArguments is the type of a call that came without arguments, and goes back without
+// them.
 const typeNoArguments = "bare"
 
-// part reads a part that came whole.
+// readPart reads a part that came whole.
 func (g *geminiReader) readPart(v rawjson.Value) error { return g.Emit(g.partBlock(v)) }
 
-// block is the block that a part stands for. Google writes JSON for the eye: the
-// white space goes.
+// partBlock returns the block for a part. Google formats its JSON for people; white space
+// is dropped.
 func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	v = rawjson.Compact(v)
 	p := newPartReader(v)
@@ -96,7 +94,7 @@ func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, p.Taken...))}
 }
 
-// words reads a part that is text: of the answer, or of a thought.
+// textBlock reads a part that is text: an answer or reasoning.
 func (g *geminiReader) textBlock(p *partReader, w content.Wire) content.Block {
 	if p.Get("thought").Bool() {
 		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: p.TakeString("text")}
@@ -109,8 +107,8 @@ func (g *geminiReader) textBlock(p *partReader, w content.Wire) content.Block {
 	return b
 }
 
-// geminiFile reads a part that is a file: its bytes, or where they lie. Base64 in
-// a spelling of its own is not taken apart, so that it goes back as it came.
+// fileBlock reads a part that is a file: its bytes or its URL. Base64 that would be
+// written in another way is not decoded, so that it goes back as it came.
 func fileBlock(p *partReader, w content.Wire) (content.Media, bool) {
 	b := content.Media{Wire: w, Of: content.KindFile}
 	b.SetRole(content.RoleAssistant)
@@ -132,8 +130,7 @@ func fileBlock(p *partReader, w content.Wire) (content.Media, bool) {
 	return b, b.URL != "" || b.Data != ""
 }
 
-// serverCall reads what the provider did itself: code that it wrote and ran, or a
-// tool of its own.
+// serverCallBlock reads a call that the provider runs: code, or a tool of its own.
 func (g *geminiReader) serverCallBlock(p *partReader, w content.Wire) content.Block {
 	w.SetType(p.kind)
 	b := content.ToolCall{Wire: w, Server: true}
@@ -157,7 +154,7 @@ func (g *geminiReader) serverCallBlock(p *partReader, w content.Wire) content.Bl
 	return b
 }
 
-// serverResult reads what came of it.
+// serverResultBlock reads the result of a call that the provider ran.
 func (g *geminiReader) serverResultBlock(p *partReader, w content.Wire) content.Block {
 	w.SetType(p.kind)
 	w.SetRole(content.RoleAssistant)
@@ -178,8 +175,8 @@ func (g *geminiReader) serverResultBlock(p *partReader, w content.Wire) content.
 	return b
 }
 
-// more reads a part of a stream. Words go on as long as they are of one kind and
-// nothing but words.
+// readStreamedPart reads a part of a stream. Consecutive texts of one kind, without a seal
+// or other members, are one block.
 func (g *geminiReader) readStreamedPart(v rawjson.Value) error {
 	if call := v.Get("functionCall"); call.Kind() == rawjson.KindObject {
 		switch went, err := g.readStreamedCall(v, call); {
@@ -210,7 +207,7 @@ func (g *geminiReader) readStreamedPart(v rawjson.Value) error {
 	return nil
 }
 
-// wordless is a text or a thought without its words.
+// withoutText returns a text or a reasoning block without its text.
 func withoutText(b content.Block) content.Block {
 	switch b := b.(type) {
 	case content.Text:
@@ -223,7 +220,7 @@ func withoutText(b content.Block) content.Block {
 	return b
 }
 
-// finish ends the block that is open.
+// endOpenBlock ends the block that is open.
 func (g *geminiReader) endOpenBlock() {
 	if g.openBlock == nil {
 		return
@@ -237,9 +234,9 @@ func (g *geminiReader) endOpenBlock() {
 	g.openBlock = nil
 }
 
-// moreCall reads a piece of a call: its name comes first, then values for places
-// in its arguments, and one that does not go on ends it. went is false for a call
-// that came whole after all.
+// readStreamedCall reads a piece of a call: its name comes first, then values for paths in
+// its arguments; a piece without willContinue ends it. read is false for a call that came
+// whole.
 func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (went bool, err error) {
 	named := call.Get("name").Text() != ""
 	goesOn := call.Get("willContinue").Bool()
@@ -274,8 +271,8 @@ func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (went bool, err e
 	return true, nil
 }
 
-// geminiSettled is the extra of a streamed call without what only says how it is
-// streamed.
+// withoutStreamFields returns the extra of a streamed call without the members that only
+// say how it is streamed.
 func withoutStreamFields(extra []byte) []byte {
 	i := rawjson.ObjectReader{Value: rawjson.Without(extra, "functionCall")}
 	call := rawjson.ObjectReader{Value: rawjson.Value(extra).Get("functionCall")}

@@ -8,31 +8,31 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// geminiBudgets is how many tokens an effort may think, where a model takes no
-// word for it.
+// thinkingBudgets is the thinking budget in tokens for an effort, for models that take no
+// level.
 var thinkingBudgets = map[string]int64{
 	"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 24576,
 }
 
-// geminiLeast is the smallest budget of a model that takes one and cannot stop.
+// minThinkingBudget is the smallest budget of a model that takes one and cannot stop
+// reasoning.
 const minThinkingBudget = 128
 
-// geminiWords is an effort in the words of the models that take one. There is none
-// for no thought at all.
+// thinkingLevels is the thinking level for an effort. No level turns reasoning off.
 var thinkingLevels = map[string]string{
 	"none": "minimal", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
 }
 
-// geminiLevels tells whether a model is told its effort by a word: those of
-// version 3 and later, and those whose name has no version.
+// takesThinkingLevel reports whether a model takes a thinking level: those of version 3
+// and later, and those whose name has no version.
 func takesThinkingLevel(model string) bool {
 	_, version, ok := strings.Cut(strings.ToLower(model), "gemini-")
 	return ok && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
 }
 
-// geminiConfig is how the model is asked; nil when nothing is to be said. Thoughts
-// that it has anyway are to be shown, and how much it thinks is only said when
-// somebody told: a budget counts more than an effort, since both are refused.
+// encodeGenerationConfig returns the generation config; nil when it is empty. It asks for
+// reasoning to be shown, and sets how much the model is to reason only if the settings do:
+// the API refuses a budget beside a level, so a budget goes before an effort.
 func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 	var config, think rawjson.Object
 	wire.SetCommon(&config, s, "maxOutputTokens")
@@ -60,10 +60,10 @@ func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 	return rawjson.NonEmptyObject(config.Bytes())
 }
 
-// geminiOpen tells whether a model is one of those that anybody may run.
+// isGemma reports whether a model is one of Google's open models.
 func isGemma(model string) bool { return strings.Contains(strings.ToLower(model), "gemma") }
 
-// geminiTools writes tools: functions in one list, tools of the provider as they
+// encodeGeminiTools writes tools: functions in one list, and tools of the provider as they
 // are.
 func encodeGeminiTools(tools []llm.Tool) rawjson.Value {
 	var list, functions rawjson.Array
@@ -85,7 +85,7 @@ func encodeGeminiTools(tools []llm.Tool) rawjson.Value {
 	return list.Bytes()
 }
 
-// geminiChoice is the tool choice; nil when it is unsaid.
+// encodeGeminiToolChoice returns the tool choice; nil when the settings have none.
 func encodeGeminiToolChoice(choice string) rawjson.Value {
 	var calling, o rawjson.Object
 	switch choice {

@@ -15,9 +15,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The interactions dialect (https://ai.google.dev/api/interactions-api): Gemini's
-// second one. An answer is a list of steps, of which the one called model_output
-// has a list of contents. Nothing is kept by Google: each request has all steps.
+// Interactions is Google's Interactions API (https://ai.google.dev/api/interactions-api).
+// A response is a list of steps, of which a model_output has a list of contents. Google
+// keeps nothing: each request has all steps.
 var Interactions = &wire.Dialect{
 	Name: "interactions",
 	Path: func(string, bool) string { return "/interactions" },
@@ -36,8 +36,8 @@ var Interactions = &wire.Dialect{
 	ReasoningOffFields: [][]string{{"generation_config", "thinking_level"}},
 }
 
-// interactionsRevision is the version of the format that is asked for: the first
-// with steps.
+// interactionsRevision is the version of the format that is asked for, the first with
+// steps.
 const interactionsRevision = "2026-05-20"
 
 func signInteractions(h http.Header, t wire.Target, key string) {
@@ -45,14 +45,14 @@ func signInteractions(h http.Header, t wire.Target, key string) {
 	signGemini(h, t, key)
 }
 
-// interactions reads one response.
+// interactionsReader reads one response.
 type interactionsReader struct {
 	*wire.BlockWriter
 	finished bool
 	steps    map[int64]*openStep // that are being streamed, by the index of the wire
 }
 
-// whole reads a response in one piece.
+// ReadBody reads a response in one piece.
 func (n *interactionsReader) ReadBody(v rawjson.Value) error {
 	if v.Get("status") == nil && v.Get("steps") == nil && v.Get("error") == nil {
 		return fmt.Errorf("%w: no interaction in %q", llm.ErrProtocol, rawjson.Excerpt(v))
@@ -63,7 +63,7 @@ func (n *interactionsReader) ReadBody(v rawjson.Value) error {
 	return nil
 }
 
-// event reads one event. Types that are not known are passed over.
+// ReadEvent reads one event. Unknown types are skipped.
 func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 	name = cmp.Or(v.Get("event_type").Text(), name)
 	i, _ := v.Get("index").Int()
@@ -91,7 +91,7 @@ func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 	}
 }
 
-// known reads what an interaction says about itself.
+// readHead reads what an interaction says about itself.
 func (n *interactionsReader) readHead(v rawjson.Value) {
 	n.SetHead(func(h *llm.Head) {
 		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
@@ -101,8 +101,7 @@ func (n *interactionsReader) readHead(v rawjson.Value) {
 	n.EmitHead()
 }
 
-// finished reads an interaction that is at its end. In a stream its steps came
-// before.
+// readEnd reads an interaction that has ended. In a stream its steps came before.
 func (n *interactionsReader) readEnd(v rawjson.Value) error {
 	n.readHead(v)
 	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
@@ -129,7 +128,7 @@ func (n *interactionsReader) readEnd(v rawjson.Value) error {
 	return io.EOF
 }
 
-// end counts steps that another followed as whole; but never a call.
+// Finish counts open steps that another one followed as whole, except calls.
 func (n *interactionsReader) Finish(bool) bool {
 	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
 		if s := n.steps[i]; s.BlockBuilder != nil && s.BlockBuilder != n.Last && !wire.IsCall(s.BlockBuilder.Block) && n.endStep(i) != nil {
@@ -139,8 +138,8 @@ func (n *interactionsReader) Finish(bool) bool {
 	return n.finished
 }
 
-// cost reads a report of usage. Thoughts are outside the output, and what tools of
-// the provider put into the prompt is outside the input.
+// readUsage reads a report of usage. Its output does not count reasoning, and its input
+// does not count what tools of the provider added to the prompt.
 func (n *interactionsReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return

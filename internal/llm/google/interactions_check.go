@@ -7,8 +7,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineInteractions says what a request body of the interactions dialect says. A
-// run of steps of one side is a message.
+// outlineInteractions returns the outline of a request body. Consecutive steps of one side
+// are one message.
 func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
 	var list []wire.OutlineItem
 	group, before := 0, ""
@@ -38,7 +38,7 @@ func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
 	return list
 }
 
-// interactionsBlank tells whether contents say nothing.
+// isBlankContents reports whether contents have no text.
 func isBlankContents(list rawjson.Value) bool {
 	for c := range list.Elements() {
 		if c.Get("type").Text() != "text" || strings.TrimSpace(c.Get("text").Text()) != "" {
@@ -48,7 +48,7 @@ func isBlankContents(list rawjson.Value) bool {
 	return true
 }
 
-// interactionsRules is what the Interactions API refuses.
+// interactionsRules are what the Interactions API refuses.
 var interactionsRules = []wire.Rule{
 	{
 		Name:     "thought-signature-missing",

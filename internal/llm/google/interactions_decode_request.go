@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestInteractions reads a request body.
+// decodeInteractionsRequest reads a request body.
 func decodeInteractionsRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	config := v.Get("generation_config")
 	req := &llm.Request{Tools: wire.DecodeTools(v.Get("tools"), encodeInteractionsTools), Stream: v.Get("stream").Bool(), Settings: llm.Settings{
@@ -44,7 +44,7 @@ func decodeInteractionsRequest(t wire.Target, v rawjson.Value) (*llm.Request, er
 	return req, t.KeepUnknownFields(req, v, "input", "system_instruction")
 }
 
-// interactionsRequest reads the steps of a request.
+// stepReader reads the steps of a request.
 type stepReader struct {
 	interactionsReader
 	messages   []content.Message
@@ -87,7 +87,7 @@ func (q *stepReader) readStep(v rawjson.Value) error {
 	return nil
 }
 
-// answer ends the steps of an answer: those of a response.
+// endModelSteps ends the steps of an answer: those of a response.
 func (q *stepReader) endModelSteps() error {
 	steps := q.modelSteps.Bytes()
 	if steps.At(0) == nil {
@@ -99,7 +99,7 @@ func (q *stepReader) endModelSteps() error {
 	return err
 }
 
-// result reads what came of a call.
+// readResult reads the result of a call.
 func (q *stepReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")

@@ -41,7 +41,7 @@ func replayInteractions(t wire.Target, blocks []content.Block) rawjson.Value {
 	return rawjson.ValidUTF8(bytes.Clone(p.list.Bytes()))
 }
 
-// interactionsPrompt gathers blocks into steps.
+// interactionsEncoder encodes blocks as steps.
 type interactionsEncoder struct {
 	wire.Target
 	system    []string
@@ -54,7 +54,7 @@ type interactionsEncoder struct {
 	results   wire.ResultQueue
 }
 
-// add adds a block of a message.
+// Add adds a block of a message.
 func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 	if r, ok := b.(content.ToolResult); ok && !r.Server {
 		if p.stepType == typeModelOutput {
@@ -95,7 +95,7 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 	p.contents = append(p.contents, v)
 }
 
-// flush ends the step that is being gathered. Results come before words, in the
+// Flush ends the step that is being gathered. Results come before words, in the
 // order of their calls.
 func (p *interactionsEncoder) Flush() {
 	results := len(p.results.Results) > 0
@@ -108,7 +108,7 @@ func (p *interactionsEncoder) Flush() {
 	p.stepType, p.stepExtra, p.contents = "", nil, nil
 }
 
-// step is a block that is a step of its own; nil when it is none, or cannot be
+// encodeStep returns a block that is a step of its own; nil when it is none, or cannot be
 // sent.
 func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
 	form := b.Form()
@@ -140,7 +140,7 @@ func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
 	return o.Bytes()
 }
 
-// thought writes a thought of its own. A summary that is more than texts is in
+// encodeThought writes a reasoning block of its own. A summary that is more than texts is in
 // what the block kept.
 func (p *interactionsEncoder) encodeThought(b content.Reasoning, o *rawjson.Object) bool {
 	if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
@@ -157,7 +157,7 @@ func (p *interactionsEncoder) encodeThought(b content.Reasoning, o *rawjson.Obje
 	return true
 }
 
-// call writes a call. Ids of others are allowed as they are.
+// encodeCall writes a call. Ids of others are allowed as they are.
 func (p *interactionsEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
 	if b.Server && !p.Owns(b) {
 		return false
@@ -176,7 +176,7 @@ func (p *interactionsEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) 
 	return true
 }
 
-// interactionsServerResult writes what came of what the provider did itself.
+// encodeServerToolResult writes what came of what the provider did itself.
 func encodeServerToolResult(b content.ToolResult, o *rawjson.Object) {
 	o.SetString("type", b.Form().Type)
 	o.SetString("call_id", b.CallID)
@@ -186,7 +186,7 @@ func encodeServerToolResult(b content.ToolResult, o *rawjson.Object) {
 	o.SetTrue("is_error", b.IsError)
 }
 
-// interactionsTexts is texts as contents; nil when there are none.
+// encodeTexts is texts as contents; nil when there are none.
 func encodeTexts(texts []string) rawjson.Value {
 	if len(texts) == 0 {
 		return nil
@@ -198,7 +198,7 @@ func encodeTexts(texts []string) rawjson.Value {
 	return list.Bytes()
 }
 
-// content is a block that lies in a step; nil when it cannot be sent.
+// encodeContent returns a block that lies in a step; nil when it cannot be sent.
 func (p *interactionsEncoder) encodeContent(role content.Role, b content.Block) rawjson.Value {
 	var o rawjson.Object
 	switch b := b.(type) {
@@ -226,7 +226,7 @@ func (p *interactionsEncoder) encodeContent(role content.Role, b content.Block) 
 	return o.Bytes()
 }
 
-// result writes a result: a text, or what the tool gave as JSON.
+// encodeResult writes a result: a text, or what the tool gave as JSON.
 func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 	o := rawjson.NewObject("type", "function_result")
 	o.SetNonEmpty("name", cmp.Or(p.toolNames[b.CallID], b.Name))
@@ -245,7 +245,7 @@ func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 	return o.Bytes()
 }
 
-// interactionsMedia writes an image or a file: its bytes, or where they lie.
+// encodeInteractionsMedia writes an image or a file: its bytes or its URL.
 func encodeInteractionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
 	media, data, inline := m.MediaType, m.Data, m.Data != ""
 	if !own {

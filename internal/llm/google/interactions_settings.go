@@ -6,7 +6,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// interactionsConfig is how the model is asked; nil when nothing is to be said. The
+// encodeInteractionsConfig returns how the model is asked; nil when nothing is to be said. The
 // format has no thinking budget: one is told as an effort.
 func encodeInteractionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	var o rawjson.Object
@@ -26,7 +26,7 @@ func encodeInteractionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	return rawjson.NonEmptyObject(o.Bytes())
 }
 
-// effortOf is the least effort that has a budget.
+// effortForBudget returns the least effort that has a budget.
 func effortForBudget(budget int64) string {
 	for _, effort := range []string{"minimal", "low", "medium"} {
 		if budget <= thinkingBudgets[effort] {
@@ -45,7 +45,7 @@ func encodeInteractionsTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// interactionsChoice is the tool choice; nil when it is unsaid.
+// encodeInteractionsToolChoice returns the tool choice; nil when the settings have none.
 func encodeInteractionsToolChoice(choice string) rawjson.Value {
 	switch choice {
 	case "":

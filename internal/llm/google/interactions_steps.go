@@ -17,7 +17,7 @@ const (
 	typeContent     = "content"
 )
 
-// step reads a step that came whole.
+// readStep reads a step that came whole.
 func (n *interactionsReader) readStep(v rawjson.Value) error {
 	v = rawjson.Compact(v)
 	contents := v.Get("content")
@@ -34,7 +34,7 @@ func (n *interactionsReader) readStep(v rawjson.Value) error {
 	return nil
 }
 
-// block is the block that a step stands for, unless it is a model_output.
+// stepBlock returns the block that a step stands for, unless it is a model_output.
 func (n *interactionsReader) stepBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
@@ -93,14 +93,14 @@ func (n *interactionsReader) stepBlock(v rawjson.Value) content.Block {
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, i.Taken...))}
 }
 
-// seal takes the seal of a step.
+// takeSeal takes the seal of a step.
 func (n *interactionsReader) takeSeal(w *content.Wire, i *rawjson.ObjectReader) {
 	if seal := i.TakeText("signature"); seal != "" {
 		w.SetSeal(n.NewSeal(content.Signature, seal))
 	}
 }
 
-// interactionsSummary is the texts of a summary, and whether they are all of it.
+// summaryTexts returns the texts of a summary, and whether they are all of it.
 func summaryTexts(list rawjson.Value) (parts []string, all bool) {
 	all = true
 	for p := range list.Elements() {
@@ -113,7 +113,7 @@ func summaryTexts(list rawjson.Value) (parts []string, all bool) {
 	return parts, all
 }
 
-// content is the block that a content of a model_output stands for. about is what
+// contentBlock returns the block that a content of a model_output stands for. about is what
 // the step has beside them, with the first of them only.
 func (n *interactionsReader) contentBlock(v, about rawjson.Value) content.Block {
 	w := n.TypedForm(typeContent)

@@ -9,19 +9,19 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// interactionsStep is a step that is being streamed.
+// openStep is a step that is being streamed.
 type openStep struct {
 	*wire.BlockBuilder                 // that deltas go to; nil: a model_output without contents yet
 	step               rawjson.Value   // as the start gave it
-	members            rawjson.Object  // that came since, for steps that are no words
+	members            rawjson.Object  // that came since, for steps that are no text
 	arguments          []string        // pieces of the arguments of a call
 	outputExtra        rawjson.Value   // what a model_output has beside contents, until its first content
 	annotations        []rawjson.Value // annotations of the text that is open
-	summary            rawjson.Array   // of a thought
+	summary            rawjson.Array   // of a reasoning block
 	notOnlyTexts       bool            // it is more than texts
 }
 
-// stepStart reads the start of a step. Most are empty, but any may be complete
+// readStepStart reads the start of a step. Most are empty, but any may be complete
 // already.
 func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) error {
 	if err := n.endStep(i); err != nil {
@@ -55,7 +55,7 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) error {
 	return err
 }
 
-// unsigned is what is left of a step without the empty signature that a stream
+// withoutEmptySignature returns what is left of a step without the empty signature that a stream
 // puts where none is.
 func withoutEmptySignature(extra []byte) []byte {
 	if extra == nil || len(rawjson.Value(extra).Get("signature").Text()) > 0 {
@@ -64,7 +64,7 @@ func withoutEmptySignature(extra []byte) []byte {
 	return (&rawjson.ObjectReader{Value: extra, Taken: []string{"signature"}}).Rest()
 }
 
-// contentOf adds a content to a model_output. A text is open until something else
+// addContent adds a content to a model_output. A text is open until something else
 // comes.
 func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) (err error) {
 	n.endContent(s)
@@ -85,7 +85,7 @@ func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) (err error
 	return nil
 }
 
-// contentDone ends the text that is open.
+// endContent ends the text that is open.
 func (n *interactionsReader) endContent(s *openStep) {
 	if s.BlockBuilder == nil || s.Done {
 		return
@@ -107,7 +107,7 @@ func (n *interactionsReader) endContent(s *openStep) {
 	n.End(s.BlockBuilder)
 }
 
-// stepDelta reads more of a step. What does not belong to it is passed over.
+// readStepDelta reads more of a step. What does not belong to it is skipped.
 func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) error {
 	d = rawjson.Compact(d)
 	s := n.steps[i]
@@ -133,7 +133,7 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) error {
 	return nil
 }
 
-// take keeps the members of a delta. They replace those of the step.
+// setMembers keeps the members of a delta. They replace those of the step.
 func (s *openStep) setMembers(d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key != "type" && value.Kind() != rawjson.KindNull {
@@ -142,7 +142,7 @@ func (s *openStep) setMembers(d rawjson.Value) {
 	}
 }
 
-// moreOutput reads more of a model_output.
+// addOutputDelta reads more of a model_output.
 func (n *interactionsReader) addOutputDelta(s *openStep, d rawjson.Value) error {
 	t := d.Get("type").Text()
 	open := s.BlockBuilder != nil && !s.Done
@@ -161,7 +161,7 @@ func (n *interactionsReader) addOutputDelta(s *openStep, d rawjson.Value) error 
 	return n.addContent(s, d)
 }
 
-// moreThought reads more of a thought: its summary, or its seal.
+// addThoughtDelta reads more of a reasoning block: its summary, or its seal.
 func (n *interactionsReader) addThoughtDelta(s *openStep, b content.Reasoning, d rawjson.Value) {
 	if c := d.Get("content"); c.Kind() == rawjson.KindObject {
 		if _, all := summaryTexts(rawjson.Value("[" + string(c) + "]")); !all {
@@ -183,7 +183,7 @@ func (n *interactionsReader) addThoughtDelta(s *openStep, b content.Reasoning, d
 	}
 }
 
-// stepStop ends the step at an index of the wire, if one is open.
+// endStep ends the step at an index of the wire, if one is open.
 func (n *interactionsReader) endStep(i int64) error {
 	s := n.steps[i]
 	if s == nil {
@@ -209,7 +209,7 @@ func (n *interactionsReader) endStep(i int64) error {
 	return nil
 }
 
-// settle makes the block of a step of the start and what came since.
+// buildBlock makes the block of a step of the start and what came since.
 func (s *openStep) buildBlock(n *interactionsReader) {
 	o := new(rawjson.Object).Merge(s.members.Bytes()).Merge(withoutEmptySignature(s.step))
 	text := strings.Join(s.arguments, "")

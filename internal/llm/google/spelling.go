@@ -20,7 +20,7 @@ const extraSnakeCase = "$snake_case"
 // snakeNames maps the names of the format in snake_case to camelCase.
 var snakeNames = func() map[string]string {
 	names := map[string]string{}
-	for _, camel := range strings.Fields(`
+	for camel := range strings.FieldsSeq(`
 		systemInstruction generationConfig safetySettings toolConfig cachedContent
 		functionCall functionResponse inlineData fileData thoughtSignature executableCode codeExecutionResult videoMetadata mediaResolution
 		mimeType fileUri displayName toolCall toolResponse toolType partialArgs willContinue

@@ -5,8 +5,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineOllama says what a request body of the ollama dialect says. Calls have
-// no ids there: they are told apart by name and order.
+// outline returns the outline of a request body. Calls have no ids; they are told apart by
+// name and order.
 func outline(body rawjson.Value) []wire.OutlineItem {
 	var list []wire.OutlineItem
 	made, answered := wire.CallCounter{}, wire.CallCounter{}

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestOllama reads a request body.
+// decodeRequest reads a request body.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	s := llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("options", "num_predict")), Temperature: wire.DecodeNumber(v.Get("options", "temperature")),
@@ -37,7 +37,7 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	return req, t.KeepUnknownFields(req, v, "messages")
 }
 
-// ollamaRequest reads the messages of a request.
+// messageReader reads the messages of a request.
 type messageReader struct {
 	wire.Target
 	messages     []content.Message
@@ -82,7 +82,7 @@ func (q *messageReader) readMessage(n int, v rawjson.Value) error {
 	return nil
 }
 
-// result reads what came of a call.
+// readResult reads the result of a call.
 func (q *messageReader) readResult(form content.Wire, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: form, CallID: v.Get("tool_call_id").Text(), Name: v.Get("tool_name").Text(), Text: v.Get("content").Text()}
 	q.pendingCalls.Match(&b)

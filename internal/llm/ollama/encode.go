@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeOllama writes a request.
+// encode writes a request.
 func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	var body, options rawjson.Object
@@ -38,13 +38,13 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// replayOllama writes the message that stands for one response.
+// replay writes the message that stands for one response.
 func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
 	return rawjson.ValidUTF8(p.encodeAssistant(blocks))
 }
 
-// ollamaPrompt gathers the messages of a request.
+// encoder encodes the messages of a request.
 type encoder struct {
 	wire.Target
 	results wire.ResultQueue
@@ -52,7 +52,7 @@ type encoder struct {
 	calls   map[string]content.ToolCall // by id
 }
 
-// add adds a message. Results are messages of their own.
+// addMessage adds a message. Results are messages of their own.
 func (p *encoder) addMessage(m content.Message) {
 	if m.Role == content.RoleAssistant {
 		p.results.BeginResponse(m.Blocks, &p.list)
@@ -99,7 +99,7 @@ func (p *encoder) addMessage(m content.Message) {
 	p.list.Add(o.Bytes())
 }
 
-// answer is what the model said; nil when nothing of it can be sent.
+// encodeAssistant returns a message of the model; nil when nothing of it can be sent.
 func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	var o, more rawjson.Object
 	var texts, reasoning string
@@ -132,7 +132,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	return o.Merge(more.Bytes()).Bytes()
 }
 
-// words is a text, with the empty tags that stood before it.
+// textOf returns a text, with the empty tags that stood before it.
 func (p *encoder) textOf(b content.Text) string {
 	switch {
 	case b.Kind() == content.KindNote:
@@ -143,8 +143,8 @@ func (p *encoder) textOf(b content.Text) string {
 	return b.Text
 }
 
-// thought is the words of a thought. They are plain words here, so those of others
-// go along.
+// reasoningText returns the text of reasoning. It is plain text here, so reasoning of
+// other dialects is sent too.
 func (p *encoder) reasoningText(r content.Reasoning, more bool) string {
 	text := r.String()
 	if more && text != "" && !p.Owns(r) {
@@ -153,8 +153,8 @@ func (p *encoder) reasoningText(r content.Reasoning, more bool) string {
 	return text
 }
 
-// call writes a call; nil for one that its provider made itself. Its id is sent
-// when it came from here.
+// encodeCall returns a call; nil for a call that its provider ran. Only ids of this
+// dialect are sent.
 func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	if c.Server {
 		return nil
@@ -178,7 +178,7 @@ func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// result writes what came of a call, which is found by the tool's name.
+// addResult adds a result, which the name of the tool ties to its call.
 func (p *encoder) addResult(r content.ToolResult) {
 	if r.Server {
 		return

@@ -12,10 +12,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The ollama dialect: /api/chat of Ollama itself
-// (https://docs.ollama.com/api/chat). A stream is lines of JSON, each a response
-// with a piece of the message; one piece is one such line. Calls may have no ids,
-// and their arguments are objects.
+// Ollama is Ollama's own /api/chat (https://docs.ollama.com/api/chat). A stream is lines
+// of JSON, each a response with a piece of the message; a response in one piece is one
+// such line. Calls may have no ids, and their arguments are objects.
 var Ollama = &wire.Dialect{
 	Name:                     "ollama",
 	Path:                     func(string, bool) string { return "/api/chat" },
@@ -31,10 +30,10 @@ var Ollama = &wire.Dialect{
 	NeedsModel:         true,
 }
 
-// ollamaString is the type of a call whose arguments came as a string.
+// typeStringArguments is the type of a call whose arguments came as a string.
 const typeStringArguments = "string"
 
-// ollama reads one response.
+// reader reads one response.
 type reader struct {
 	*wire.BlockWriter
 	tags          thinktags.Splitter
@@ -46,7 +45,7 @@ type reader struct {
 	unknownFields wire.FieldAccumulator // members of the message that are not known
 }
 
-// whole reads a response in one piece.
+// ReadBody reads a response in one piece.
 func (o *reader) ReadBody(v rawjson.Value) error {
 	if v.Get("message").Kind() != rawjson.KindObject && v.Get("error") == nil && !v.Get("done").Bool() {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
@@ -54,7 +53,7 @@ func (o *reader) ReadBody(v rawjson.Value) error {
 	return o.ReadEvent("", v)
 }
 
-// event reads one line.
+// ReadEvent reads one line.
 func (o *reader) ReadEvent(_ string, v rawjson.Value) error {
 	if !rawjson.IsEmpty(v.Get("error")) {
 		return wire.NewAPIError(o.Provider, v)
@@ -70,7 +69,7 @@ func (o *reader) ReadEvent(_ string, v rawjson.Value) error {
 	return nil
 }
 
-// cost reads the usage, which lies among the other members of the last line.
+// readUsage reads the usage, which lies among the other members of the last line.
 func (o *reader) readUsage(v rawjson.Value) {
 	count := wire.TokenCounts(v)
 	input, output := count("prompt_eval_count"), count("eval_count")
@@ -81,7 +80,7 @@ func (o *reader) readUsage(v rawjson.Value) {
 	o.SetUsage(content.Usage{Input: input, Output: output, Raw: bytes.Clone(raw)})
 }
 
-// message reads a message, or a piece of one.
+// readMessage reads a message, or a piece of one.
 func (o *reader) readMessage(line rawjson.Value) (err error) {
 	var reasoning, texts, calls rawjson.Value
 	for key, m := range line.Get("message").Members() {
@@ -114,7 +113,7 @@ func (o *reader) readMessage(line rawjson.Value) (err error) {
 	return err
 }
 
-// Where words come from: the fields of thoughts, and what is between tags in a
+// Where words come from: the fields of reasoning, and what is between tags in a
 // content. Text has none.
 const (
 	sourceText     = ""
@@ -122,8 +121,8 @@ const (
 	sourceTags     = "content"
 )
 
-// more adds words to the block that is open, or to a new one when that is of
-// another sort.
+// addText appends text to the open block, or begins a new one when the text has another
+// source.
 func (o *reader) addText(text, source string) (err error) {
 	if o.current == nil || o.current != o.Last || o.current.Done || o.source != source {
 		o.endBlock()
@@ -136,7 +135,7 @@ func (o *reader) addText(text, source string) (err error) {
 	return nil
 }
 
-// begun is a block that begins.
+// newBlock returns an empty block for text of a source.
 func (o *reader) newBlock(source string) content.Block {
 	open := o.emptyTags
 	switch source {
@@ -161,7 +160,7 @@ func (o *reader) endBlock() {
 	}
 }
 
-// pieces takes a content apart at its think tags.
+// readPieces reads the pieces of a content that the splitter cut at think tags.
 func (o *reader) readPieces(list []thinktags.Piece) (err error) {
 	for _, p := range list {
 		switch p.Kind {
@@ -190,7 +189,7 @@ func (o *reader) readPieces(list []thinktags.Piece) (err error) {
 	return nil
 }
 
-// call reads a call. One without an id gets one, from the time of its line.
+// readCall reads a call. A call without an id gets one made from the time of its line.
 func (o *reader) readCall(v, when rawjson.Value) error {
 	o.endBlock()
 	i := rawjson.ObjectReader{Value: v}
@@ -214,7 +213,7 @@ func (o *reader) readCall(v, when rawjson.Value) error {
 	return o.Emit(b)
 }
 
-// end puts out what was held back.
+// Finish writes what was held back.
 func (o *reader) Finish(bool) bool {
 	if o.readPieces(o.tags.Close()) != nil {
 		return o.finished

@@ -12,11 +12,11 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The chat dialect: OpenAI's chat completions, and what others made of them. A
-// response is one message whose fields have no order; the blocks made of it come
-// in the order in which a stream brings them, and from one piece as reasoning,
-// server tools, text, refusal, calls. They go back as that one message: what it
-// has beyond the fields known here is in the Extra of its blocks.
+// Chat is OpenAI's chat completions (https://platform.openai.com/docs/api-reference/chat),
+// and what other vendors made of them. A response is one message whose fields have no
+// order. Its blocks come in the order in which a stream brings them; of a response in one
+// piece they are reasoning, server tools, text, refusal, calls. They go back as that one
+// message: members that no block stands for are in the extra of its blocks.
 var Chat = &wire.Dialect{
 	Name:                     "chat",
 	Path:                     func(string, bool) string { return "/chat/completions" },
@@ -34,7 +34,7 @@ var Chat = &wire.Dialect{
 	ReasoningOffFields: [][]string{{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
 }
 
-// signChat puts the key where the server wants it.
+// sign puts the key into the header that the server reads.
 func sign(h http.Header, t wire.Target, key string) {
 	switch {
 	case key == "":
@@ -45,11 +45,11 @@ func sign(h http.Header, t wire.Target, key string) {
 	}
 }
 
-// chat reads one response.
+// chatReader reads one response.
 type chatReader struct {
 	*wire.BlockWriter
-	whole     bool // it came in one piece, so that its message can be rebuilt to the letter
-	sawChoice bool // a choice was seen
+	whole     bool // it came in one piece, so that its message can be rebuilt exactly
+	sawChoice bool // a choice came
 	finished  bool
 
 	text          chatText
@@ -58,7 +58,7 @@ type chatReader struct {
 	unknownFields wire.FieldAccumulator
 }
 
-// whole reads a response in one piece.
+// ReadBody reads a response in one piece.
 func (c *chatReader) ReadBody(v rawjson.Value) error {
 	c.whole = true
 	choice := v.Get("choices").At(0)
@@ -82,8 +82,8 @@ func (c *chatReader) ReadBody(v rawjson.Value) error {
 	return failure
 }
 
-// event reads one chunk of a stream. Chunks without choices may hold usage, an
-// error, or what is nobody's business.
+// ReadEvent reads one chunk of a stream. A chunk without choices may hold usage or an
+// error, or nothing of use.
 func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 	if v.Kind() != rawjson.KindObject && v.Kind() != rawjson.KindArray {
 		return fmt.Errorf("%w: no chunk in %q", llm.ErrProtocol, rawjson.Excerpt(v))
@@ -112,8 +112,8 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 	return c.findError(v, failed, name == "error" || v.Get("object").Text() == "error")
 }
 
-// failure is the error that a response or a chunk holds, or nil. Google sends one
-// in a list. all tells that nothing else is in it.
+// findError returns the error that a response or a chunk holds, or nil. Google sends it in
+// a list. With all the whole of v is the error.
 func (c *chatReader) findError(v, other rawjson.Value, all bool) error {
 	failed := v.Get("error")
 	if v.Kind() == rawjson.KindArray {
@@ -136,7 +136,7 @@ func (c *chatReader) findError(v, other rawjson.Value, all bool) error {
 	return nil
 }
 
-// head reads what a response or a chunk says about itself.
+// readHead reads what a response or a chunk says about itself.
 func (c *chatReader) readHead(v rawjson.Value) {
 	first := c.BlockWriter.Head.ID+c.BlockWriter.Head.Model == ""
 	c.SetHead(func(h *llm.Head) {
@@ -149,15 +149,15 @@ func (c *chatReader) readHead(v rawjson.Value) {
 	c.readUsage(v.Get("usage"))
 }
 
-// cost reads a report of usage, of which some servers put one into the choice.
+// readUsage reads a report of usage. Some servers put it into the choice.
 func (c *chatReader) readUsage(v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
 		c.SetUsage(chatUsage(v))
 	}
 }
 
-// finish reads why a choice ended, if it did. Some servers send another chunk
-// afterwards, in which it did not.
+// readFinishReason reads why a choice ended, if it did. Some servers send another chunk
+// afterwards, with a null finish reason.
 func (c *chatReader) readFinishReason(reason rawjson.Value) {
 	if rawjson.TextOrJSON(reason) == "" {
 		return
@@ -167,7 +167,7 @@ func (c *chatReader) readFinishReason(reason rawjson.Value) {
 	c.endCalls()
 }
 
-// end puts out what was held back.
+// Finish writes what was held back.
 func (c *chatReader) Finish(text bool) bool {
 	whole := c.finished || text && c.sawChoice
 	c.endText()
@@ -183,8 +183,8 @@ func (c *chatReader) Finish(text bool) bool {
 	return whole
 }
 
-// start begins a block. In a stream the one before it is whole then, but for a
-// call whose arguments are not.
+// beginBlock begins a block. In a stream it ends the block before, unless that is a call
+// with incomplete arguments.
 func (c *chatReader) beginBlock(b content.Block) (*wire.BlockBuilder, error) {
 	if p := c.Last; p != nil && !c.whole && (!wire.IsCall(p.Block) || isWholeJSON(p.Text)) {
 		c.End(p)
@@ -192,7 +192,7 @@ func (c *chatReader) beginBlock(b content.Block) (*wire.BlockBuilder, error) {
 	return c.Begin(b)
 }
 
-// came puts out a block that came whole.
+// emitBlock adds a block that came whole.
 func (c *chatReader) emitBlock(b content.Block) (*wire.BlockBuilder, error) {
 	p, err := c.beginBlock(b)
 	if err == nil && !c.whole {
@@ -201,8 +201,8 @@ func (c *chatReader) emitBlock(b content.Block) (*wire.BlockBuilder, error) {
 	return p, err
 }
 
-// chatUsage reads a report of usage. The output of some servers leaves reasoning
-// out: it does when only the three together make the total.
+// chatUsage reads a report of usage. Some servers do not count reasoning as output; theirs
+// are the reports in which only the sum of all three is the total.
 func chatUsage(v rawjson.Value) content.Usage {
 	count := wire.TokenCounts(v)
 	n := func(paths ...[]string) int64 {

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// chatCalls is the calls of a response.
+// chatCalls are the tool calls of a response.
 type chatCalls struct {
 	first, last     *chatCall
 	count           int
@@ -20,27 +20,27 @@ type chatCalls struct {
 	serverToolCount int
 }
 
-// chatCall is a tool call as it comes.
+// chatCall is a tool call while it arrives.
 type chatCall struct {
 	*wire.BlockBuilder
-	id            string // on the wire
+	id            string // as the provider gave it
 	argumentBytes int    // of its arguments so far
 }
 
-// chatAlone is up to how many bytes of arguments it is looked whether a call is
-// whole, when a piece may belong to it or be another one.
+// maxCheckedArguments is up to how many bytes of arguments the reader checks whether a
+// call is whole, to report whether a piece belongs to it or begins another call.
 const maxCheckedArguments = 64 << 10
 
-// chatFunction is what a call says: its name and its arguments.
+// chatFunction is the name and the arguments of a call.
 type chatFunction struct {
 	member, argumentsMember string // the member, and that of it which has the arguments
 	name                    string
 	arguments               string
-	isJSON                  bool // they are JSON and no string
+	isJSON                  bool // the arguments are JSON, not a string of JSON
 	fields                  rawjson.ObjectReader
 }
 
-// functionOf takes the function of a call apart, or the custom tool.
+// readFunction reads the function of a call, or its custom tool.
 func readFunction(i *rawjson.ObjectReader) chatFunction {
 	f := chatFunction{member: "function", argumentsMember: "arguments"}
 	if i.Get("type").Text() == "custom" || i.Get("function") == nil && i.Get("custom") != nil {
@@ -62,7 +62,7 @@ func (f chatFunction) read(v rawjson.Value) chatFunction {
 	return f
 }
 
-// toolCall reads a call, or a piece of one. Names and ids may come again, empty or
+// readToolCall reads a call, or a piece of one. Names and ids may be repeated, empty or
 // not.
 func (c *chatReader) readToolCall(v rawjson.Value) error {
 	if v.Kind() != rawjson.KindObject {
@@ -98,9 +98,9 @@ func (c *chatReader) readToolCall(v rawjson.Value) error {
 	return nil
 }
 
-// callFor finds the call that a piece belongs to, or nil. Some servers give all
-// calls one index: another id with a name is another call, and so is a name with
-// arguments where those of the call are whole.
+// findCall returns the call that a piece belongs to, or nil. Some servers give all calls
+// one index: a different id with a name begins another call, and so does a name with
+// arguments after a call with complete arguments.
 func (c *chatReader) findCall(index int64, id string, f chatFunction) *chatCall {
 	switch {
 	case c.whole:
@@ -123,7 +123,7 @@ func (c *chatReader) findCall(index int64, id string, f chatFunction) *chatCall 
 	return call
 }
 
-// newCall begins a call. A kind of call that is not known is kept as it is.
+// beginCall begins a call. A call of an unknown type is kept as it is.
 func (c *chatReader) beginCall(i *rawjson.ObjectReader, f chatFunction, index int64) error {
 	kind := i.TakeText("type")
 	b := content.ToolCall{Wire: c.TypedForm(kind), CallID: i.TakeText("id"), Name: f.name}
@@ -170,7 +170,7 @@ func (l *chatCalls) add(call *chatCall, index int64) {
 	l.count++
 }
 
-// madeID is an id for a call that has none, so that its result can name it.
+// makeCallID returns an id for a call without one, so that its result can name it.
 func (c *chatReader) makeCallID(n int) string {
 	id := c.BlockWriter.Head.ID
 	if id == "" {
@@ -179,7 +179,7 @@ func (c *chatReader) makeCallID(n int) string {
 	return fmt.Sprintf("%s/%d", id, n)
 }
 
-// functionCall reads the call in function_call, from before there were several.
+// readFunctionCall reads function_call, the field for one call that tool_calls replaced.
 func (c *chatReader) readFunctionCall(v rawjson.Value) (err error) {
 	f := chatFunction{argumentsMember: "arguments"}.read(v)
 	if f.name == "" && f.arguments == "" {
@@ -199,14 +199,14 @@ func (c *chatReader) readFunctionCall(v rawjson.Value) (err error) {
 	return nil
 }
 
-// chatRun is a tool that the server ran itself.
+// chatServerTool is a tool that the server ran.
 type chatServerTool struct {
 	call      *wire.BlockBuilder
 	hasResult bool
 }
 
-// execute reads a tool that the server ran, or a piece of that. It comes first
-// without what came of it, and then again with it.
+// readExecutedTool reads a tool that the server ran, or a piece of it. It comes first
+// without its result and then again with it.
 func (c *chatReader) readExecutedTool(v rawjson.Value) (err error) {
 	if v.Kind() != rawjson.KindObject {
 		return nil
@@ -265,8 +265,8 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) (err error) {
 	return err
 }
 
-// endCalls ends the calls: a provider ends them at the output limit in the middle
-// of their arguments too.
+// endCalls ends the calls. At the output limit a provider ends them in the middle of their
+// arguments.
 func (c *chatReader) endCalls() {
 	open := c.Open
 	c.Open = nil
@@ -284,7 +284,7 @@ func (c *chatReader) endCalls() {
 	}
 }
 
-// sealCall reads the seal that Google puts on a call.
+// readCallSeal reads the seal that Google puts on a call.
 func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 	if v == nil {
 		return
@@ -300,8 +300,8 @@ func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 	c.MarkChanged(p)
 }
 
-// sealText reads the seal that Google puts on a message. It lies on the text
-// before it, or alone.
+// readTextSeal reads the seal that Google puts on a message. It belongs to the text before
+// it, or stands alone.
 func (c *chatReader) readTextSeal(v rawjson.Value) error {
 	if rest := withoutSeal(v); rest != nil {
 		c.keepUnknown("extra_content", rest)
@@ -322,8 +322,8 @@ func (c *chatReader) readTextSeal(v rawjson.Value) error {
 	return c.emitSeal(seal, "extra_content")
 }
 
-// unsealed is an extra_content without its seal and without what only a chunk is
-// marked with; nil when nothing is left.
+// withoutSeal returns an extra_content without its seal and without the mark of a chunk;
+// nil when nothing remains.
 func withoutSeal(v rawjson.Value) rawjson.Value {
 	if v.Kind() != rawjson.KindObject {
 		return nil
@@ -338,7 +338,7 @@ func withoutSeal(v rawjson.Value) rawjson.Value {
 	return o.Bytes()
 }
 
-// wholeJSON tells whether a text is one whole JSON text.
+// isWholeJSON reports whether a text is one complete JSON text.
 func isWholeJSON(text []string) bool {
 	_, err := rawjson.Parse([]byte(strings.Join(text, "")))
 	return err == nil

@@ -5,8 +5,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineChat says what a request body of the chat dialect says; that of cohere
-// is built alike.
+// OutlineChat returns the outline of a request body. Cohere's bodies have the same shape.
 func OutlineChat(body rawjson.Value) []wire.OutlineItem {
 	var list []wire.OutlineItem
 	for i, m := range rawjson.Indexed(body.Get("messages")) {
@@ -30,7 +29,7 @@ func OutlineChat(body rawjson.Value) []wire.OutlineItem {
 	return list
 }
 
-// thoughtFields is where a message of the chat dialect can hold thoughts.
+// allReasoningFields are the fields of a message that can hold reasoning.
 var allReasoningFields = []string{"reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "reasoning_opaque"}
 
 func hasReasoning(m rawjson.Value) bool {
@@ -49,8 +48,8 @@ var chatRules = []wire.Rule{{
 	Find:     reasoningContentMissing,
 }}
 
-// reasoningContentMissing looks at all messages with tool calls, also those of turns
-// that are closed.
+// reasoningContentMissing looks at all messages with tool calls, also those of closed
+// turns.
 func reasoningContentMissing(c *wire.Checker) {
 	demanded := c.RequiresReasoningBack(c.Request.Settings.Reasoning)
 	if demanded == nil {

@@ -19,17 +19,17 @@ const (
 	extraJSONArguments = "$json"    // of a call: its arguments are JSON, not a string of JSON
 )
 
-// chatFields are the plain fields for reasoning. The first that is not blank counts.
+// reasoningFields are the plain fields for reasoning. The first that is not blank counts.
 var reasoningFields = []string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// chatMessage is the members of a message that become blocks.
+// chatFields are the members of a message that become blocks.
 type chatFields struct {
 	content, refusal, details, opaque, toolCalls, functionCall, executedTools, extraContent rawjson.Value
-	reasoning                                                                               [3]rawjson.Value // by the order of chatFields
+	reasoning                                                                               [3]rawjson.Value // in the order of reasoningFields
 }
 
-// place is where a member is put that becomes blocks, and the kind it has then;
-// nil for one that is not known.
+// field returns where a member is put that becomes blocks, and the JSON kind it has then;
+// nil for an unknown member.
 func (m *chatFields) field(key string) (*rawjson.Value, rawjson.Kind) {
 	switch key {
 	case "content":
@@ -55,7 +55,7 @@ func (m *chatFields) field(key string) (*rawjson.Value, rawjson.Kind) {
 	return nil, rawjson.KindAbsent
 }
 
-// message reads a message, or the part of one that a chunk brings.
+// readMessage reads a message, or the part of one in a chunk.
 func (c *chatReader) readMessage(v rawjson.Value) error {
 	var m chatFields
 	for key, v := range v.Members() {
@@ -94,28 +94,28 @@ func (c *chatReader) readMessage(v rawjson.Value) error {
 	return c.readTextSeal(m.extraContent)
 }
 
-// chatWords is the content as it comes.
+// chatText is the content while it arrives.
 type chatText struct {
 	tags         thinktags.Splitter
-	splitterUsed bool                 // the splitter was used
+	splitterUsed bool                 // the splitter was given text
 	parts        []*wire.BlockBuilder // the texts
-	tagged       []*wire.BlockBuilder // the thoughts
-	current      *wire.BlockBuilder   // the text that more is added to
-	openTagged   *wire.BlockBuilder   // the thought between tags that is open
-	openTag      string               // the opening tag of a thought that has no words yet
+	tagged       []*wire.BlockBuilder // the reasoning between tags
+	current      *wire.BlockBuilder   // the text that more is appended to
+	openTagged   *wire.BlockBuilder   // the reasoning between tags that is open
+	openTag      string               // the opening tag of reasoning that has no text yet
 	emptyTags    string               // tags with nothing between them, before the next block
-	whitespace   []string             // white space that may turn out to be all there is
+	whitespace   []string             // white space that may turn out to be the whole content
 	refusal      *wire.BlockBuilder
 }
 
-// takeWhite is the white space that waits, which then does so no more.
+// takeWhitespace returns the white space that was held back, and forgets it.
 func (w *chatText) takeWhitespace() string {
 	white := strings.Join(w.whitespace, "")
 	w.whitespace = nil
 	return white
 }
 
-// content reads a content: a string, which may hold think tags, or a list.
+// readContent reads a content: a string, which may hold think tags, or a list of parts.
 func (c *chatReader) readContent(v rawjson.Value) error {
 	for part := range v.Elements() {
 		if err := c.readContentPart(part); err != nil {
@@ -130,7 +130,7 @@ func (c *chatReader) readContent(v rawjson.Value) error {
 	return c.readPieces(c.text.tags.Write(v.Text()))
 }
 
-// pieces takes what the splitter found.
+// readPieces reads what the splitter found.
 func (c *chatReader) readPieces(list []thinktags.Piece) (err error) {
 	w := &c.text
 	for _, p := range list {
@@ -166,6 +166,7 @@ func (c *chatReader) readPieces(list []thinktags.Piece) (err error) {
 	return nil
 }
 
+// closeTagged ends the reasoning between tags.
 func (c *chatReader) closeTagged(p *wire.BlockBuilder, tag string) {
 	b := p.Block.(content.Reasoning)
 	b.Close = tag
@@ -175,8 +176,8 @@ func (c *chatReader) closeTagged(p *wire.BlockBuilder, tag string) {
 	}
 }
 
-// reclassify makes thoughts of all texts so far: what ends here had no opening
-// tag.
+// reclassify turns all texts so far into reasoning: a closing tag came that has no opening
+// one.
 func (c *chatReader) reclassify(tag string) {
 	w := &c.text
 	if len(w.parts) == 0 {
@@ -199,8 +200,8 @@ func (c *chatReader) reclassify(tag string) {
 	w.tagged, w.parts, w.current = w.parts, nil, nil
 }
 
-// text adds to the answer. White space waits for a word: around tool calls some
-// servers send nothing else, and that is no text of its own.
+// addText appends to the text. White space is held back until other text follows: around
+// tool calls some servers send nothing but white space, which is not text block of its own.
 func (c *chatReader) addText(s, kind string) (err error) {
 	w := &c.text
 	if w.current == nil || w.current != c.Last {
@@ -224,7 +225,7 @@ func (c *chatReader) addText(s, kind string) (err error) {
 	return nil
 }
 
-// contentPart reads one part of a content that is a list.
+// readContentPart reads one part of a content that is a list.
 func (c *chatReader) readContentPart(v rawjson.Value) error {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
@@ -247,7 +248,7 @@ func (c *chatReader) readContentPart(v rawjson.Value) error {
 	return err
 }
 
-// refuse reads the model's words for why it does not answer. They are its text.
+// readRefusal reads the reason for which the model refuses. It is a text block.
 func (c *chatReader) readRefusal(v rawjson.Value) (err error) {
 	if rawjson.IsEmpty(v) {
 		return nil
@@ -262,7 +263,7 @@ func (c *chatReader) readRefusal(v rawjson.Value) (err error) {
 	return nil
 }
 
-// endWords ends the content.
+// endText ends the content.
 func (c *chatReader) endText() {
 	w := &c.text
 	if w.splitterUsed {

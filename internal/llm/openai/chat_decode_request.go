@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestChat reads a request body.
+// decodeChatRequest reads a request body.
 func decodeChatRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	messages := v.Get("messages")
 	if messages.Kind() != rawjson.KindArray {
@@ -31,7 +31,7 @@ func decodeChatRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	return req, t.KeepUnknownFields(req, v, "messages", "tools")
 }
 
-// chatAsked reads the settings.
+// decodeChatSettings reads the settings.
 func decodeChatSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 	s := llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get(cmp.Or(w.MaxTokensField, "max_tokens"))),
@@ -51,28 +51,31 @@ func decodeChatSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 	return s
 }
 
-// chatRequest reads the messages of a request.
+// ChatMessageReader reads the messages of a request.
 type ChatMessageReader struct {
 	wire.Target
 	List           []content.Message
 	N              int
-	functionCallID string // id of the last call in function_call
+	functionCallID string // the id of the last call in function_call
 	order          wire.ResultOrder
 }
 
 func newChatMessageReader(t wire.Target) wire.MessageReader { return &ChatMessageReader{Target: t} }
 
+// Next reads one message.
 func (q *ChatMessageReader) Next(v rawjson.Value) error {
 	err := q.Read(v)
 	q.N++
 	return err
 }
 
+// End does nothing: each message is whole when it was read.
 func (q *ChatMessageReader) End() error { return nil }
 
+// Messages returns the messages so far.
 func (q *ChatMessageReader) Messages() *[]content.Message { return &q.List }
 
-// message reads one message.
+// Read reads one message.
 func (q *ChatMessageReader) Read(v rawjson.Value) error {
 	if q.readText(v) {
 		return nil
@@ -80,7 +83,7 @@ func (q *ChatMessageReader) Read(v rawjson.Value) error {
 	return q.readAny(v)
 }
 
-// long reads a message that may have anything in it.
+// readAny reads a message of any form.
 func (q *ChatMessageReader) readAny(v rawjson.Value) error {
 	switch role := v.Get("role").Text(); role {
 	case "system", "developer":
@@ -99,9 +102,9 @@ func (q *ChatMessageReader) readAny(v rawjson.Value) error {
 	return nil
 }
 
-// plain reads a message of a user or of the model that is words and nothing else, as
-// most are: what the long way would make of it too. Words that may have think tags
-// in them are left to that.
+// readText reads a message that has only a role and a text, as most have, and gives what
+// readAny would. It reports false, and reads nothing, for any other message and for text
+// that may have think tags.
 func (q *ChatMessageReader) readText(v rawjson.Value) bool {
 	var role string
 	var said rawjson.Value
@@ -134,7 +137,7 @@ func (q *ChatMessageReader) readText(v rawjson.Value) bool {
 	return true
 }
 
-// answer reads what the model said: the message of a response.
+// readAssistant reads a message of the model, as that of a response.
 func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
 	var choice, body rawjson.Object
 	var choices rawjson.Array
@@ -156,8 +159,8 @@ func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
 	return nil
 }
 
-// words reads a message of words, or of a list of parts. What else it has is kept
-// with its first text.
+// textBlocks reads a message of text, or of a list of parts. Its other members are kept
+// with the first text.
 func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []content.Block {
 	var list []content.Block
 	rest := rawjson.Without(v, "role", "content")
@@ -189,7 +192,7 @@ func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []con
 	return list
 }
 
-// part reads a part of a content that is a list.
+// readPart reads a part of a content that is a list.
 func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
@@ -218,7 +221,8 @@ func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content
 	return b
 }
 
-// image, file and sound read media; what is none has no kind.
+// readImage, readFile and readAudio read media; the result has no kind when the part is
+// something else.
 func (q *ChatMessageReader) readImage(v rawjson.Value) content.Media {
 	if url := v.Get("image_url", "url").Text(); v.Get("type").Text() == "image_url" && url != "" {
 		return wire.Inlined(content.Media{Of: content.KindImage, URL: url})
@@ -242,7 +246,7 @@ func (q *ChatMessageReader) readAudio(v rawjson.Value) content.Media {
 	return content.Media{Of: content.KindFile, MediaType: "audio/" + format, Data: string(data)}
 }
 
-// result reads what came of a call.
+// readResult reads the result of a call.
 func (q *ChatMessageReader) readResult(role string, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: v.Get("tool_call_id").Text(), Name: v.Get("name").Text()}
 	if role == "function" {

@@ -37,8 +37,8 @@ func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// chatEffort writes how much the model is to think, if anything is told. Thoughts
-// are not asked for: servers that have them show them.
+// encodeChatReasoning writes how much the model is to reason, if the settings say so.
+// Servers that have reasoning show it unasked.
 func encodeChatReasoning(w wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
 	if r.Effort == wire.EffortNone && r.MaxTokens <= 0 && w.OffMembers != "" {
 		body.Merge(rawjson.Value(w.OffMembers))
@@ -63,7 +63,7 @@ func encodeChatReasoning(w wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
 	body.Set(w.EffortObject, o.Bytes())
 }
 
-// chatToolChoice is the tool choice; nil when it is unsaid.
+// encodeChatToolChoice returns the tool choice; nil when the settings have none.
 func encodeChatToolChoice(choice string) rawjson.Value {
 	switch choice {
 	case "":
@@ -74,18 +74,18 @@ func encodeChatToolChoice(choice string) rawjson.Value {
 	return rawjson.NewObject("type", "function", "function", rawjson.NewObject("name", choice).Bytes()).Bytes()
 }
 
-// chatPrompt gathers the messages of a request.
+// chatEncoder encodes the messages of a request.
 type chatEncoder struct {
 	wire.Target
 	native        bool
-	rule          *wire.ReplayRule // what the server demands of messages of the model; nil: nothing
-	hasTools      bool             // the request has some
+	rule          *wire.ReplayRule // what the server requires of messages of the model; nil: nothing
+	hasTools      bool             // the request has tools
 	list          rawjson.Array
 	results       wire.ResultQueue
-	functionCalls map[string]string // calls in function_call: name by id
+	functionCalls map[string]string // names of the calls in function_call, by id
 }
 
-// add adds a message. Results are messages of their own, wherever they stand.
+// addMessage adds a message. Results become messages of their own, wherever they stand.
 func (p *chatEncoder) addMessage(m content.Message) {
 	if m.Role == content.RoleAssistant {
 		p.addAssistant(m.Blocks)
@@ -120,7 +120,7 @@ func (p *chatEncoder) addMessage(m content.Message) {
 	}
 }
 
-// answer adds what the model said.
+// addAssistant adds a message of the model.
 func (p *chatEncoder) addAssistant(blocks []content.Block) {
 	p.results.BeginResponse(blocks, &p.list)
 	for _, b := range blocks {
@@ -134,8 +134,8 @@ func (p *chatEncoder) addAssistant(blocks []content.Block) {
 	p.list.Add(p.withRequiredReasoning(replayChat(p.Target, blocks, p.native), blocks))
 }
 
-// demanded is a message of the model with the field for reasoning that the server
-// demands: its reasoning where that is not in the field, and else a placeholder.
+// withRequiredReasoning returns a message of the model with the field for reasoning that
+// the server requires: its reasoning where that is not in the field, else a placeholder.
 func (p *chatEncoder) withRequiredReasoning(m rawjson.Value, blocks []content.Block) rawjson.Value {
 	field := reasoningFields[0]
 	calls := !wire.IsBlankContent(m.Get("tool_calls"))
@@ -158,7 +158,7 @@ func (p *chatEncoder) withRequiredReasoning(m rawjson.Value, blocks []content.Bl
 	return rawjson.ValidUTF8(o.Bytes())
 }
 
-// blank reports whether a field has no text, or only white space.
+// isBlank reports whether a field has no text, or only white space.
 func isBlank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 
 func (p *chatEncoder) appendMessage(role string, body rawjson.Value, b content.Block) {
@@ -204,7 +204,8 @@ func (p *chatEncoder) addContent(role string, blocks []content.Block) {
 	}
 }
 
-// part is a part of a content that is a list; nil when it cannot be sent.
+// encodePart returns a part of a content that is a list; nil when the block cannot be
+// sent.
 func (p *chatEncoder) encodePart(b content.Block) rawjson.Value {
 	var o rawjson.Object
 	switch b := b.(type) {
@@ -224,7 +225,7 @@ func (p *chatEncoder) encodePart(b content.Block) rawjson.Value {
 	return o.Bytes()
 }
 
-// media writes an image, a sound or a file: its bytes, or where they lie.
+// encodeMedia writes an image, a sound or a file: its bytes, or its URL.
 func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	kind, data, inline := wire.InlineData(m)
 	url := m.URL
@@ -259,7 +260,7 @@ func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	return o.Bytes()
 }
 
-// result writes what came of a call.
+// addResult adds a result.
 func (p *chatEncoder) addResult(r content.ToolResult) {
 	var o rawjson.Object
 	if name, ok := p.functionCalls[r.CallID]; ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// replayChat writes the assistant message that stands for one response. native
-// asks for thoughts of others in the server's own form, where it has one.
+// replayChat writes the message that stands for one response. With native, reasoning of
+// other models takes the server's own form, where it has one.
 func replayChat(t wire.Target, blocks []content.Block, native bool) rawjson.Value {
 	m := chatMessageEncoder{Target: t, native: native, plainReasoning: map[string][]string{}}
 	for _, b := range blocks {
@@ -35,29 +35,29 @@ func replayChat(t wire.Target, blocks []content.Block, native bool) rawjson.Valu
 	return rawjson.ValidUTF8(m.encode())
 }
 
-// chatTurn gathers the blocks of one response into a message.
+// chatMessageEncoder encodes the blocks of one response as a message.
 type chatMessageEncoder struct {
 	wire.Target
 	native bool
 
 	text           []string        // the content, unless it is a list
 	parts          []rawjson.Value // the content as a list
-	isList         bool            // it has to be one
+	isList         bool            // the content has to be a list
 	refusal        string
-	plainReasoning map[string][]string // plain fields of thoughts
+	plainReasoning map[string][]string // by field
 	details        rawjson.Array
-	allReasoning   []string // all thoughts, as the fields that repeat them say it
-	copyFields     []string // those fields
+	allReasoning   []string // the text for the fields that repeat the reasoning
+	copyFields     []string // these fields
 	opaque         string
 	googleSeal     string // Google's seal on the message
 	calls          rawjson.Array
 	functionCall   rawjson.Value
 	serverTools    []rawjson.Object // tools that the server ran
 	serverToolIDs  []string
-	unknown        rawjson.Object // members of the message that are no block
+	unknown        rawjson.Object // members of the message that no block stands for
 }
 
-// rest takes members of the message that a block brought along.
+// addUnknown adds members of the message that a block kept.
 func (m *chatMessageEncoder) addUnknown(v rawjson.Value) {
 	for key, member := range v.Members() {
 		if !m.Quirks.Strict || key == "content" || key == "refusal" && m.Quirks.RefusalField {
@@ -66,7 +66,7 @@ func (m *chatMessageEncoder) addUnknown(v rawjson.Value) {
 	}
 }
 
-// message puts it together; nil when there is nothing to say.
+// encode returns the message; nil when it would be empty.
 func (m *chatMessageEncoder) encode() rawjson.Value {
 	var fields, o rawjson.Object
 	m.setReasoning(&fields)
@@ -100,8 +100,8 @@ func (m *chatMessageEncoder) encode() rawjson.Value {
 	return o.Bytes()
 }
 
-// thoughts writes the fields for thoughts. A vendor that demands them back reads
-// one field, whichever they came in.
+// setReasoning sets the fields for reasoning. A vendor that requires reasoning reads one
+// field, whichever field it came in.
 func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
 	if own := reasoningFields[0]; m.requiresOwnField() && m.plainReasoning[own] == nil {
 		for _, field := range reasoningFields {
@@ -126,13 +126,13 @@ func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
 	o.SetNonEmpty("reasoning_opaque", m.opaque)
 }
 
-// ownField reports whether the server is that of the vendor of models that demand
-// their reasoning back in its own field.
+// requiresOwnField reports whether the server is that of a vendor that requires reasoning
+// in its own field.
 func (m *chatMessageEncoder) requiresOwnField() bool {
 	return slices.ContainsFunc(wire.ReplayRules, func(r wire.ReplayRule) bool { return r.Vendor == m.Vendor() })
 }
 
-// called writes the fields for calls.
+// setCalls sets the fields for calls.
 func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
 	o.Set("tool_calls", rawjson.NonEmpty(m.calls.Bytes()))
 	o.Set("function_call", m.functionCall)
@@ -143,7 +143,7 @@ func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
 	o.Set("executed_tools", rawjson.NonEmpty(runs.Bytes()))
 }
 
-// text adds to the content.
+// addText adds to the content.
 func (m *chatMessageEncoder) addText(b content.Text) {
 	if b.Kind() == content.KindNote {
 		return
@@ -169,8 +169,8 @@ func (m *chatMessageEncoder) addText(b content.Text) {
 	}
 }
 
-// think adds a thought: in the form it came in where the server knows that, with
-// its seal where that opens, or as plain words where the server takes those.
+// addReasoning adds reasoning: in the form it came in where the server knows that form,
+// with its seal where the model can open it, or as plain text where the server takes that.
 func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 	form := r.Form()
 	w, own := m.Quirks, m.Owns(r)
@@ -203,8 +203,8 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 	}
 }
 
-// repeated notes the fields that say a thought again. One whose server takes no
-// open thoughts knows its own field only.
+// noteCopies notes the fields that repeat the reasoning. A server that is strict knows its
+// own field only.
 func (m *chatMessageEncoder) noteCopies(r content.Reasoning, open bool) {
 	if rawjson.Value(r.Form().Extra).Get(extraDiffers) != nil {
 		return // it says something else
@@ -217,14 +217,14 @@ func (m *chatMessageEncoder) noteCopies(r content.Reasoning, open bool) {
 	}
 }
 
-// tagged adds a thought between its tags to the content.
+// addTagged adds reasoning between its tags to the content.
 func (m *chatMessageEncoder) addTagged(r content.Reasoning) {
 	text := r.Open + r.Text + r.Close
 	m.text = append(m.text, text)
 	m.parts = append(m.parts, rawjson.NewObject("type", "text", "text", text).Bytes())
 }
 
-// plainThought adds a thought to a plain field.
+// addPlainReasoning adds reasoning to a plain field.
 func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning, own bool) {
 	w, text := m.Quirks, r.String()
 	if text == "" || w.NoReasoningField {
@@ -240,7 +240,7 @@ func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning, own bool) {
 	m.plainReasoning[field] = append(m.plainReasoning[field], text)
 }
 
-// chunk adds a thought as a part of the content.
+// addThinkingPart adds reasoning as a part of the content.
 func (m *chatMessageEncoder) addThinkingPart(r content.Reasoning) {
 	m.isList = true
 	var o, part rawjson.Object
@@ -259,7 +259,7 @@ func (m *chatMessageEncoder) addThinkingPart(r content.Reasoning) {
 	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
 }
 
-// detail adds a thought as an entry of reasoning_details.
+// addDetail adds reasoning as an entry of reasoning_details.
 func (m *chatMessageEncoder) addDetail(r content.Reasoning) {
 	form := r.Form()
 	var o rawjson.Object
@@ -279,7 +279,7 @@ func (m *chatMessageEncoder) addDetail(r content.Reasoning) {
 	m.details.Add(o.Bytes())
 }
 
-// known adds an item of this dialect that was kept as it came.
+// addNative adds an item of this dialect that was kept as it came.
 func (m *chatMessageEncoder) addNative(b content.Native) {
 	v, err := rawjson.Parse([]byte(b.JSON))
 	if err != nil || !m.Owns(b) {
@@ -305,7 +305,7 @@ func (m *chatMessageEncoder) addNative(b content.Native) {
 	}
 }
 
-// googled is an extra_content with Google's seal in it.
+// withGoogleSeal returns an extra_content with Google's seal in it.
 func withGoogleSeal(v rawjson.Value, seal string) rawjson.Value {
 	var o, google rawjson.Object
 	google.SetString("thought_signature", seal)

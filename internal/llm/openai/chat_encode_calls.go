@@ -9,7 +9,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// call adds a call. What a server ran itself goes back only to who knows it.
+// addCall adds a call. A tool that the server ran goes back only to a server that knows
+// it.
 func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	own := m.Owns(b)
 	extra := rawjson.Value(nil)
@@ -48,8 +49,8 @@ func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	m.calls.Add(o.Bytes())
 }
 
-// chatArguments is the name and the arguments of a call. Those of another dialect
-// become JSON if they are none.
+// encodeFunction returns the name and the arguments of a call. Arguments of another
+// dialect that are not JSON become JSON.
 func encodeFunction(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	o.SetNonEmpty("name", b.Name)
@@ -68,7 +69,7 @@ func encodeFunction(b content.ToolCall, own bool, input string, extra rawjson.Va
 	return o.Merge(extra).Bytes()
 }
 
-// run adds a tool that the server ran.
+// addServerTool adds a tool that the server ran.
 func (m *chatMessageEncoder) addServerTool(b content.ToolCall, o *rawjson.Object) {
 	form := b.Form()
 	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {"arguments", b.Arguments}} {
@@ -83,7 +84,7 @@ func (m *chatMessageEncoder) addServerTool(b content.ToolCall, o *rawjson.Object
 	m.serverTools, m.serverToolIDs = append(m.serverTools, *o), append(m.serverToolIDs, b.CallID)
 }
 
-// answered adds what came of a tool that the server ran.
+// addServerResult adds the result of a tool that the server ran.
 func (m *chatMessageEncoder) addServerResult(r content.ToolResult) {
 	i := slices.Index(m.serverToolIDs, r.CallID)
 	if i < 0 || !m.Owns(r) || !r.Server {

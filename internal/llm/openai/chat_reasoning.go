@@ -9,40 +9,50 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// chatMinds is the reasoning that comes in fields of its own.
+// How reasoning is found in chat completions.
+//
+// Servers put it into reasoning_content, reasoning, reasoning_text, entries of
+// reasoning_details, parts of type thinking, or between think tags in the content; some
+// into two of these at once, with the same text. All of reasoning_details is kept, since
+// only its entries have seals. Of the plain fields the first that is not blank counts;
+// a field that repeats it is noted in its extra, and one that differs becomes a block of
+// its own. While both still grow, a shorter text may catch up, so the comparison waits.
+
+// chatReasoning is the reasoning in fields of its own.
 type chatReasoning struct {
 	blocks  []*wire.BlockBuilder
-	current *wire.BlockBuilder // the thought in a plain field that more is added to
+	current *wire.BlockBuilder // the reasoning in a plain field that more is appended to
 	details map[detailKey]*wire.BlockBuilder
 
-	// Of several fields the first that is not blank counts. The others mostly repeat
-	// it; what differs is a block of its own.
-	field     string // the one that counts; empty: none was seen that is not blank
+	// field is the plain field that counts: of several, the first that is not blank;
+	// empty: none so far. The others mostly repeat it; one that differs is a block of its
+	// own.
+	field     string
 	others    []*otherField
-	fieldText []byte // what the field that counts said, once there are others
+	fieldText []byte // the text of the field that counts, once there are others
 }
 
 // detailsField stands for reasoning_details where that is the field that counts.
 const detailsField = "reasoning_details"
 
-// chatDetail is what tells the entries of reasoning_details apart in a stream:
-// an entry and its seal may share an index.
+// detailKey tells the entries of reasoning_details in a stream apart: an entry and its
+// seal may share an index.
 type detailKey struct {
 	index int64
 	kind  string
 }
 
-// chatOther is a plain field beside the one that counts.
+// otherField is a plain field beside the one that counts.
 type otherField struct {
 	field            string
 	text             strings.Builder
 	hasText          bool               // it is not blank
-	comparedComplete int                // so much of the text was looked at when it had to be complete
-	comparedEqual    int                // so much of the text is known to be what the field that counts says
+	comparedComplete int                // how much of the text was compared as complete
+	comparedEqual    int                // how much of the text is known to be equal to the field that counts
 	block            *wire.BlockBuilder // of a text that differs; nil: it does not so far
 }
 
-// think reads the reasoning of a message.
+// readReasoning reads the reasoning of a message.
 func (c *chatReader) readReasoning(m *chatFields) error {
 	for v := range m.details.Elements() {
 		text, err := c.readDetail(v)
@@ -67,7 +77,7 @@ func (c *chatReader) readReasoning(m *chatFields) error {
 	return c.readOpaqueSeal(m.opaque)
 }
 
-// thinkIn adds to the reasoning in a plain field.
+// addReasoning adds reasoning in a plain field.
 func (c *chatReader) addReasoning(field, text string) error {
 	if field == c.reasoning.field {
 		return c.addPlainReasoning(field, text)
@@ -86,7 +96,7 @@ func (c *chatReader) addReasoning(field, text string) error {
 	return nil
 }
 
-// other is a plain field that does not count, or not yet.
+// otherField returns a plain field that does not count, or not yet.
 func (c *chatReader) otherField(field string) *otherField {
 	for _, x := range c.reasoning.others {
 		if x.field == field {
@@ -102,7 +112,7 @@ func (c *chatReader) otherField(field string) *otherField {
 	return x
 }
 
-// muse adds to the reasoning that counts.
+// appendReasoning appends text to the reasoning that counts.
 func (c *chatReader) appendReasoning(p *wire.BlockBuilder, text string) {
 	if c.reasoning.others != nil {
 		c.reasoning.fieldText = append(c.reasoning.fieldText, text...)
@@ -110,9 +120,9 @@ func (c *chatReader) appendReasoning(p *wire.BlockBuilder, text string) {
 	c.AppendText(p, text)
 }
 
-// compare begins a block for each other field that says something else than the one
-// that counts. While one of the two may still catch up with the other, that is not
-// known; answered tells that the reasoning before the answer is over.
+// compareFields begins a block for each other field that differs from the one that counts.
+// While one of the two may still catch up with the other, that is unknown; answered says
+// that the reasoning before the answer is over.
 func (c *chatReader) compareFields(answered bool) error {
 	if c.reasoning.field == "" {
 		return nil
@@ -134,8 +144,8 @@ func (c *chatReader) compareFields(answered bool) error {
 	return nil
 }
 
-// differs reports whether the text of a field is not the beginning of what the field
-// that counts said; when nothing more comes, also whether it goes on after that.
+// differs reports whether the text is not a prefix of said, the text of the field that
+// counts; if both are complete, also whether it goes on after said.
 func (x *otherField) differs(said []byte, complete bool) bool {
 	text := x.text.String()
 	if !x.hasText {
@@ -153,7 +163,7 @@ func (x *otherField) differs(said []byte, complete bool) bool {
 	return complete && strings.TrimSpace(text[to:]) != ""
 }
 
-// mind begins a thought.
+// beginReasoning begins a reasoning block.
 func (c *chatReader) beginReasoning(b content.Reasoning) (*wire.BlockBuilder, error) {
 	p, err := c.beginBlock(b)
 	if err == nil {
@@ -162,8 +172,8 @@ func (c *chatReader) beginReasoning(b content.Reasoning) (*wire.BlockBuilder, er
 	return p, err
 }
 
-// plainThought adds to the thought in a plain field. After anything else it is
-// another thought.
+// addPlainReasoning appends to the reasoning in a plain field. After any other block it
+// begins a new one.
 func (c *chatReader) addPlainReasoning(field, text string) (err error) {
 	p := c.reasoning.current
 	if p == nil || p != c.Last || p.Block.(content.Reasoning).Source != field {
@@ -176,9 +186,8 @@ func (c *chatReader) addPlainReasoning(field, text string) (err error) {
 	return nil
 }
 
-// detail reads an entry of reasoning_details and tells whether it has words. In a
-// stream the pieces of an entry share an index and a type; a sealed one comes
-// whole.
+// readDetail reads an entry of reasoning_details and reports whether it has text. In a
+// stream the pieces of an entry share an index and a type; a sealed entry comes whole.
 func (c *chatReader) readDetail(v rawjson.Value) (said bool, err error) {
 	if v.Kind() != rawjson.KindObject {
 		return false, nil
@@ -216,8 +225,8 @@ func (c *chatReader) readDetail(v rawjson.Value) (said bool, err error) {
 	return text != "", nil
 }
 
-// moreOf adds what a later piece of an entry brings, its words apart. It tells
-// whether it is one.
+// continueReasoning merges a later piece of an entry into its block, the text apart. It
+// reports whether the piece belongs to the block.
 func (c *chatReader) continueReasoning(p *wire.BlockBuilder, more *content.Form) bool {
 	b := p.Block.(content.Reasoning)
 	form := b.Form()
@@ -244,7 +253,7 @@ func (c *chatReader) continueReasoning(p *wire.BlockBuilder, more *content.Form)
 	return true
 }
 
-// detailField is where an entry of reasoning_details has its words.
+// detailTextField returns the member of an entry of reasoning_details that has its text.
 func detailTextField(kind string) string {
 	if kind == "reasoning.summary" {
 		return "summary"
@@ -252,7 +261,7 @@ func detailTextField(kind string) string {
 	return "text"
 }
 
-// opaque reads a seal that belongs to the thoughts before it, wherever it comes.
+// readOpaqueSeal reads a seal of the reasoning before it.
 func (c *chatReader) readOpaqueSeal(v rawjson.Value) error {
 	if rawjson.IsEmpty(v) {
 		return nil
@@ -270,7 +279,7 @@ func (c *chatReader) readOpaqueSeal(v rawjson.Value) error {
 	return c.emitSeal(seal, "reasoning_opaque")
 }
 
-// alone puts out a seal that has no thought to lie on.
+// emitSeal adds a seal that has no reasoning to belong to, as a block without text.
 func (c *chatReader) emitSeal(seal content.Seal, source string) error {
 	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: source}
 	b.SetSeal(seal)
@@ -281,8 +290,8 @@ func (c *chatReader) emitSeal(seal content.Seal, source string) error {
 	return err
 }
 
-// thinkWords is the words of a thinking part: a string, or a list of chunks. plain
-// tells that they are all that one chunk has.
+// thinkingText returns the text of a thinking part: a string, or a list of chunks. plain
+// is true when that is all that one chunk has.
 func thinkingText(v rawjson.Value) (text string, plain bool) {
 	if v.Kind() == rawjson.KindString {
 		return v.Text(), false
@@ -297,7 +306,7 @@ func thinkingText(v rawjson.Value) (text string, plain bool) {
 	return strings.Join(texts, ""), plain && len(texts) == 1
 }
 
-// thinkPart reads a thinking part of a content that is a list.
+// readThinkingPart reads a thinking part of a content that is a list.
 func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) error {
 	text, plain := thinkingText(i.Get("thinking"))
 	if plain || !c.whole {
@@ -322,8 +331,8 @@ func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) error {
 	return nil
 }
 
-// endMinds notes with the first thought which fields repeat it, and those that say
-// less: nothing, or only its beginning.
+// endReasoning notes in the extra of the first reasoning block which fields repeat it, and
+// the fields that say less: nothing, or only its beginning.
 func (c *chatReader) endReasoning() {
 	if c.compareFields(true) != nil {
 		return // too many blocks: what was held back is lost with the rest

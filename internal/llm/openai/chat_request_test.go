@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// TestPlainWordsAreReadAsByTheLongWay: the short way for messages of words alone
+// TestPlainWordsAreReadAsByTheLongWay: the short way for messages of text alone
 // gives the same blocks, or leaves the message to the long one.
 func TestPlainWordsAreReadAsByTheLongWay(t *testing.T) {
 	target := wire.NewTarget(Chat, "chat", true, wire.Quirks{})

@@ -15,7 +15,8 @@ const (
 	typeFunctionCall = "function_call"
 )
 
-// keep notes a member. In a stream numbers and the like are notes on one chunk.
+// keepUnknown keeps a member of the message that no block stands for. In a stream, numbers
+// and the like say something about one chunk only and are dropped.
 func (c *chatReader) keepUnknown(key string, v rawjson.Value) {
 	switch v.Kind() {
 	case rawjson.KindString, rawjson.KindArray, rawjson.KindObject:
@@ -29,8 +30,8 @@ func (c *chatReader) keepUnknown(key string, v rawjson.Value) {
 	}
 }
 
-// endRest puts what is left of the message with one of its blocks: a text, else a
-// call, else a thought. Pictures and sounds are blocks of their own.
+// endUnknown puts the unknown members into the extra of a block: a text, else a call, else
+// reasoning. Images and sounds are blocks of their own.
 func (c *chatReader) endUnknown() {
 	keys := c.unknownFields.Keys
 	c.unknownFields.Keys = nil
@@ -61,6 +62,7 @@ func (c *chatReader) endUnknown() {
 	}
 }
 
+// carrier returns the block that keeps the unknown members; nil: there is none.
 func (c *chatReader) carrier() *wire.BlockBuilder {
 	switch {
 	case len(c.text.parts) > 0:

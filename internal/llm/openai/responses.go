@@ -13,13 +13,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// The responses dialect (https://platform.openai.com/docs/api-reference/responses).
-// A response is a list of items, and goes back as those items: what one has beyond
-// the fields known here is in the Extra of its block. Requests keep nothing at the
-// provider and ask for sealed thoughts, so that the whole conversation goes along;
-// who wants the provider to remember sets store in request.extra, true or null. A
-// previous_response_id there goes through as it is: the branch then has to hold
-// only what is new.
+// Responses is OpenAI's Responses API
+// (https://platform.openai.com/docs/api-reference/responses). A response is a list of
+// items and goes back as those items: members that no field stands for are in the extra of
+// their block.
 var Responses = &wire.Dialect{
 	Name:                     "responses",
 	Path:                     func(string, bool) string { return "/responses" },
@@ -37,17 +34,17 @@ var Responses = &wire.Dialect{
 	ReasoningOffFields: [][]string{{"reasoning", "effort"}},
 }
 
-// responses reads one response.
+// responsesReader reads one response.
 type responsesReader struct {
 	*wire.BlockWriter
 	items          map[int64]*responsesItem  // by their index: ids may change in every event
-	ids            map[string]*responsesItem // by the ids that were seen
-	order          []*responsesItem          // as they began
+	ids            map[string]*responsesItem // by every id that was seen
+	order          []*responsesItem          // in the order in which they began
 	lastServerCall map[string]string         // the last call of each type
 	ended          bool
 }
 
-// whole reads a response in one piece.
+// ReadBody reads a response in one piece.
 func (r *responsesReader) ReadBody(v rawjson.Value) error {
 	status := cmp.Or(v.Get("status").Text(), "completed")
 	if v.Get("output").Kind() != rawjson.KindArray {
@@ -65,18 +62,17 @@ func (r *responsesReader) ReadBody(v rawjson.Value) error {
 	return nil
 }
 
-// underWay tells whether a response of this status has not ended.
+// isRunning reports whether a response of this status has not ended.
 func isRunning(status string) bool { return status == "queued" || status == "in_progress" }
 
-// responsesEnds is the events that end a stream, and the status that they stand
-// for.
+// finalEvents are the events that end a stream, and the status that each stands for.
 var finalEvents = map[string]string{
 	"response.completed": "completed", "response.incomplete": "incomplete",
 	"response.failed": "failed", "response.cancelled": "cancelled",
 }
 
-// event reads one event. Types that are not known are passed over: what they
-// bring comes again when the item is whole.
+// ReadEvent reads one event. Unknown types are skipped: what they bring comes again with
+// the whole item.
 func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	if t := v.Get("type").Text(); t != "" {
 		name = t
@@ -114,7 +110,7 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	return nil
 }
 
-// begun reads what a response says about itself while it is under way.
+// readHead reads what a response says about itself while it is running.
 func (r *responsesReader) readHead(v rawjson.Value) {
 	r.SetHead(func(h *llm.Head) {
 		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
@@ -122,7 +118,7 @@ func (r *responsesReader) readHead(v rawjson.Value) {
 	})
 }
 
-// conclude reads the end of a response, which has all items once more.
+// readEnd reads the end of a response, which repeats all items.
 func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
 	r.readHead(v)
 	if err := r.readRepeatedItems(v.Get("output")); err != nil {
@@ -141,15 +137,14 @@ func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
 	return nil
 }
 
-// failed is the error of a stream that says no. The event of the status follows
-// it or not, so it is not waited for.
+// readFailure returns the error of a stream that fails. The event with the status may
+// follow or not, so it is not waited for.
 func (r *responsesReader) readFailure(v rawjson.Value) error {
 	r.SetHead(func(h *llm.Head) { h.Finish = "failed" })
 	return r.newError(v)
 }
 
-// refused is the error of a provider that says no: under error, or as the event
-// itself.
+// newError returns the error that the provider sent: under error, or as the event itself.
 func (r *responsesReader) newError(v rawjson.Value) error {
 	if wire.HasError(v) || v.Kind() == rawjson.KindArray {
 		return wire.NewAPIError(r.Provider, v)
@@ -157,8 +152,8 @@ func (r *responsesReader) newError(v rawjson.Value) error {
 	return wire.NewAPIError(r.Provider, rawjson.Without(v, "type", "sequence_number", "status", "output"))
 }
 
-// end marks what is open when a stream breaks: another item may have begun, and it
-// is not whole all the same.
+// Finish marks what is open in a stream that broke as incomplete, even when another item
+// has begun.
 func (r *responsesReader) Finish(bool) bool {
 	for _, it := range r.order {
 		for _, p := range it.blocks {
@@ -170,8 +165,8 @@ func (r *responsesReader) Finish(bool) bool {
 	return r.ended
 }
 
-// cost reads the usage. Thoughts are part of the output; a server that counts
-// them beside it shows that in its sum.
+// readUsage reads the usage. Reasoning is part of the output; the total shows whether a
+// server counts it beside the output.
 func (r *responsesReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return

@@ -7,12 +7,12 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineResponses says what a request body of the responses dialect says. A run
-// of items of one side is a message.
+// outlineResponses returns the outline of a request body. Consecutive items of one side
+// are one message.
 func outlineResponses(body rawjson.Value) []wire.OutlineItem {
 	var list []wire.OutlineItem
 	group, before := 0, ""
-	waiting := map[string]bool{} // calls whose results the asker owes
+	waiting := map[string]bool{} // calls whose results the client owes
 	for i, item := range rawjson.Indexed(body.Get("input")) {
 		s := wire.OutlineItem{Kind: wire.OutlineOther, Path: wire.Path("input", i), CallID: item.Get("call_id").Text()}
 		switch kind := item.Get("type").Text(); {
@@ -82,7 +82,7 @@ var responsesRules = []wire.Rule{
 	},
 }
 
-// isOpenAI tells whether a provider serves OpenAI's own API.
+// isOpenAI reports whether a provider serves OpenAI's own API.
 func isOpenAI(name string) bool {
 	return strings.HasPrefix(name, "openai") || strings.HasPrefix(name, "azure")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// requestResponses reads a request body.
+// decodeResponsesRequest reads a request body.
 func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	req := &llm.Request{Settings: decodeResponsesSettings(t.Quirks, v), Stream: v.Get("stream").Bool()}
 	req.Tools = wire.DecodeTools(v.Get("tools"), encodeResponsesTools)
@@ -45,8 +45,8 @@ const (
 	extraItemIDs     = "$item_ids"     // true: items of the model have their ids, and none is left out
 )
 
-// settle is target.settle. A body that leaves to the provider whether it keeps the
-// conversation goes on doing so.
+// keepUnknownFields is [wire.Target.KeepUnknownFields]. A body that leaves it to the
+// provider whether to keep the conversation stays so.
 func (q *responsesItemReader) keepUnknownFields(req *llm.Request, v rawjson.Value) error {
 	if v.Get("store") != nil {
 		return q.Target.KeepUnknownFields(req, v, "input")
@@ -56,7 +56,7 @@ func (q *responsesItemReader) keepUnknownFields(req *llm.Request, v rawjson.Valu
 	return err
 }
 
-// responsesAsked reads the settings.
+// decodeResponsesSettings reads the settings.
 func decodeResponsesSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 	s := llm.Settings{
 		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_output_tokens")),
@@ -76,11 +76,11 @@ func decodeResponsesSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 	return s
 }
 
-// responsesRequest reads the items of a request.
+// responsesItemReader reads the items of a request.
 type responsesItemReader struct {
 	wire.Target
 	list           []content.Message
-	assistantItems []rawjson.Value // items of the answer that is being gathered
+	assistantItems []rawjson.Value // items of the message of the model that is being read
 	pendingCalls   map[string]bool // calls without a result so far
 	order          wire.ResultOrder
 	hasItemIDs     bool // an item of the model has an id, or is reasoning
@@ -92,7 +92,7 @@ func newResponsesItemReader(t wire.Target) wire.MessageReader {
 
 func (q *responsesItemReader) Messages() *[]content.Message { return &q.list }
 
-// next reads one item.
+// Next reads one item.
 func (q *responsesItemReader) Next(v rawjson.Value) error {
 	kind, role := v.Get("type").Text(), v.Get("role").Text()
 	switch {
@@ -127,7 +127,7 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 	return nil
 }
 
-// end ends the items of an answer: the output of a response.
+// End reads the items of the model that were collected, as the output of a response.
 func (q *responsesItemReader) End() error {
 	if len(q.assistantItems) == 0 {
 		return nil
@@ -153,11 +153,11 @@ func (q *responsesItemReader) End() error {
 // memberUntyped marks a message of the model that has no type in the request.
 const memberUntyped = "$untyped"
 
-// responsesItemForm is the member of a block's Extra that keeps how the message
-// around it was written, where that is not how tract writes it.
+// extraItemForm is the member of a block's extra that keeps the members of the message
+// around it; content is true there for a content that is a string.
 const extraItemForm = "$item"
 
-// words reads a message of words, or of a list of parts.
+// messageBlocks reads a message of text, or of a list of parts.
 func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
 	c := v.Get("content")
@@ -181,8 +181,8 @@ func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) 
 	return list
 }
 
-// asItCame gives a message of a request the form in which it came: its own role
-// and members, and words in the place of a list of one.
+// inOriginalForm returns a message of a request the role, the members and the form of
+// content with which it came.
 func (p *responsesEncoder) inOriginalForm(b content.Block, v rawjson.Value) rawjson.Value {
 	form := rawjson.Value(b.Form().Extra).Get(extraItemForm)
 	if !p.Owns(b) || form.Kind() != rawjson.KindObject {
@@ -196,7 +196,7 @@ func (p *responsesEncoder) inOriginalForm(b content.Block, v rawjson.Value) rawj
 	return o.Bytes()
 }
 
-// part reads a part of a content that is a list.
+// readPart reads a part of a content that is a list.
 func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
@@ -233,7 +233,7 @@ func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) conte
 	return b
 }
 
-// result reads what came of a call.
+// readResult reads the result of a call.
 func (q *responsesItemReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")

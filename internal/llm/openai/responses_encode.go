@@ -57,9 +57,9 @@ func (p *responsesEncoder) input(asString bool) rawjson.Value {
 	return list
 }
 
-// responsesThinking asks that thoughts be summed up and sealed, and writes how much
-// the model is to think, if anything is told. A budget in tokens is known to some
-// gateways only, which want one of the two.
+// encodeResponsesReasoning asks for summaries and seals of the reasoning, and sets how
+// much the model is to reason. Only some gateways know a budget in tokens; they want
+// either a budget or an effort.
 func encodeResponsesReasoning(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
 	var o rawjson.Object
 	if r.MaxTokens > 0 && t.Quirks.EffortObject == "reasoning" {
@@ -76,8 +76,8 @@ func encodeResponsesReasoning(t wire.Target, r llm.Reasoning, body *rawjson.Obje
 	body.Set("reasoning", rawjson.NonEmpty(o.Bytes()))
 }
 
-// responsesDefinitions is the tools. Unless told, the format takes a schema for a
-// strict one, in which nothing may be left out: that is not what it says.
+// encodeResponsesTools writes the tools. The format takes a schema as strict by default,
+// which allows no optional arguments, so strict is set to false.
 func encodeResponsesTools(tools []llm.Tool) rawjson.Value {
 	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
 		o := rawjson.NewObject("type", "function")
@@ -88,8 +88,8 @@ func encodeResponsesTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// responsesChoice is the tool choice; nil when it is unsaid. One of the provider's
-// own tools is chosen by its type.
+// encodeResponsesToolChoice returns the tool choice; nil when the settings have none. The
+// provider's own tools are chosen by their type.
 func encodeResponsesToolChoice(choice string, tools []llm.Tool) rawjson.Value {
 	switch choice {
 	case "":
@@ -112,7 +112,7 @@ func encodeResponsesToolChoice(choice string, tools []llm.Tool) rawjson.Value {
 	return o.Bytes()
 }
 
-// told adds what somebody else than the model says. Results are items of their own,
+// addMessage adds a message that is not the model's. Results become items of their own,
 // wherever they stand.
 func (p *responsesEncoder) addMessage(m content.Message) {
 	var parts rawjson.Array
@@ -160,8 +160,7 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 	p.list.Add(p.inOriginalForm(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
 }
 
-// media is an image or a file: its bytes, or where they lie; nil for one that is in
-// neither.
+// encodeMedia writes an image or a file: its bytes or its URL; nil when it has neither.
 func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 	kind, data, inline := wire.InlineData(m)
 	url := m.URL
@@ -189,7 +188,7 @@ func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 	return o.Bytes()
 }
 
-// result is the item that has what came of a call. Each type of call has its own.
+// encodeResult returns the item of a result. Each type of call has its own.
 func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	call := p.calls[r.CallID]
 	kind := cmp.Or(itemToolOf(call.Form().Type).resultType, "function_call_output")
@@ -222,7 +221,7 @@ func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	return o.Merge(p.Extra(r)).Bytes()
 }
 
-// responsesInput tells whether v is a content as the format has it.
+// isInputContent reports whether v is a content in the format's own form.
 func isInputContent(v rawjson.Value) bool {
 	for part := range v.Elements() {
 		switch part.Get("type").Text() {
@@ -234,8 +233,8 @@ func isInputContent(v rawjson.Value) bool {
 	return v.At(0) != nil
 }
 
-// responsesShell is what commands printed, as the format wants it: in chunks that
-// say how they ended.
+// encodeShellOutput writes what a command printed in the format's form: chunks with their
+// outcome.
 func encodeShellOutput(r content.ToolResult, parts rawjson.Value) rawjson.Value {
 	if parts.At(0).Get("outcome") != nil {
 		return parts

@@ -10,9 +10,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// replayResponses writes the items that stand for one response, as they came: ids
-// and all, for who keeps responses at the provider. What encode sends is the same
-// without the ids.
+// replayResponses writes the items that stand for one response, as they came, with their
+// ids. Encode sends them without ids unless the provider keeps responses.
 func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := responsesEncoder{Target: t, stored: true}
 	p.addAssistant(blocks)
@@ -22,24 +21,24 @@ func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
 	return rawjson.ValidUTF8(p.list.Bytes())
 }
 
-// responsesPrompt gathers the items of a request.
+// responsesEncoder encodes the items of a request.
 type responsesEncoder struct {
 	wire.Target
 	stored        bool // the provider keeps responses, so that ids mean something to it
 	asSent        bool // nothing of the model is left out
 	list          rawjson.Array
-	heldReasoning []rawjson.Value // thoughts whose following item has not come
+	heldReasoning []rawjson.Value // reasoning whose following item has not come
 
-	message      *rawjson.Object // the message that is being gathered
+	message      *rawjson.Object // the message that is being built
 	messageIsOwn bool            // it came from this dialect
 	parts        rawjson.Array
-	messageText  rawjson.Value               // its content, when that is no list
+	messageText  rawjson.Value               // its content, when that is not a list
 	calls        map[string]content.ToolCall // by their ids
 	results      wire.ResultQueue
 }
 
-// answer adds what the model said. A thought without the item that follows it is
-// refused, so one that nothing followed is left out.
+// addAssistant adds a message of the model. Reasoning that no item follows is refused, so
+// it is left out.
 func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 	p.results.BeginResponse(blocks, &p.list)
 	for _, b := range blocks {
@@ -65,7 +64,7 @@ func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 	p.heldReasoning = nil
 }
 
-// item adds an item, after the thoughts that led to it.
+// addItem adds an item, after the reasoning that led to it.
 func (p *responsesEncoder) addItem(v rawjson.Value) {
 	if v == nil {
 		return
@@ -75,6 +74,7 @@ func (p *responsesEncoder) addItem(v rawjson.Value) {
 	p.list.Add(v)
 }
 
+// releaseReasoning adds the reasoning that was held.
 func (p *responsesEncoder) releaseReasoning() {
 	for _, v := range p.heldReasoning {
 		p.list.Add(v)
@@ -82,8 +82,8 @@ func (p *responsesEncoder) releaseReasoning() {
 	p.heldReasoning = nil
 }
 
-// message begins a message of the model, or goes on with the one that is open
-// when the block belongs to it.
+// openMessage begins a message of the model, or goes on with the open one if the block
+// belongs to it.
 func (p *responsesEncoder) openMessage(b content.Block) {
 	w := b.Form()
 	own := p.Owns(b)
@@ -112,7 +112,7 @@ func (p *responsesEncoder) openMessage(b content.Block) {
 	}
 }
 
-// close ends the message that is being gathered.
+// closeMessage ends the message that is being built.
 func (p *responsesEncoder) closeMessage() {
 	if p.message == nil {
 		return
@@ -149,7 +149,7 @@ func (p *responsesEncoder) addText(b content.Text) {
 	p.parts.Add(o.Bytes())
 }
 
-// native adds what was kept as it came: a part of a message, or an item.
+// addNative adds what was kept as it came: a part of a message, or an item.
 func (p *responsesEncoder) addNative(b content.Native) {
 	form := b.Form()
 	v, err := rawjson.Parse([]byte(b.JSON))
@@ -164,9 +164,9 @@ func (p *responsesEncoder) addNative(b content.Native) {
 	p.parts.Add(v)
 }
 
-// think holds a thought until its item comes. Without a seal or words of its own
-// it only names what the provider has kept, so without that it is left out; and
-// some servers take no open thoughts at all.
+// holdReasoning holds reasoning until its item comes. Without a seal or a text of its own
+// it only refers to what the provider keeps, so it is left out if the provider keeps
+// nothing. Some servers take no reasoning without a seal.
 func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 	form := r.Form()
 	sealed := form.Seal.Data != ""
@@ -199,8 +199,8 @@ func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 	p.heldReasoning = append(p.heldReasoning, bytes.Clone(o.Bytes()))
 }
 
-// call is the item of a call; nil when it cannot be sent. The provider's own tools
-// are known to this dialect only.
+// encodeCall returns the item of a call; nil when it cannot be sent. Only this dialect
+// knows the provider's own tools.
 func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	own := p.Owns(b)
 	if b.Server && !own {
@@ -241,8 +241,7 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// responsesHas tells whether the arguments of a call are in its extra, in their
-// usual place or another.
+// hasArguments reports whether the arguments of a call are in its extra.
 func hasArguments(extra rawjson.Value, key string) bool {
 	for _, other := range otherArgumentMembers {
 		if extra.Get(other) != nil {
@@ -252,7 +251,7 @@ func hasArguments(extra rawjson.Value, key string) bool {
 	return extra.Get(key) != nil
 }
 
-// ran is the item of a result that the provider has from its own tool.
+// encodeServerResult returns the item of a result of the provider's own tool.
 func (p *responsesEncoder) encodeServerResult(b content.ToolResult) rawjson.Value {
 	extra := rawjson.Value(b.Form().Extra)
 	o := rawjson.NewObject("type", b.Form().Type)
@@ -268,11 +267,11 @@ func (p *responsesEncoder) encodeServerResult(b content.ToolResult) rawjson.Valu
 	return o.Merge(extra).Bytes()
 }
 
-// maxCallID is how long the id of a call may be.
+// maxCallID is the longest id of a call in bytes.
 const maxCallID = 64
 
-// callID is an id that the format allows: one of this dialect is, any other that
-// is too long, or none, is changed so that different ids stay different.
+// itemCallID returns an id that the format allows. Ids of this dialect are allowed; any
+// other that is empty or too long is changed so that different ids stay different.
 func (p *responsesEncoder) itemCallID(id string) string {
 	if c, known := p.calls[id]; id != "" && known && p.Owns(c) {
 		return id

@@ -18,13 +18,13 @@ const (
 	typeItemString   = "string"   // a message whose content is no list
 )
 
-// responsesTool is what is known of the items that call a tool.
+// itemTool is what is known of an item type that calls a tool.
 type itemTool struct {
-	arguments        string // the member that holds the arguments; empty: it has none
-	argumentsAreJSON bool   // they are no string
-	name             string // where the item has none
-	runByClient      bool   // whoever asked runs the tool
-	resultType       string // the type of the item that has the result
+	arguments        string // the member with the arguments; empty: it has none
+	argumentsAreJSON bool   // they are not a string
+	name             string // of items without a name
+	runByClient      bool   // the client runs the tool
+	resultType       string // the type of the item with the result
 }
 
 var itemTools = map[string]itemTool{
@@ -42,8 +42,8 @@ var itemTools = map[string]itemTool{
 	"mcp_list_tools":        {},
 }
 
-// responsesToolOf is what is known of a type of item that calls a tool: of one
-// that is not known, that the provider runs it.
+// itemToolOf returns what is known of an item type; the provider runs the tools of unknown
+// types.
 func itemToolOf(kind string) itemTool {
 	t, known := itemTools[kind]
 	if !known {
@@ -53,7 +53,7 @@ func itemToolOf(kind string) itemTool {
 	return t
 }
 
-// responsesWaits tells whether an item is a call whose result the asker owes.
+// awaitsResult reports whether an item is a call whose result the client has to send.
 func awaitsResult(v rawjson.Value) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "tool_search_call":
@@ -65,8 +65,8 @@ func awaitsResult(v rawjson.Value) bool {
 	}
 }
 
-// responsesAnswers tells whether an item is a result that the asker gave. What the
-// provider has from its own tools may have the same type.
+// isClientResult reports whether an item is a result that the client sent. Results of the
+// provider's own tools may have the same type.
 func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "shell_call_output", "tool_search_output":
@@ -76,16 +76,15 @@ func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
 	}
 }
 
-// responsesOthers is members that may hold the arguments where they are not in
-// their usual place.
+// otherArgumentMembers may hold the arguments where they are not in their usual member.
 var otherArgumentMembers = []string{"arguments", "input", "action", "actions"}
 
-// typed is the form of a block whose type on the wire is not told by its kind.
+// itemForm returns the form of a block of an item type.
 func (r *responsesReader) itemForm(t string, i *rawjson.ObjectReader) content.Wire {
 	return content.Form{Dialect: r.Dialect.Name, Type: t, ID: i.TakeText("id")}.Wire()
 }
 
-// blocks is the blocks that an item stands for, at least one.
+// itemBlocks returns the blocks that an item stands for, at least one.
 func (r *responsesReader) itemBlocks(v rawjson.Value) []content.Block {
 	i := &rawjson.ObjectReader{Value: v}
 	switch t := i.TakeText("type"); {
@@ -102,8 +101,8 @@ func (r *responsesReader) itemBlocks(v rawjson.Value) []content.Block {
 	}
 }
 
-// native is an item that is kept as it is. Its seal is named too, so that it goes
-// to no other model.
+// nativeBlock keeps an item as it is. Its seal is noted too, so that it is sent to no
+// other model.
 func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, t string) content.Native {
 	n := content.Native{Wire: r.BlockForm(), JSON: string(i.Value)}
 	n.SetType(t)
@@ -113,8 +112,8 @@ func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, t string) content
 	return n
 }
 
-// envelope is the extra with which the first block of a message keeps what the
-// message has beside its content.
+// messageExtra returns the extra in which the first block of a message keeps the members
+// of the message.
 func (r *responsesReader) messageExtra(v rawjson.Value) []byte {
 	rest := (&rawjson.ObjectReader{Value: v, Taken: []string{"type", "content"}}).Rest()
 	if v.Get("id").Kind() == rawjson.KindString {
@@ -126,8 +125,7 @@ func (r *responsesReader) messageExtra(v rawjson.Value) []byte {
 	return rawjson.WithMember(nil, extraItemMessage, rest)
 }
 
-// message is the parts of a message. What the message has itself goes with the
-// first one.
+// messageBlocks returns the parts of a message.
 func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block {
 	form := r.BlockForm().Form()
 	form.ID = i.TakeText("id")
@@ -150,7 +148,7 @@ func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block
 	return blocks
 }
 
-// responsesPartOf is one part of a message. One without a word is kept as it is.
+// partBlock returns one part of a message. A part without text is kept as it is.
 func partBlock(w content.Wire, v rawjson.Value) content.Block {
 	i := &rawjson.ObjectReader{Value: v}
 	b := content.Text{Wire: w, Of: content.KindAssistant}
@@ -172,12 +170,12 @@ func partBlock(w content.Wire, v rawjson.Value) content.Block {
 	return b
 }
 
-// responsesThoughts is where a thought may have words, and the type of the parts
-// there: what was thought counts more than what somebody made of it.
+// reasoningTexts are the members of a reasoning item that may hold text, and the type of
+// their parts: the reasoning itself comes before a summary of it.
 var reasoningTexts = []struct{ member, kind string }{{"content", "reasoning_text"}, {"summary", "summary_text"}}
 
-// thought is a reasoning item. Words that cannot be written back from the block
-// alone stay in its extra as well.
+// reasoningBlock reads a reasoning item. Text that cannot be written back from the block
+// alone stays in its extra too.
 func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reasoning {
 	b := content.Reasoning{Wire: r.BlockForm(), Format: content.FormatResponses, Source: "summary"}
 	b.SetID(i.TakeText("id"))
@@ -211,7 +209,7 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 	return b
 }
 
-// responsesSummary is the words of a thought as a list of parts.
+// encodeSummary writes the text of reasoning as a list of parts.
 func encodeSummary(kind string, r content.Reasoning) rawjson.Value {
 	parts := r.Parts
 	if len(parts) == 0 && r.Text != "" {
@@ -224,7 +222,7 @@ func encodeSummary(kind string, r content.Reasoning) rawjson.Value {
 	return list.Bytes()
 }
 
-// called is an item that calls a tool, whoever runs it.
+// callBlock reads an item that calls a tool, whoever runs it.
 func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.ToolCall {
 	tool := itemToolOf(t)
 	b := content.ToolCall{Wire: r.itemForm(t, i), Server: !awaitsResult(i.Value)}
@@ -258,8 +256,8 @@ func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.T
 	return b
 }
 
-// result is an item that has what came of a call that the provider ran. One that
-// says of no call belongs to the last of its kind.
+// resultBlock reads the result of a tool that the provider ran. A result that names no
+// call belongs to the last call of its type.
 func (r *responsesReader) resultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
 	b := content.ToolResult{Wire: r.itemForm(t, i), Server: true}
 	b.SetRole(content.RoleAssistant)
@@ -280,7 +278,7 @@ func (r *responsesReader) resultBlock(i *rawjson.ObjectReader, t string) content
 	return b
 }
 
-// responsesOutput is the member of a result's item that has the result.
+// outputMember returns the member of a result that holds the output.
 func outputMember(t string) string {
 	if t == "tool_search_output" {
 		return "tools"

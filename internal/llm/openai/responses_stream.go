@@ -10,23 +10,32 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
+// How the events of a stream become items.
+//
+// Each item begins with output_item.added, gets deltas, and is whole with
+// output_item.done; the last event repeats all items. Any of these may be missing, so an
+// item begins with the first event about it and ends with the first that has it whole.
+// Items are found by output_index, since some servers change the ids in every event; by
+// id where there is no index; and by type and order where neither helps. Only the whole
+// item has the final seal.
+
 // responsesItem is an item that is being read.
 type responsesItem struct {
 	kind, id, callID string
 	first            rawjson.Value        // the item as it began
-	blocks           []*wire.BlockBuilder // its blocks: several for a message of several parts
+	blocks           []*wire.BlockBuilder // several for a message of several parts
 	seenParts        map[itemPart]bool
 	done, matched    bool
 }
 
-// responsesPiece is a part of an item: the member it lies in, and its index there.
+// itemPart is a part of an item: its member, and the index there.
 type itemPart struct {
 	member string
 	index  int64
 }
 
-// responsesWords is the events that bring words, by the item they are for: the
-// member that holds them there, and the one that has them all when they are done.
+// deltaEvents are the events that bring text, by the type of item that they belong to: the
+// member with the text there, and the member of the done event that repeats all of it.
 var deltaEvents = map[string]struct{ kind, member, all string }{
 	"response.output_text":                {"message", "output_text", "text"},
 	"response.refusal":                    {"message", "refusal", "refusal"},
@@ -38,7 +47,7 @@ var deltaEvents = map[string]struct{ kind, member, all string }{
 	"response.code_interpreter_call_code": {"code_interpreter_call", "code", "code"},
 }
 
-// added reads the start of an item.
+// readItemAdded reads the start of an item.
 func (r *responsesReader) readItemAdded(v rawjson.Value) error {
 	if v.Get("item").Kind() != rawjson.KindObject {
 		return nil
@@ -56,7 +65,7 @@ func (r *responsesReader) readItemAdded(v rawjson.Value) error {
 	return err
 }
 
-// itemDone reads an item that is whole now. Only here is its seal the final one.
+// readItemDone reads a whole item. Only here its seal is final.
 func (r *responsesReader) readItemDone(v rawjson.Value) error {
 	whole := v.Get("item")
 	if whole.Kind() != rawjson.KindObject {
@@ -74,8 +83,8 @@ func (r *responsesReader) readItemDone(v rawjson.Value) error {
 	return r.endItem(it, whole)
 }
 
-// words reads words that came, or all words of a part, which are news only when
-// none came before.
+// readDelta reads text that came, or all text of a part, which is new only when no delta
+// came before.
 func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) error {
 	w, known := deltaEvents[stem]
 	if !known {
@@ -108,7 +117,7 @@ func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) err
 	return nil
 }
 
-// piece is the block that a part of an item belongs to; nil when it is not shown
+// blockFor returns the block that a part of an item belongs to; nil when it is not shown
 // before the item is whole.
 func (r *responsesReader) blockFor(it *responsesItem, at itemPart) (*wire.BlockBuilder, error) {
 	p := it.blocks[0]
@@ -143,9 +152,8 @@ func (r *responsesReader) blockFor(it *responsesItem, at itemPart) (*wire.BlockB
 	return p, nil
 }
 
-// at is the item that an event is about, which begins here when nothing else said
-// so. Servers that do not number their items mean the one with the id, or the last
-// one.
+// itemFor returns the item that an event is about, which begins here if no event began it.
+// Servers that do not number their items mean the item with the id, or the last one.
 func (r *responsesReader) itemFor(v, is rawjson.Value) (*responsesItem, error) {
 	n, numbered := v.Get("output_index").Int()
 	it := r.items[n]
@@ -162,7 +170,7 @@ func (r *responsesReader) itemFor(v, is rawjson.Value) (*responsesItem, error) {
 	return r.beginItem(n, is)
 }
 
-// start begins an item. Its words are still to come.
+// beginItem begins an item whose text is still to come.
 func (r *responsesReader) beginItem(n int64, v rawjson.Value) (*responsesItem, error) {
 	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), callID: v.Get("call_id").Text(), first: bytes.Clone(v)}
 	b := r.itemBlocks(v)[0]
@@ -201,7 +209,7 @@ func (r *responsesReader) beginItem(n int64, v rawjson.Value) (*responsesItem, e
 	return it, nil
 }
 
-// finish ends an item with what it is when it is whole.
+// endItem ends an item with its whole form.
 func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) error {
 	if it.done {
 		return nil
@@ -229,8 +237,8 @@ func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) error {
 	return nil
 }
 
-// settle puts the block in the place of what its deltas said; of a block that has
-// no words they stay.
+// replaceDeltas replaces the text of the deltas by the whole block; a block without text
+// keeps the text of the deltas.
 func replaceDeltas(p *wire.BlockBuilder, b content.Block) {
 	text := strings.Join(p.Text, "")
 	switch block := b.(type) {
@@ -258,13 +266,14 @@ func replaceDeltas(p *wire.BlockBuilder, b content.Block) {
 	p.Block, p.Text = b, nil
 }
 
-// responsesWithout is an extra without a member.
+// extraWithout returns an extra without a member.
 func extraWithout(extra []byte, key string) []byte {
 	return (&rawjson.ObjectReader{Value: extra}).Rest(key)
 }
 
-// again reads the list that has all items once more, or for the first time. Items
-// are the same when their ids are; where ids change, in the order of their type.
+// readRepeatedItems reads the list of all items at the end, which repeats them or brings
+// them for the first time. Items are the same when their ids are; where ids change, by
+// type and order.
 func (r *responsesReader) readRepeatedItems(list rawjson.Value) error {
 	byKind := map[string][]*responsesItem{}
 	for _, it := range r.order {
@@ -300,7 +309,7 @@ func (r *responsesReader) readRepeatedItems(list rawjson.Value) error {
 	return nil
 }
 
-// sealed adds a seal that came only when the item was repeated.
+// addLateSeal adds a seal that came only with the repeated item.
 func (r *responsesReader) addLateSeal(it *responsesItem, v rawjson.Value) {
 	p := it.blocks[0]
 	b, ok := p.Block.(content.Reasoning)

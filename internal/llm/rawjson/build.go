@@ -176,7 +176,7 @@ func (o *Object) isNew(key string) bool {
 	return len(o.keys) > n
 }
 
-// without is the buffer with the member of key taken out.
+// without returns the buffer with the member of key taken out.
 func (o *Object) without(key string) []byte {
 	v := Without(o.Bytes(), key)
 	if len(v) <= len("{}") {

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// Equal tells whether a and b are the same JSON value: white space and the order
+// Equal reports whether a and b are the same JSON value: white space and the order
 // of members do not matter, of members with equal keys the last counts, strings
 // are equal when [Value.Text] is, numbers when their literal or their exact value
 // is (1, 1.0 and 10e-1; exponents beyond a billion count by literal). Two absent

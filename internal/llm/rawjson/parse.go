@@ -18,7 +18,7 @@ type SyntaxError struct {
 	Truncated bool   // the text is the beginning of a JSON text, cut off
 }
 
-// Error gives the offset and the problem.
+// Error returns the offset and the problem.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("parse JSON: at byte %d: %s", e.Offset, e.Problem)
 }
@@ -69,7 +69,7 @@ func (p *parser) fail(problem string) bool {
 	return false
 }
 
-// peek is the byte at i, 0 at the end; a NUL byte is nowhere allowed either.
+// peek returns the byte at i, 0 at the end; a NUL byte is nowhere allowed either.
 func (p *parser) peek() byte {
 	if p.i < len(p.text) {
 		return p.text[p.i]

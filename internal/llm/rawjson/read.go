@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// item is a JSON object that is being taken apart: some of its members become
-// fields of a block, the rest is kept as it is.
+// ObjectReader reads the members of an object one by one and remembers which were read, so
+// that the others can be kept.
 type ObjectReader struct {
 	Value
 	Taken []string
 }
 
-// text takes a member that is a string and not empty.
+// TakeText reads a member that is a string and not empty; any other member stays unread.
 func (i *ObjectReader) TakeText(key string) string {
 	v := i.Get(key)
 	if v.Kind() != KindString || len(v) == len(`""`) {
@@ -23,7 +23,7 @@ func (i *ObjectReader) TakeText(key string) string {
 	return v.Text()
 }
 
-// string takes a member that is a string, empty or not.
+// TakeString reads a member that is a string, empty or not.
 func (i *ObjectReader) TakeString(key string) string {
 	if i.Get(key).Kind() != KindString {
 		return ""
@@ -31,7 +31,7 @@ func (i *ObjectReader) TakeString(key string) string {
 	return i.Take(key).Text()
 }
 
-// take takes a member of any kind.
+// Take reads a member of any kind.
 func (i *ObjectReader) Take(key string) Value {
 	v := i.Get(key)
 	if v != nil {
@@ -40,7 +40,7 @@ func (i *ObjectReader) Take(key string) Value {
 	return v
 }
 
-// isError takes the member is_error, if it is true.
+// TakeIsError reads the member is_error if it is true.
 func (i *ObjectReader) TakeIsError() bool {
 	is := i.Get("is_error").Bool()
 	if is {
@@ -49,11 +49,11 @@ func (i *ObjectReader) TakeIsError() bool {
 	return is
 }
 
-// inner takes a member that is an object apart.
+// TakeObject reads a member and returns a reader for its members.
 func (i *ObjectReader) TakeObject(key string) ObjectReader { return ObjectReader{Value: i.Take(key)} }
 
-// rest is an object of the members that nobody took, without the keys that are
-// not wanted in any case; nil when there are none.
+// Rest returns an object of the members that were not read, without those in unwanted; nil
+// when there are none. The bytes are a copy.
 func (i *ObjectReader) Rest(unwanted ...string) []byte {
 	rest := Without(i.Value, append(unwanted, i.Taken...)...)
 	for range rest.Members() {
@@ -62,7 +62,7 @@ func (i *ObjectReader) Rest(unwanted ...string) []byte {
 	return nil
 }
 
-// hollow tells whether a value holds nothing, or is not there.
+// IsEmpty reports whether a value is absent, null, "", [] or {}.
 func IsEmpty(v Value) bool {
 	switch string(v) {
 	case "", "null", `""`:
@@ -77,7 +77,7 @@ func IsEmpty(v Value) bool {
 	return v.Kind() == KindArray || v.Kind() == KindObject
 }
 
-// told tells whether any member of an object holds something.
+// HasContent reports whether any member of an object is not empty.
 func HasContent(v Value) bool {
 	for _, member := range v.Members() {
 		if !IsEmpty(member) {
@@ -87,7 +87,7 @@ func HasContent(v Value) bool {
 	return false
 }
 
-// some is an object that has members, else nil.
+// NonEmptyObject returns an object that has members, else nil.
 func NonEmptyObject(v Value) Value {
 	for range v.Members() {
 		return v
@@ -95,7 +95,7 @@ func NonEmptyObject(v Value) Value {
 	return nil
 }
 
-// nonEmpty is a value that is not hollow, else nil.
+// NonEmpty returns a value that is not empty, else nil.
 func NonEmpty(v Value) Value {
 	if IsEmpty(v) {
 		return nil
@@ -103,7 +103,7 @@ func NonEmpty(v Value) Value {
 	return v
 }
 
-// array is a list of values.
+// ArrayOf returns an array of values.
 func ArrayOf(list []Value) Value {
 	var a Array
 	for _, v := range list {
@@ -112,7 +112,8 @@ func ArrayOf(list []Value) Value {
 	return a.Bytes()
 }
 
-// extended is an extra with one more member. Two objects become one.
+// WithMember returns an object with one more member. A member that is an object is merged
+// into the one that is there.
 func WithMember(extra []byte, key string, v Value) []byte {
 	if v == nil {
 		return extra
@@ -128,7 +129,7 @@ func WithMember(extra []byte, key string, v Value) []byte {
 	return bytes.Clone(o.Bytes())
 }
 
-// plain is a string as it reads and any other value as JSON; nothing for null.
+// TextOrJSON returns the text of a string and the JSON of any other value; "" for null.
 func TextOrJSON(v Value) string {
 	switch v.Kind() {
 	case KindString:
@@ -139,8 +140,8 @@ func TextOrJSON(v Value) string {
 	return string(v)
 }
 
-// sendable is v with U+FFFD for what no server takes: invalid UTF-8, and escapes
-// of half a surrogate pair.
+// ValidUTF8 returns v with U+FFFD in place of what servers refuse: invalid UTF-8, and
+// escapes of half a surrogate pair.
 func ValidUTF8(v Value) Value {
 	if utf8.Valid(v) && !bytes.Contains(v, []byte(`\ud`)) && !bytes.Contains(v, []byte(`\uD`)) {
 		return v
@@ -165,18 +166,18 @@ func ValidUTF8(v Value) Value {
 	return v
 }
 
-// cutShort tells whether a text is the beginning of JSON: a provider ends a call
-// at the output limit in the middle of its arguments.
+// IsTruncated reports whether a text is the beginning of a JSON text: at the output limit
+// a provider ends a call in the middle of its arguments.
 func IsTruncated(text string) bool {
 	_, err := Parse([]byte(text))
 	var syntax *SyntaxError
 	return errors.As(err, &syntax) && syntax.Truncated
 }
 
-// maxExcerpt is how many bytes of an answer that cannot be read are shown.
+// MaxExcerpt is how many bytes of a malformed text an error shows.
 const MaxExcerpt = 120
 
-// excerpt is the beginning of a text, not cut inside a character.
+// Excerpt returns the beginning of a text, not cut inside a character.
 func Excerpt(text []byte) []byte {
 	text = bytes.TrimSpace(text)
 	if len(text) <= MaxExcerpt {
@@ -189,7 +190,7 @@ func Excerpt(text []byte) []byte {
 	return append(text[:n:n], "..."...)
 }
 
-// numbered is the elements of an array, with their places.
+// Indexed yields the elements of an array with their indexes.
 func Indexed(v Value) func(yield func(int, Value) bool) {
 	return func(yield func(int, Value) bool) {
 		i := 0

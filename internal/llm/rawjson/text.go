@@ -26,7 +26,7 @@ func (v Value) Text() string {
 	return out.String()
 }
 
-// inner is what lies between the quotes, nil when v is not a string.
+// inner returns what lies between the quotes, nil when v is not a string.
 func (v Value) inner() []byte {
 	if len(v) == 0 || v[0] != '"' {
 		return nil
@@ -111,7 +111,7 @@ var unhex = func() (t [256]int8) {
 	return t
 }()
 
-// Clean tells whether [AppendString] keeps every byte of s: whether s is UTF-8.
+// Clean reports whether [AppendString] keeps every byte of s: whether s is UTF-8.
 func Clean(s string) bool { return utf8.ValidString(s) }
 
 // AppendString appends s as a JSON string, quotes included. The result is valid
@@ -165,7 +165,7 @@ var escapes = func() (t [256]byte) {
 	return t
 }()
 
-// validPrefix is the length of the longest prefix of s that is valid UTF-8.
+// validPrefix returns the length of the longest prefix of s that is valid UTF-8.
 func validPrefix(s string) int {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -177,7 +177,7 @@ func validPrefix(s string) int {
 	return len(s)
 }
 
-// invalidPrefix is how many bytes of s, which begins with invalid UTF-8, one
+// invalidPrefix returns how many bytes of s, which begins with invalid UTF-8, one
 // U+FFFD stands for.
 func invalidPrefix(s string) int {
 	at := func(i int, low, high byte) bool { return i < len(s) && s[i] >= low && s[i] <= high }

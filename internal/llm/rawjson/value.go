@@ -29,7 +29,7 @@ const (
 
 var kindNames = [...]string{"absent", "null", "bool", "number", "string", "array", "object"}
 
-// String is the name of the kind in lower case, for messages.
+// String returns the name of the kind in lower case, for messages.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -37,7 +37,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Kind tells what v is, by its first byte.
+// Kind returns what v is, by its first byte.
 func (v Value) Kind() Kind {
 	if len(v) == 0 {
 		return KindAbsent
@@ -119,7 +119,7 @@ func (v Value) At(i int) Value {
 	return nil
 }
 
-// Bool tells whether v is the literal true.
+// Bool reports whether v is the literal true.
 func (v Value) Bool() bool { return string(v) == "true" }
 
 // Int returns the number v and whether it is one: a whole number that an int64
@@ -149,7 +149,7 @@ func (v Value) Int() (int64, bool) {
 	return n, err == nil
 }
 
-// is tells whether v is a string that decodes to s.
+// is reports whether v is a string that decodes to s.
 func (v Value) is(s string) bool {
 	in := v.inner()
 	if bytes.IndexByte(in, '\\') < 0 {

@@ -2,23 +2,24 @@ package thinktags
 
 import "strings"
 
-// codeScan follows the code spans and fenced blocks of Markdown through lines.
+// codeScanner follows Markdown's code spans and fenced blocks through lines, to tell
+// whether a tag is in code.
 type codeScanner struct {
-	fence        byte // what the open fence is made of, 0: no block is open
+	fence        byte // the character of the open fence; 0: no block is open
 	fenceLen     int
-	fencedTag    span   // the first tag in the block, should it never be closed
+	fencedTag    span   // the first tag in the block, in case the block is never closed
 	unclosedFrom [2]int // fences of ` and ~ from this length on are never closed; 0: not known
 
 	place         linePlace
 	blank         bool   // nothing but white space so far
-	indent        int    // how much of that, a tab being as much as makes code
+	indent        int    // its width; a tab is as wide as the indent of code
 	quote         bool   // nothing but white space and > before the mark
-	mark          byte   // the fence character at the start of the line, 0: none
-	markLen       int    // how often it stands there
+	mark          byte   // the fence character at the start of the line; 0: none
+	markLen       int    // how often it is repeated
 	run           int    // backticks just read
 	runs          int    // runs of backticks that have ended
-	openRun       byte   // length of the run that may open a code span, 0: none
-	runsSinceOpen []byte // lengths of the runs since then, that one first; 0: a tag
+	openRun       byte   // length of the run that may open a code span; 0: none
+	runsSinceOpen []byte // lengths of the runs from that one on; 0 is a tag
 	tags          []span // the tags among them
 }
 
@@ -38,7 +39,7 @@ func (c *codeScanner) reset() {
 	*c = codeScanner{unclosedFrom: c.unclosedFrom, blank: true, quote: true, runsSinceOpen: c.runsSinceOpen[:0], tags: c.tags[:0]}
 }
 
-// inBody tells whether step does nothing but for a backtick.
+// inBody reports whether step ignores everything but a backtick.
 func (c *codeScanner) inBody() bool { return c.place == lineBody && c.run == 0 }
 
 // step reads one byte of a line.
@@ -75,8 +76,8 @@ func (c *codeScanner) step(b byte) {
 // length could make the rest of a line, or of the content, be read once more.
 const longestRun = 31
 
-// endRun ends a run of backticks. The first run opens a code span that the next
-// one of the same length closes, if the line has one.
+// endRun ends a run of backticks. The first run opens a code span, and the next run of the
+// same length closes it, if the line has one.
 func (c *codeScanner) endRun() {
 	if c.run == 0 {
 		return
@@ -97,7 +98,8 @@ func (c *codeScanner) endRun() {
 	}
 }
 
-// hides tells whether the tag, just read, may lie in code, and remembers it.
+// hidesTag reports whether the tag that was just read may be in code, and remembers it
+// then.
 func (c *codeScanner) hidesTag(tag span) bool {
 	switch {
 	case c.openRun != 0:
@@ -110,13 +112,13 @@ func (c *codeScanner) hidesTag(tag span) bool {
 	return true
 }
 
-// isFence tells whether a fence of this kind may begin the line.
+// isFence reports whether a fence of this kind may begin the line.
 func (c *codeScanner) isFence(mark byte) bool {
 	return c.mark == mark && c.markLen >= 3 && c.markLen <= longestRun
 }
 
-// isDoomed tells whether the open fence, or else the one that begins the line, is
-// known to be never closed.
+// isNeverClosed reports whether the open fence, or else the one at the start of the line,
+// is known to have no end.
 func (c *codeScanner) isNeverClosed() bool {
 	mark, n := c.fence, c.fenceLen
 	if mark == 0 {
@@ -133,8 +135,8 @@ func fenceIndex(mark byte) int {
 	return 0
 }
 
-// endFence ends a block that the content ends in. It was none then, and so are all
-// that begin later and would end likewise. It returns the first tag in it.
+// endFence ends a block at the end of the content. It was not a block then, and neither
+// are later ones with such a fence. It returns the first tag in the block.
 func (c *codeScanner) endFence() span {
 	tag := c.fencedTag
 	if c.fence != 0 {
@@ -143,8 +145,8 @@ func (c *codeScanner) endFence() span {
 	return tag
 }
 
-// endLine ends the line and returns the first tag in it that may have been in code
-// and was not. In a fenced block that tag is caught until the block ends.
+// endLine ends the line and returns its first tag that might have been in code and is not.
+// In a fenced block that tag waits for the end of the block.
 func (c *codeScanner) endLine() (tag span, ok bool) {
 	c.endRun()
 	tag, ok = c.tagOutsideCode()
@@ -166,8 +168,8 @@ func (c *codeScanner) endLine() (tag span, ok bool) {
 	return tag, ok
 }
 
-// bareTag is the first tag since the open run that is in no code span, now that
-// the whole line is known.
+// tagOutsideCode returns the first tag since the open run that is in no code span, now
+// that the whole line is known.
 func (c *codeScanner) tagOutsideCode() (span, bool) {
 	if len(c.tags) == 0 {
 		return span{}, false
@@ -194,10 +196,10 @@ func (c *codeScanner) tagOutsideCode() (span, bool) {
 	return span{}, false
 }
 
-// tagMatch reads tags byte by byte.
+// tagMatch matches tags byte by byte.
 type tagMatch struct {
 	want []string // the tags that count, in lower case
-	part []byte   // the one that has begun, in lower case
+	part []byte   // what was read of a tag, in lower case
 }
 
 type matched uint8
@@ -208,8 +210,8 @@ const (
 	matchWhole
 )
 
-// add compares the tag that has begun, or begins now, and c after it with the
-// tags wanted. What is part of none is forgotten.
+// add compares what was read of a tag, with c added, to the wanted tags. Text that is part
+// of none is forgotten.
 func (m *tagMatch) add(c byte) matched {
 	m.part = append(m.part, byte(lower(rune(c))))
 	for _, t := range m.want {
@@ -233,7 +235,7 @@ func (m *tagMatch) take() string {
 	return part
 }
 
-// lower folds the case of ASCII letters and keeps everything else.
+// lower folds the case of ASCII letters and keeps other characters.
 func lower(r rune) rune {
 	if r >= 'A' && r <= 'Z' {
 		r += 'a' - 'A'

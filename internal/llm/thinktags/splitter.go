@@ -5,6 +5,16 @@ import (
 	"strings"
 )
 
+// How the splitter works.
+//
+// It is a state machine over the bytes of a content, whose modes are the constants of
+// tagMode: before an opening tag, after one, in reasoning, in text, and in what may be a
+// block on lines of its own. A mode reads on until a tag ends it. Text whose kind is not
+// known yet is held back; its offsets count from the start of the content, so that the
+// cuts between chunks do not matter. Whether a tag is in code is decided by codeScanner,
+// in code.go, at the end of a line or of a fenced block; a tag that has to wait is the
+// place up to which text can be emitted (decidedUpTo).
+
 // Piece is a part of a content that was split at think tags. The texts of all
 // pieces of a content, put together, are the content, byte for byte.
 type Piece struct {
@@ -12,7 +22,7 @@ type Piece struct {
 	Text string
 }
 
-// PieceKind tells what a [Piece] is.
+// Kind tells what a [Piece] is.
 type Kind uint8
 
 // The kinds of pieces. White space next to a tag is part of the tag's piece.
@@ -34,7 +44,7 @@ const (
 
 var pieceNames = [...]string{"", "text", "open", "reasoning", "close", "reclassify"}
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if int(k) < len(pieceNames) {
 		return pieceNames[k]
@@ -42,47 +52,25 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// TagSplitter takes the reasoning out of a content that has it between think tags:
-// <think>, <thinking>, <thought> or <antthinking>, in any case.
-//
-// An opening tag counts at the start of the content and right after a closed
-// block. The closing tag has the name of the opening one and does not lie in code: not
-// between backticks on one line, not in a fenced block. Code that is never closed
-// hides no tag, and more than 31 backticks or tildes in a row begin no code. Without a
-// closing tag all that follows is reasoning.
-//
-// After the first words of the answer prose about tags is left alone: a block counts
-// there only when it has its lines for itself. Either it is one line, or the opening tag
-// is alone on a line and the closing one alone on a later line. It does not lie in a
-// fenced block or in code that is indented, and without its closing tag it is text.
-//
-// Some prompts end in the opening tag, so that the content has only the closing
-// one. Where no opening tag was seen, a closing tag that is alone on its line and
-// in no fenced block ends such reasoning: see [PieceReclassify].
-//
-// Give the content to Write in chunks of any size and call Close at its end.
-// Pieces come as early as they can: held back is what may still be a tag, white
-// space that may be next to one, what comes after a closing tag until it is
-// known whether that lies in code, and what may be a block in the middle of the answer. How the chunks are cut changes nothing but how
-// texts are cut into pieces. The zero value is ready for use; it is not for use by
-// several goroutines at once.
+// Splitter takes the reasoning out of a content that has it between think tags: <think>,
+// <thinking>, <thought> or <antthinking>, in any case.
 type Splitter struct {
 	// NoImplicit leaves closing tags without opening ones alone. Set it when the
 	// reasoning comes in a field of its own; it counts from the next Write on.
 	NoImplicit bool
 
 	mode   tagMode
-	held   []byte // what was not given out yet of the chunks before this one
-	offset int    // offset in the content of the chunk, or of what is left of it
+	held   []byte // text of earlier chunks that was not emitted yet
+	offset int    // offset of the chunk, or of the rest of it, in the content
 	out    []Piece
 
 	opens, closes  []string // tags that count at the start, and alone on a line
 	seen           bool     // a tag was found: no implicit opening any more
 	allowsImplicit bool     // textMode: a closing tag alone on its line ends reasoning
-	heldTag        Kind     // of the tag that hold begins with in seekMode, or 0
+	heldTag        Kind     // the kind of the tag that held begins with in seekMode, or 0
 
 	match         tagMatch // the tags of this mode
-	tag           span     // the one that has begun; when a mode ends: the one that ends it
+	tag           span     // the tag that has begun; at the end of a mode, the tag that ends it
 	tagIsFirst    bool     // it is the first thing on its line
 	trailingWhite int      // white space at the end of the chunk before
 	closingAlone  span     // textMode: a closing tag with nothing else on its line so far
@@ -90,12 +78,12 @@ type Splitter struct {
 	block         lineBlock
 }
 
-// ownLines is what may be a block that has its lines for itself. It is held back, from
-// its opening tag on.
+// lineBlock is what may be a block on lines of its own. It is held back from its opening
+// tag on.
 type lineBlock struct {
 	closing   string   // its closing tag
 	openLen   int      // length of the opening tag
-	lineStart int      // where the last line begins in what is held
+	lineStart int      // where the last line begins in the held text
 	multiline bool     // the opening tag is alone on its line
 	notFound  []string // closing tags that no later line has
 }
@@ -116,8 +104,8 @@ type span struct{ start, end int }
 
 func (s span) found() bool { return s.end > 0 }
 
-// Write takes more of the content and returns what is known now, perhaps nothing.
-// The slice is valid until the next call, the texts for ever.
+// Write takes the next chunk of the content and returns the pieces that are known now,
+// perhaps none. The slice is valid until the next call; the texts stay valid.
 func (s *Splitter) Write(chunk string) []Piece {
 	s.out = s.out[:0]
 	s.start()
@@ -132,8 +120,8 @@ func (s *Splitter) Write(chunk string) []Piece {
 	return s.out
 }
 
-// Close ends the content and returns what was held back, as Write does. The
-// splitter is then ready for another content.
+// Close ends the content and returns what was held back, as Write does. The Splitter is
+// then ready for another content.
 func (s *Splitter) Close() []Piece {
 	s.out = s.out[:0]
 	s.start()
@@ -153,7 +141,7 @@ func (s *Splitter) Close() []Piece {
 	return s.out
 }
 
-// start sets up the tags at the start of a content.
+// start sets the tags that count at the start of a content.
 func (s *Splitter) start() {
 	if s.mode != startMode {
 		return
@@ -166,8 +154,8 @@ func (s *Splitter) start() {
 	s.match.want = s.opens
 }
 
-// feed takes a chunk through the modes. Each mode returns what it leaves to the
-// next one.
+// feed passes a chunk through the modes. Each mode returns the rest, which is for the next
+// mode.
 func (s *Splitter) feed(in string) {
 	for in != "" {
 		switch s.mode {
@@ -183,7 +171,7 @@ func (s *Splitter) feed(in string) {
 	}
 }
 
-// kind is what held text is when nothing follows.
+// heldKind returns the kind that the held text has when nothing follows.
 func (s *Splitter) heldKind() Kind {
 	switch {
 	case s.mode == seekMode && s.heldTag != 0:
@@ -203,9 +191,9 @@ func (s *Splitter) emit(kind Kind, text string) {
 	}
 }
 
-// cut divides what was not given out, held and in the chunk, at offset to. Only
-// rest is left afterwards, as the chunk. What was held is copied, the chunk only
-// when rest begins in what was held.
+// cut splits the text that was not emitted, held and chunk, at an offset of the content.
+// Afterwards nothing is held and rest is the chunk. Held text is copied; the chunk is
+// copied only when rest begins in the held text.
 func (s *Splitter) cut(in string, to int) (head, rest string) {
 	n := to - s.offset
 	s.offset = to
@@ -222,14 +210,14 @@ func (s *Splitter) cut(in string, to int) (head, rest string) {
 	return head, rest
 }
 
-// give gives out what lies before offset to and returns the rest.
+// emitBefore emits the text before an offset and returns the rest.
 func (s *Splitter) emitBefore(kind Kind, in string, to int) string {
 	head, rest := s.cut(in, to)
 	s.emit(kind, head)
 	return rest
 }
 
-// keep gives out what lies before offset from and holds the rest back.
+// holdFrom emits the text before an offset and holds the rest.
 func (s *Splitter) holdFrom(in string, from int) {
 	if from > s.offset-len(s.held) {
 		in = s.emitBefore(s.heldKind(), in, from)
@@ -238,7 +226,7 @@ func (s *Splitter) holdFrom(in string, from int) {
 	s.offset += len(in)
 }
 
-// seek looks for an opening tag, after white space.
+// readBeforeTag looks for an opening tag after white space.
 func (s *Splitter) readBeforeTag(in string) string {
 	i := 0
 	if !s.match.begun() {
@@ -269,7 +257,7 @@ func (s *Splitter) readBeforeTag(in string) string {
 	return ""
 }
 
-// open takes the white space after an opening tag.
+// readAfterOpenTag reads the white space after an opening tag.
 func (s *Splitter) readAfterOpenTag(in string) string {
 	i := len(in) - len(strings.TrimLeft(in, whiteSpace))
 	if i == len(in) {
@@ -281,13 +269,13 @@ func (s *Splitter) readAfterOpenTag(in string) string {
 	return in
 }
 
-// begin enters one of the modes that look at lines.
+// enter begins a mode that reads lines.
 func (s *Splitter) enter(m tagMode) {
 	s.mode, s.trailingWhite, s.closingAlone = m, 0, span{}
 	s.code.reset()
 }
 
-// scan reads text or reasoning line by line, up to a tag that ends it.
+// scanText reads text or reasoning line by line, up to a tag that ends the mode.
 func (s *Splitter) scanText(in string) string {
 	for i := 0; i < len(in); i++ {
 		if !s.match.begun() && !s.closingAlone.found() && s.code.inBody() {
@@ -335,9 +323,9 @@ func (s *Splitter) scanText(in string) string {
 	return ""
 }
 
-// ends reports whether the tag that was just read ends the mode. In text a closing
-// tag has to wait for the end of its line, and an opening one, be it only talked
-// about, shows that no closing tag is without one.
+// tagEndsMode reports whether the tag that was just read ends the mode. In text a closing
+// tag waits for the end of its line, and an opening tag, even if the text only talks about
+// it, shows that no closing tag lacks one.
 func (s *Splitter) tagEndsMode() bool {
 	tag := s.match.take()
 	switch {
@@ -354,12 +342,12 @@ func (s *Splitter) tagEndsMode() bool {
 	return false
 }
 
-// noImplicit makes a closing tag without an opening one text.
+// disallowImplicit makes a closing tag without an opening one text.
 func (s *Splitter) disallowImplicit() {
 	s.allowsImplicit, s.closingAlone, s.match.want = false, span{}, s.opens
 }
 
-// endLine tells whether the line that ends here has a tag that ends the mode.
+// endLine reports whether the line that ends here has a tag that ends the mode.
 func (s *Splitter) endLine() bool {
 	tag, ok := s.code.endLine()
 	if s.mode == textMode {
@@ -371,7 +359,7 @@ func (s *Splitter) endLine() bool {
 	return ok
 }
 
-// atEnd is endLine for the end of the content, where unclosed fences are none.
+// endsAtEOF is endLine for the end of the content, where an unclosed fence is not code.
 func (s *Splitter) endsAtEOF() bool {
 	if s.mode != reasonMode && s.mode != textMode {
 		return false
@@ -384,7 +372,7 @@ func (s *Splitter) endsAtEOF() bool {
 	return s.tag.found()
 }
 
-// leave ends the mode at its tag and returns what comes after that.
+// leaveMode ends the mode at its tag and returns the text after it.
 func (s *Splitter) leaveMode(in string) string {
 	n := s.tag.end - s.tag.start
 	if s.mode == textMode && !s.closingAlone.found() {
@@ -403,13 +391,14 @@ func (s *Splitter) leaveMode(in string) string {
 	return in[n:]
 }
 
-// closed enters the mode after a closing tag.
+// enterAfterClose enters the mode after a closing tag.
 func (s *Splitter) enterAfterClose(kind Kind) {
 	s.mode, s.heldTag, s.seen = seekMode, kind, true
 	s.disallowImplicit()
 }
 
-// takeLine takes a line of what may be a block with lines of its own, or a part of one.
+// readBlockLine reads a line, or a part of one, of what may be a block on lines of its
+// own.
 func (s *Splitter) readBlockLine(in string) string {
 	n := strings.IndexByte(in, '\n') + 1
 	if n == 0 {
@@ -420,7 +409,8 @@ func (s *Splitter) readBlockLine(in string) string {
 	return s.endBlockLine(in[n:])
 }
 
-// endLineOf decides at the end of a line, and returns what comes next.
+// endBlockLine decides at the end of a line whether the held text is such a block, and
+// returns the rest.
 func (s *Splitter) endBlockLine(in string) string {
 	b := &s.block
 	text := strings.Map(lower, strings.Trim(string(s.held[b.lineStart:]), whiteSpace))
@@ -439,8 +429,8 @@ func (s *Splitter) endBlockLine(in string) string {
 	return in
 }
 
-// endLines is endLineOf at the end of the content. A closing tag that is not there will
-// be missed by no later block either.
+// endBlockAtEOF is endBlockLine for the end of the content. A closing tag that is missing
+// is missing for later blocks too.
 func (s *Splitter) endBlockAtEOF() {
 	s.endBlockLine("")
 	if s.mode == linesMode {
@@ -449,7 +439,7 @@ func (s *Splitter) endBlockAtEOF() {
 	}
 }
 
-// ownBlock gives out the block that is held. Its closing tag may go on.
+// emitBlock emits the held block. White space after its closing tag may follow.
 func (s *Splitter) emitBlock(in string) string {
 	held := string(s.held)
 	end := len(strings.TrimRight(held, whiteSpace)) - len(s.block.closing)
@@ -463,7 +453,7 @@ func (s *Splitter) emitBlock(in string) string {
 	return in
 }
 
-// noBlock makes text of what is held, which is then read as such.
+// rejectBlock turns the held text into text, which is then read as such.
 func (s *Splitter) rejectBlock(in string) string {
 	held := string(s.held)
 	s.held, s.offset = s.held[:0], s.offset-len(held)+s.block.openLen
@@ -473,7 +463,7 @@ func (s *Splitter) rejectBlock(in string) string {
 	return in
 }
 
-// known is the offset up to which nothing can become a tag or be next to one.
+// decidedUpTo returns the offset up to which nothing can become a tag or be next to one.
 func (s *Splitter) decidedUpTo(in string) int {
 	switch {
 	case s.code.fencedTag.found():
@@ -490,8 +480,8 @@ func (s *Splitter) decidedUpTo(in string) int {
 	return s.offset + len(in)
 }
 
-// whiteBefore is how much white space ends the content read so far, of which the
-// chunk has in.
+// whiteBefore returns how much white space ends the content so far, of which in is the
+// last part.
 func (s *Splitter) whiteBefore(in string) int {
 	n := len(in) - len(strings.TrimRight(in, whiteSpace))
 	if n == len(in) {

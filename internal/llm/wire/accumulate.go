@@ -7,8 +7,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// growth is a value that comes in pieces: strings and lists get longer, objects
-// get more members, of all else the last counts.
+// ValueAccumulator puts together a JSON value that arrives in pieces: strings and lists
+// grow, objects gain members, and of any other kind the last piece counts. The zero value
+// is ready.
 type ValueAccumulator struct {
 	scalar   rawjson.Value
 	strings  []string
@@ -16,6 +17,7 @@ type ValueAccumulator struct {
 	members  FieldAccumulator
 }
 
+// Add adds a piece. The piece is copied.
 func (g *ValueAccumulator) Add(v rawjson.Value) {
 	switch v.Kind() {
 	case rawjson.KindString:
@@ -34,7 +36,7 @@ func (g *ValueAccumulator) Add(v rawjson.Value) {
 	}
 }
 
-// bytes is what it has become, or nil.
+// Value returns the value so far; nil when no piece came.
 func (g *ValueAccumulator) Value() rawjson.Value {
 	switch {
 	case g.scalar != nil:
@@ -49,12 +51,14 @@ func (g *ValueAccumulator) Value() rawjson.Value {
 	return nil
 }
 
-// growing is the members of an object that no block stands for.
+// FieldAccumulator puts together the members of an object that no block stands for, in the
+// order in which they first came. The zero value is ready.
 type FieldAccumulator struct {
 	Keys   []string
 	Fields map[string]*ValueAccumulator
 }
 
+// Field returns the accumulator of a member, which it makes if there is none.
 func (r *FieldAccumulator) Field(key string) *ValueAccumulator {
 	if r.Fields == nil {
 		r.Fields = map[string]*ValueAccumulator{}
@@ -67,10 +71,12 @@ func (r *FieldAccumulator) Field(key string) *ValueAccumulator {
 	return g
 }
 
+// Set replaces a member.
 func (r *FieldAccumulator) Set(key string, v rawjson.Value) {
 	*r.Field(key) = ValueAccumulator{scalar: bytes.Clone(v)}
 }
 
+// Object returns the object of all members.
 func (r *FieldAccumulator) Object() rawjson.Value {
 	var o rawjson.Object
 	for _, key := range r.Keys {

@@ -10,37 +10,54 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// maxBlocks bounds what a response can make of its bytes: the smallest item of
-// the wire has 3 bytes, the block made of it some hundred times as many.
+// How the pieces of a response become blocks.
+//
+// A reader begins a block when the wire does (Begin), appends text and signatures as
+// they come (AppendText, AppendSignature), and ends the block when the wire says that it
+// is whole (End). Each step emits an event: deltas while the block is open, and one
+// BlockDone with the whole block. Blocks may be open at the same time; their index is
+// the order in which they began.
+//
+// Some providers send a seal or an id after the block it belongs to. The reader then
+// changes the block and calls MarkChanged; such blocks are emitted once more at the end,
+// and replace what was emitted before.
+//
+// When the stream breaks, a block that another one followed is whole, since no format
+// goes back to an earlier block; a tool call counts only if it was ended.
+
+// maxBlocks limits how many blocks a response can have. The smallest item on the wire has
+// 3 bytes; the block made of it takes some hundred times as many.
 const maxBlocks = 1 << 16
 
-// output is where a reader puts what it finds in one response. It numbers the
-// blocks, gives out events, and keeps what is not whole yet.
+// BlockWriter is what a [ResponseReader] writes to. It numbers the blocks of one response,
+// emits the events, and holds the rules for streams that break: a block that was ended is
+// whole, a tool call that was not ended is none. See the head of this file.
 type BlockWriter struct {
 	Target
 	yield   func(llm.Event, error) bool
-	stopped bool // the consumer went away: nothing more is given out
-	Count   int
-	Last    *BlockBuilder
-	Open    []*BlockBuilder // in the order they began
-	changed []*BlockBuilder // done, and changed since
+	stopped bool            // the consumer stopped reading: nothing more is emitted
+	Count   int             // how many blocks have begun
+	Last    *BlockBuilder   // the block that began last; nil: none did
+	Open    []*BlockBuilder // the blocks that have not ended, in the order in which they began
+	changed []*BlockBuilder // blocks that changed after they had ended
 
 	Head        llm.Head
-	headChanged bool // head was not given out as it is now
+	headChanged bool // Head differs from what was last emitted
 }
 
-// part is a block on its way.
+// BlockBuilder is one block of a response while it arrives.
 type BlockBuilder struct {
 	index     int
-	Block     content.Block // without its words
-	Text      []string
-	Signature []string // pieces of block's seal
-	started   bool     // its first delta was given out
-	Done      bool
-	changed   bool // done, and changed since
+	Block     content.Block // the block without the text and the signature that came in pieces
+	Text      []string      // pieces of its text
+	Signature []string      // pieces of its seal
+	started   bool          // its first delta was emitted
+	Done      bool          // it has ended
+	changed   bool          // it changed after it had ended
 }
 
-// begin starts a block. What it holds already stays in front of what is said.
+// Begin begins a block. Text that the block already has stays in front of what is
+// appended. The error is [llm.ErrProtocol] for too many blocks.
 func (o *BlockWriter) Begin(b content.Block) (*BlockBuilder, error) {
 	if o.Count == maxBlocks {
 		return nil, fmt.Errorf("%w: more than %d blocks", llm.ErrProtocol, maxBlocks)
@@ -51,7 +68,7 @@ func (o *BlockWriter) Begin(b content.Block) (*BlockBuilder, error) {
 	return p, nil
 }
 
-// follow starts a block that comes in pieces. The name of a call can be shown at
+// BeginStreamed begins a block that arrives in pieces. Of a tool call it emits the name at
 // once.
 func (o *BlockWriter) BeginStreamed(b content.Block) (*BlockBuilder, error) {
 	p, err := o.Begin(b)
@@ -61,7 +78,8 @@ func (o *BlockWriter) BeginStreamed(b content.Block) (*BlockBuilder, error) {
 	return p, err
 }
 
-// signed adds a piece of a signature to a thought.
+// AppendSignature appends a piece of the signature of a reasoning block; other blocks and
+// empty pieces are ignored.
 func (o *BlockWriter) AppendSignature(p *BlockBuilder, piece string) {
 	b, ok := p.Block.(content.Reasoning)
 	if !ok || piece == "" {
@@ -74,7 +92,7 @@ func (o *BlockWriter) AppendSignature(p *BlockBuilder, piece string) {
 	p.Signature = append(p.Signature, piece)
 }
 
-// put gives out a block that came whole.
+// Emit adds a block that came whole.
 func (o *BlockWriter) Emit(b content.Block) error {
 	p, err := o.Begin(b)
 	if err == nil {
@@ -83,7 +101,8 @@ func (o *BlockWriter) Emit(b content.Block) error {
 	return err
 }
 
-// say adds words to a block. To one that is done already they are added too.
+// AppendText appends text to a block and emits it as a delta. Text for a block that has
+// ended is added too; the block is then emitted once more at the end.
 func (o *BlockWriter) AppendText(p *BlockBuilder, text string) {
 	if text == "" && (p.started || !IsCall(p.Block)) {
 		return
@@ -111,20 +130,21 @@ func (o *BlockWriter) AppendText(p *BlockBuilder, text string) {
 	o.emit(e)
 }
 
+// IsCall reports whether a block is a tool call.
 func IsCall(b content.Block) bool {
 	_, ok := b.(content.ToolCall)
 	return ok
 }
 
-// changed notes that a block is not what was given out any more.
+// MarkChanged notes that a block which has ended is not what was emitted any more.
 func (o *BlockWriter) MarkChanged(p *BlockBuilder) {
 	if p.Done && !p.changed {
 		p.changed, o.changed = true, append(o.changed, p)
 	}
 }
 
-// done gives out a block that is whole. A block in which there is nothing is
-// none.
+// End ends a block, which is whole now, and emits it. An empty block is left out, but for
+// reasoning with members that the provider may want back.
 func (o *BlockWriter) End(p *BlockBuilder) {
 	if p.Done {
 		return
@@ -136,6 +156,7 @@ func (o *BlockWriter) End(p *BlockBuilder) {
 	o.emitBlock(p)
 }
 
+// emitBlock emits a whole block.
 func (o *BlockWriter) emitBlock(p *BlockBuilder) {
 	b := p.Build()
 	entry := b.Kind() == content.KindReasoning && b.Form().Extra != nil // the provider may want it back
@@ -144,7 +165,7 @@ func (o *BlockWriter) emitBlock(p *BlockBuilder) {
 	}
 }
 
-// whole is the block with its words and its seal.
+// Build returns the block with its text and its seal.
 func (p *BlockBuilder) Build() content.Block {
 	text := strings.Join(p.Text, "")
 	if len(p.Text) > 1 {
@@ -168,9 +189,9 @@ func (p *BlockBuilder) Build() content.Block {
 	return p.Block
 }
 
-// close ends the response: whole, or broken by an error, which then is the last
-// thing the consumer sees. Of the blocks that were open when it broke, one that
-// another followed is whole; but a call never is.
+// close ends the response. err is nil when it is whole; else it is the last thing that the
+// consumer sees. Of the blocks that are open after an error, those that another block
+// followed count as whole, except tool calls.
 func (o *BlockWriter) close(err error) {
 	open := o.Open
 	o.Open = nil
@@ -189,10 +210,11 @@ func (o *BlockWriter) close(err error) {
 	}
 }
 
-// maxName is the most bytes of an id, a model or a finish reason: a longer one is none.
+// maxName is how many bytes an id, a model or a finish reason can have; a longer one is
+// ignored.
 const maxName = 64 << 10
 
-// about notes what the response says about itself.
+// SetHead changes what is known of the response itself.
 func (o *BlockWriter) SetHead(change func(h *llm.Head)) {
 	previous := o.Head
 	change(&o.Head)
@@ -202,8 +224,8 @@ func (o *BlockWriter) SetHead(change func(h *llm.Head)) {
 	}
 }
 
-// usage notes what the response cost. The last report counts, but a report of
-// nothing, which some servers send with every chunk, does not undo another.
+// SetUsage sets the usage. The last report counts, but a report of zeros, which some
+// servers send with every chunk, does not replace another.
 func (o *BlockWriter) SetUsage(u content.Usage) {
 	previous, u := o.Head.Usage, u.Bounded()
 	if !previous.IsZero() && u.Input|u.Output == 0 {
@@ -212,8 +234,8 @@ func (o *BlockWriter) SetUsage(u content.Usage) {
 	o.Head.Usage, o.headChanged = u, true
 }
 
-// counts reads the numbers of a report of usage; one that is missing, or that no
-// response can have, is 0.
+// TokenCounts returns a function that reads a count of a usage report; it returns 0 for a
+// count that is missing or that no response can have.
 func TokenCounts(v rawjson.Value) func(keys ...string) int64 {
 	return func(keys ...string) int64 {
 		n, _ := v.Get(keys...).Int()
@@ -221,7 +243,7 @@ func TokenCounts(v rawjson.Value) func(keys ...string) int64 {
 	}
 }
 
-// name is an id, a model or a finish reason, or the one before when it is too long.
+// bounded returns now, or before when now is too long.
 func bounded(now, before string) string {
 	if len(now) > maxName {
 		return before
@@ -229,7 +251,7 @@ func bounded(now, before string) string {
 	return now
 }
 
-// giveHead gives out what is known of the response by now, if that is news.
+// EmitHead emits the head of the response if it changed since it was last emitted.
 func (o *BlockWriter) EmitHead() {
 	if o.headChanged {
 		o.headChanged = false
@@ -237,14 +259,15 @@ func (o *BlockWriter) EmitHead() {
 	}
 }
 
+// emit passes an event to the consumer.
 func (o *BlockWriter) emit(e llm.Event) {
 	if !o.stopped {
 		o.stopped = !o.yield(e, nil)
 	}
 }
 
-// minted is the seal of the response's model over data. The name that was asked
-// for counts more than the one in the response: it is what will be asked again.
+// NewSeal returns a seal that the model of this response made. The name of the model that
+// was asked comes before the name in the response, since it is what will be asked again.
 func (o *BlockWriter) NewSeal(t content.SealType, data string) content.Seal {
 	model := o.Model
 	if model == "" {
@@ -253,7 +276,8 @@ func (o *BlockWriter) NewSeal(t content.SealType, data string) content.Seal {
 	return content.Seal{Type: t, Data: data, Minted: o.Dialect.Name + "/" + model}
 }
 
-// extend adds a member to the extra of a block, into the object that may be there.
+// AddExtra adds a member to the extra of the block; an object is merged into the one that
+// is there.
 func (p *BlockBuilder) AddExtra(key string, v rawjson.Value) {
 	if rawjson.IsEmpty(v) {
 		return
@@ -263,7 +287,8 @@ func (p *BlockBuilder) AddExtra(key string, v rawjson.Value) {
 	p.Block = content.WithForm(p.Block, form)
 }
 
-// cut marks a block as one that broke off.
+// MarkIncomplete marks the block as one that the response broke off in. Tool calls are not
+// marked: they count only when they are whole.
 func (p *BlockBuilder) MarkIncomplete() {
 	if !IsCall(p.Block) {
 		form := p.Block.Form()

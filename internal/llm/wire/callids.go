@@ -14,8 +14,8 @@ import (
 // a result finds its call, and in such a way that different ids stay different.
 // Names of tools are never changed: the model has to find the tool.
 
-// wordID is an id of letters, digits, _ and -, as Anthropic and Amazon want them;
-// most is how many they may be, 0 is any number.
+// SafeCallID returns an id of letters, digits, _ and -, as Anthropic and Amazon want them,
+// of at most max characters; 0 is no limit. Different ids stay different.
 func SafeCallID(id string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (isAlphanumeric(byte(r)) || r == '_' || r == '-') {
@@ -34,7 +34,7 @@ func SafeCallID(id string, most int) string {
 	return clean + hash
 }
 
-// shortID is an id of any characters, but not more than most of them.
+// ShortCallID returns an id of at most max bytes.
 func ShortCallID(id string, most int) string {
 	if id != "" && len(id) <= most {
 		return id
@@ -42,12 +42,12 @@ func ShortCallID(id string, most int) string {
 	return fmt.Sprintf("call_%016x", hashID(id))
 }
 
-// openAIID is an id as models of OpenAI want it in chat: "Expected a string with
-// maximum length 40".
+// OpenAICallID returns an id as OpenAI's chat wants it: "Expected a string with maximum
+// length 40".
 func OpenAICallID(id string) string { return ShortCallID(id, 40) }
 
-// mistralID is an id as Mistral wants it: "must be a-z, A-Z, 0-9, with a length of
-// 9".
+// MistralCallID returns an id as Mistral wants it: "must be a-z, A-Z, 0-9, with a length
+// of 9".
 func MistralCallID(id string) string {
 	const length = 9
 	other := func(r rune) bool { return r >= utf8.RuneSelf || !isAlphanumeric(byte(r)) }
@@ -68,15 +68,15 @@ func isAlphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// madeID is an id for a call that has none. It is the same whenever the response
-// is read, and does not go back: the block has no id of its provider's.
+// MakeCallID returns an id for a call that came without one. It is the same each time the
+// response is read. It is not sent back, since the block has no id of the provider.
 func (o *BlockWriter) MakeCallID(what ...string) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %d %q", o.Head.ID, o.Count, what)
 	return fmt.Sprintf("call_%016x", h.Sum64())
 }
 
-// callID is an id as the server takes it.
+// CallID returns an id of a call as the server takes it.
 func (t Target) CallID(id string) string {
 	if t.Quirks.CallID == nil {
 		return id

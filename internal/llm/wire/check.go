@@ -10,15 +10,15 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// rule is one thing that a provider refuses a request for.
+// Rule is one reason for which a provider refuses a request.
 type Rule struct {
 	Name     string
-	Evidence string // how it is known: the provider's words, or where they stand
+	Evidence string // how it is known: the text of the refusal, or where it is documented
 	Warns    bool   // the request is answered all the same
 	Find     func(c *Checker)
 }
 
-// checking is a request that rules look at.
+// Checker is a request that the rules look at.
 type Checker struct {
 	Target
 	Request  *llm.Request
@@ -28,18 +28,20 @@ type Checker struct {
 	problems []llm.Problem
 }
 
-// said is one thing that a request body says, whatever the dialect.
+// OutlineItem is one item of a request body, whatever the dialect.
 type OutlineItem struct {
 	Kind      OutlineKind
 	CallID    string // of a call or its result
-	Message   int    // the message it is in
+	Message   int    // the index of the message that it is in
 	Path      string
-	Empty     bool // a text, or a message, in which there is nothing
-	FromModel bool // the model says it
+	Empty     bool // a text, or a message, without content
+	FromModel bool // the model said it
 }
 
+// OutlineKind is what an [OutlineItem] is.
 type OutlineKind uint8
 
+// The kinds of items.
 const (
 	OutlineText OutlineKind = iota
 	OutlineCall
@@ -48,15 +50,15 @@ const (
 	OutlineOther
 )
 
-// found notes a problem.
+// Report adds a problem.
 func (c *Checker) Report(path, callID, message string, args ...any) {
 	c.problems = append(c.problems, llm.Problem{
 		Rule: c.rule.Name, Path: path, CallID: callID, Message: fmt.Sprintf(message, args...), Warning: c.rule.Warns,
 	})
 }
 
-// check lists what the provider of a target would refuse a request for: by the rules
-// that all dialects have in common, and by those of its own.
+// Check lists the reasons for which the provider would refuse a request: by the rules that
+// all dialects have in common, and by those of its own.
 func Check(t Target, req *llm.Request) []llm.Problem {
 	t = t.ForSettings(req.Settings)
 	body, err := rawjson.Parse(req.Body)
@@ -76,7 +78,7 @@ func Check(t Target, req *llm.Request) []llm.Problem {
 	return k.problems
 }
 
-// commonRules hold for every dialect.
+// CommonRules are the rules of every dialect.
 var CommonRules = []Rule{
 	{
 		Name:     "tool-result-missing",
@@ -124,7 +126,7 @@ var CommonRules = []Rule{
 	},
 }
 
-// ruleCannotStop is the rule of a model that reasons although it is asked not to.
+// RuleCannotStop is the rule for a model that reasons although it is asked not to.
 const RuleCannotStop = "reasoning-cannot-stop"
 
 func (c *Checker) reasoningCannotStop() {
@@ -139,8 +141,7 @@ func (c *Checker) reasoningCannotStop() {
 	c.Report("", "", "%s cannot be asked not to reason; %s", c.Model, instead)
 }
 
-// resultsMissing: after a message with calls come their results, before anything
-// else.
+// missingResults finds calls without a result before the next message of the model.
 func (c *Checker) missingResults() {
 	var open []OutlineItem
 	report := func() {
@@ -205,7 +206,8 @@ func (c *Checker) emptyContent() {
 	}
 }
 
-// foreignSeals looks at the open turn: elsewhere nobody misses them.
+// foreignSeals finds blocks of the open turn whose seal is not sent. Closed turns do
+// without their seals.
 func (c *Checker) foreignSeals() {
 	for i := OpenTurnStart(c.Request.Messages); i < len(c.Request.Messages); i++ {
 		for j, b := range c.Request.Messages[i].Blocks {
@@ -217,7 +219,7 @@ func (c *Checker) foreignSeals() {
 	}
 }
 
-// foundBlock notes a problem of one block of the request.
+// reportBlock adds a problem of one block of the request.
 func (c *Checker) reportBlock(message, block int, text string, args ...any) {
 	c.Report("", callIDOf(c.Request.Messages[message].Blocks[block]), text, args...)
 	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
@@ -230,15 +232,19 @@ func callIDOf(b content.Block) string {
 	return ""
 }
 
-// openFrom is where the last turn begins: after the last message of the user
-// that is not only tool results.
+// OpenTurnStart returns the index of the first message of the open turn: after the last
+// message of the user, results of tools apart. A tool loop is open when this turn has a
+// tool call.
 func OpenTurnStart(messages []content.Message) int {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role == content.RoleUser {
-			return i + 1
-		}
+	return openTurnStart(len(messages), func(i int) bool { return messages[i].Role == content.RoleUser })
+}
+
+// openTurnStart returns the index after the last of n elements that the user said.
+func openTurnStart(n int, byUser func(i int) bool) int {
+	for n > 0 && !byUser(n-1) {
+		n--
 	}
-	return 0
+	return n
 }
 
 func (c *Checker) notUTF8() {
@@ -251,7 +257,7 @@ func (c *Checker) notUTF8() {
 	}
 }
 
-// notSent looks for blocks that the request says nothing of. The first of a kind stands
+// unsentBlocks finds blocks that the dialect has no form for. The first of a kind stands
 // for all of them.
 func (c *Checker) unsentBlocks() {
 	var kinds []content.Kind
@@ -278,8 +284,8 @@ func (c *Checker) unsentBlocks() {
 	}
 }
 
-// sends reports whether the dialect sends a block of a message of a role: whether a
-// request with it is another than one without it.
+// sends reports whether the dialect sends a block in a message of a role: whether the body
+// with the block differs from the body without it.
 func (c *Checker) sends(role content.Role, b content.Block) bool {
 	if c.Owns(b) {
 		return true // the dialect made it
@@ -309,7 +315,7 @@ func (c *Checker) sends(role content.Role, b content.Block) bool {
 	return !bytes.Equal(with, c.encodeMessage(role, text)) && !bytes.Equal(with, c.encodeMessage(role, content.Native{}, text))
 }
 
-// bodyOf is the body of a request with one message.
+// encodeMessage returns the body of a request with one message.
 func (c *Checker) encodeMessage(role content.Role, blocks ...content.Block) []byte {
 	body, _ := c.Encode(&llm.Request{
 		Messages: []content.Message{{Role: role, Blocks: blocks}},
@@ -318,7 +324,7 @@ func (c *Checker) encodeMessage(role content.Role, blocks ...content.Block) []by
 	return body
 }
 
-// at writes a place in a body: at("messages", 2, "content", 0) is
+// Path writes a place in a body: Path("messages", 2, "content", 0) is
 // messages[2].content[0].
 func Path(steps ...any) string {
 	path := ""
@@ -336,16 +342,17 @@ func Path(steps ...any) string {
 	return path
 }
 
-// counter tells calls apart that have no ids: by name and order.
+// CallCounter names calls that have no ids, by the name of the tool and their order.
 type CallCounter map[string]int
 
+// Next returns the id of the next call of a tool.
 func (c CallCounter) Next(name string) string {
 	c[name]++
 	return fmt.Sprintf("%s #%d", name, c[name])
 }
 
-// outlineParts says what a body says whose messages are lists of parts: what is
-// said of a part is told by read.
+// OutlineParts returns the outline of a body whose messages are lists of parts. read fills
+// in the item of one part.
 func OutlineParts(body rawjson.Value, messages, member, model string, read func(part rawjson.Value, s *OutlineItem)) []OutlineItem {
 	var list []OutlineItem
 	for i, m := range rawjson.Indexed(body.Get(messages)) {
@@ -363,7 +370,7 @@ func OutlineParts(body rawjson.Value, messages, member, model string, read func(
 	return list
 }
 
-// mustSay is the rule that a request says something beside an instruction.
+// RequireMessages returns the rule that a request has something beside an instruction.
 func RequireMessages(name, evidence, member string) Rule {
 	return Rule{Name: name, Evidence: evidence, Find: func(c *Checker) {
 		if len(c.Outline) == 0 {
@@ -372,7 +379,7 @@ func RequireMessages(name, evidence, member string) Rule {
 	}}
 }
 
-// userFirst is the rule that the first message is the user's.
+// RequireUserFirst returns the rule that the first message is the user's.
 func RequireUserFirst(evidence string) Rule {
 	return Rule{Name: "first-message", Evidence: evidence, Find: func(c *Checker) {
 		if len(c.Outline) == 0 {
@@ -383,18 +390,15 @@ func RequireUserFirst(evidence string) Rule {
 	}}
 }
 
-// openTurn is where the last turn begins in what a body says: after the last thing
-// that the user said.
-func (c *Checker) OpenTurnStart() (from int) {
-	for i, s := range c.Outline {
-		if !s.FromModel && s.Kind != OutlineResult {
-			from = i + 1
-		}
-	}
-	return from
+// OpenTurnStart is [OpenTurnStart] for the outline.
+func (c *Checker) OpenTurnStart() int {
+	return openTurnStart(len(c.Outline), func(i int) bool {
+		return !c.Outline[i].FromModel && c.Outline[i].Kind != OutlineResult
+	})
 }
 
-// isBlank tells whether content says nothing: it is missing, null, "" or [].
+// IsBlankContent reports whether a content is missing, null, "" or []; objects are never
+// blank.
 func IsBlankContent(v rawjson.Value) bool {
 	switch v.Kind() {
 	case rawjson.KindString:

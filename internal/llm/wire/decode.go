@@ -11,7 +11,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// decode reads a response body and yields what it says.
+// Decode reads a response body and yields its events; the error of a response that breaks
+// is the last element.
 func (t Target) Decode(body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		o := &BlockWriter{Target: t, yield: yield}
@@ -28,7 +29,7 @@ func (t Target) Decode(body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error
 	}
 }
 
-// feed gives the frames to the reader. said is whether the stream said that it
+// readFrames passes the frames to the reader. sawEnd is true when the stream said that it
 // ends; the error is what broke the response.
 func readFrames(r ResponseReader, o *BlockWriter, list iter.Seq2[framing.Frame, error]) (text bool, err error) {
 	var cut error // the frame before was no JSON: fine if it was the last, cut short

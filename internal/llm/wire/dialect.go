@@ -10,82 +10,83 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// dialect is a wire format. Each is one file that registers one of these.
+// Dialect is a wire format. Package providers lists all of them.
 type Dialect struct {
 	Name string
 
-	// path is where requests go, below the base URL, escaped as in a URL. A query may
+	// Path returns where requests go, below the base URL, escaped as in a URL. A query may
 	// follow.
 	Path func(model string, stream bool) string
-	// sign puts the key, which may be empty, and what else the format demands
-	// into the headers.
+	// Sign puts the key, which may be empty, and the headers that the format requires into
+	// h.
 	Sign func(h http.Header, t Target, key string)
-	// headers puts what a request body needs beside it into the headers; nil: nothing.
+	// Headers adds the headers that a request body requires; nil: none does.
 	Headers func(h http.Header, t Target, body rawjson.Value)
-	// read starts reading one response.
+	// NewReader returns a reader for one response.
 	NewReader func(o *BlockWriter) ResponseReader
-	// encode writes a request body.
+	// Encode writes a request body. Equal requests give equal bytes.
 	Encode func(t Target, req *llm.Request) (rawjson.Value, error)
-	// replay writes what stands for one response in the next request; nil when
-	// nothing of it can be sent.
+	// Replay writes the part of the next request that stands for one response; nil when
+	// nothing of the response can be sent.
 	Replay func(t Target, blocks []content.Block) rawjson.Value
-	// wantsTurn tells whether an open tool loop must go back with its thoughts.
+	// NeedsReasoningInToolLoop reports whether the provider refuses or degrades an open
+	// tool loop that goes back without its reasoning.
 	NeedsReasoningInToolLoop func(t Target) bool
-	// request reads the messages, tools and settings of a request body, an object;
-	// nil where nobody wrote it yet. It ends with settle.
+	// DecodeRequest reads a request body, an object. It ends with KeepUnknownFields, so
+	// that encoding gives the body again.
 	DecodeRequest func(t Target, v rawjson.Value) (*llm.Request, error)
-	// talk begins to read the messages of a request; nil where they are not read one
-	// by one.
+	// NewMessageReader returns a reader for the messages of a request; nil: they cannot be
+	// read one by one.
 	NewMessageReader func(t Target) MessageReader
-	// outline says what a request body says, for the rules that all dialects have
-	// in common; rules are what its servers refuse beyond them. Both may be nil.
+	// Outline lists what a request body says, for the rules that all dialects share; Rules
+	// are what its servers refuse beyond them. Both may be nil.
 	Outline func(body rawjson.Value) []OutlineItem
 	Rules   []Rule
 
-	// unasked is the fields of a body that encode sets though no setting asks for
-	// them; a server that does not know one is asked without it. off is the fields
-	// that ask a model not to reason.
+	// OptionalFields are fields of a body that Encode sets unasked: a server that refuses
+	// one is asked again without it. ReasoningOffFields are the fields that ask a model
+	// not to reason.
 	OptionalFields, ReasoningOffFields [][]string
 	NeedsModel                         bool // a request without the name of a model cannot be sent
 }
 
-// reader reads one response and puts what it finds into an output. Values are
-// valid during the call only. An error of event or whole ends the response.
+// ResponseReader reads one response and writes its blocks to a [BlockWriter]. Values are
+// valid during the call only. An error of ReadBody or ReadEvent ends the response.
 type ResponseReader interface {
-	// whole reads a response that came in one piece.
+	// ReadBody reads a response that came in one piece.
 	ReadBody(v rawjson.Value) error
-	// event reads one event of a stream. io.EOF says that it was the last.
+	// ReadEvent reads one event of a stream. It returns io.EOF after the last one.
 	ReadEvent(name string, v rawjson.Value) error
-	// end is called once, when no event comes any more. It puts out what it held
-	// back and tells whether the answer is whole. said is whether the framing said
-	// that the stream ends.
+	// Finish is called once, after the last event. It writes what the reader held back and
+	// reports whether the response is whole. sawEnd is true when the framing marked the
+	// end of the stream.
 	Finish(text bool) bool
 }
 
-// signBearer sends the key in the usual header.
+// SignBearer sends the key in the Authorization header.
 func SignBearer(h http.Header, _ Target, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)
 	}
 }
 
-// target is one model's wire format.
+// Target is one model of one provider, in a dialect.
 type Target struct {
 	Dialect  *Dialect
-	Provider string // its name, as in the table of providers
+	Provider string // the name in the table of providers
 	Generic  bool   // nothing is known of the provider but its dialect
-	Quirks   Quirks // of its servers
-	Model    string // that is asked for when a request does not tell; may be empty
+	Quirks   Quirks // where its servers differ
+	Model    string // the model for requests that name none; may be empty
 
-	blockForm content.Wire // what every block of the dialect begins with
+	blockForm content.Wire // the form of a block without a type
 }
 
-// newTarget is a provider's wire format.
+// NewTarget returns the target of a provider, for no model yet.
 func NewTarget(d *Dialect, provider string, generic bool, q Quirks) Target {
 	return Target{Dialect: d, Provider: provider, Generic: generic, Quirks: q, blockForm: content.Form{Dialect: d.Name}.Wire()}
 }
 
-// asked is the target of a request.
+// ForSettings returns the target with the model that the settings name, if they do.
 func (t Target) ForSettings(s llm.Settings) Target {
 	if s.Model != "" {
 		t.Model = s.Model
@@ -93,33 +94,34 @@ func (t Target) ForSettings(s llm.Settings) Target {
 	return t
 }
 
-// form is what every block of this dialect begins with.
+// BlockForm returns the form that every block of this dialect begins with.
 func (t Target) BlockForm() content.Wire { return t.blockForm }
 
-// typed is the form of a block whose type on the wire is not told by its kind.
+// TypedForm returns the form of a block whose type on the wire does not follow from its
+// kind.
 func (t Target) TypedForm(kind string) content.Wire {
 	return content.Form{Dialect: t.Dialect.Name, Type: kind}.Wire()
 }
 
-// own tells whether a block came from this dialect, so that its form fits here.
+// Owns reports whether a block came from this dialect, so that its form fits here.
 func (t Target) Owns(b content.Block) bool { return b.Form().Dialect == t.Dialect.Name }
 
-// opens tells whether a seal may go to this target: only where it was minted, to
-// a model of the same family.
+// CanOpen reports whether a seal may be sent to this target: only to the dialect that made
+// it, and a model of the same family.
 func (t Target) CanOpen(s content.Seal) bool {
 	dialect, model, _ := strings.Cut(s.Minted, "/")
 	return s.Data != "" && dialect == t.Dialect.Name && sameFamily(model, t.Model)
 }
 
-// foreign tells whether a block has the seal of another model.
+// HasForeignSeal reports whether a block has a seal that another model made.
 func (t Target) HasForeignSeal(b content.Block) bool {
 	seal := b.Form().Seal
 	return seal.Data != "" && !t.CanOpen(seal)
 }
 
-// sameFamily tells whether two names may be models of one family: the name of the
-// first is in the second, whatever stands before and after it (a vendor, a region,
-// a version), or the reverse. An empty name may be any model.
+// sameFamily reports whether two names may be models of one family: the first word of one
+// is a word of the other, whatever vendor, region or version stands around it. An empty
+// name may be any model.
 func sameFamily(a, b string) bool {
 	if a == "" || b == "" || strings.EqualFold(a, b) {
 		return true
@@ -128,6 +130,7 @@ func sameFamily(a, b string) bool {
 	return len(x) > 0 && len(y) > 0 && (containsFold(y, x[0]) || containsFold(x, y[0]))
 }
 
+// containsFold reports whether a list contains a word, in any case.
 func containsFold(list []string, word string) bool {
 	for _, w := range list {
 		if strings.EqualFold(w, word) {
@@ -137,8 +140,8 @@ func containsFold(list []string, word string) bool {
 	return false
 }
 
-// words is the runs of letters in the last part of a model's name. On Bedrock that
-// may begin with a region, before the vendor: us.anthropic.claude-opus.
+// letterRuns returns the runs of letters in the last part of the name of a model. On
+// Bedrock that part may begin with a region before the vendor: us.anthropic.claude-opus.
 func letterRuns(model string) []string {
 	model = model[strings.LastIndexByte(model, '/')+1:]
 	if region, rest, _ := strings.Cut(model, "."); region != "" {

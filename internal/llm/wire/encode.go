@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// extra is the fields that the settings add to a body; nil when they add none.
+// ParseExtra returns the members that the settings add to a body; nil when there are none.
 func (t Target) ParseExtra(s llm.Settings) (rawjson.Value, error) {
 	if len(s.Extra) == 0 {
 		return nil, nil
@@ -23,9 +23,8 @@ func (t Target) ParseExtra(s llm.Settings) (rawjson.Value, error) {
 	return v, nil
 }
 
-// finished is a body with the fields that the settings add to it, as servers take
-// it. They go in the place of what is there; of the objects that are named, member
-// by member.
+// FinishBody returns the body with the members that the settings add, as valid UTF-8. An
+// added member replaces what is there; the objects that are named are merged.
 func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, named ...string) (rawjson.Value, error) {
 	extra, err := t.ParseExtra(s)
 	if err != nil {
@@ -43,8 +42,8 @@ func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, named ...string
 	return rawjson.ValidUTF8(body.Bytes()), nil
 }
 
-// setPlain writes the settings that all formats have: the output limit, by the
-// name that the format has for it, and the temperature.
+// SetCommon sets the settings that all formats have: the output limit, under the format's
+// name for it, and the temperature.
 func SetCommon(o *rawjson.Object, s llm.Settings, limit string) {
 	if s.MaxOutputTokens > 0 {
 		o.SetInt(limit, int64(s.MaxOutputTokens))
@@ -52,13 +51,14 @@ func SetCommon(o *rawjson.Object, s llm.Settings, limit string) {
 	SetTemperature(o, s)
 }
 
+// SetTemperature sets the temperature, in as few digits as possible.
 func SetTemperature(o *rawjson.Object, s llm.Settings) {
 	if s.Temperature != nil { // in as few digits as say it
 		o.Set("temperature", strconv.AppendFloat(nil, *s.Temperature, 'f', -1, 64))
 	}
 }
 
-// threeEfforts is an effort for who knows but low, medium and high.
+// LowMediumHigh returns an effort for formats that know only low, medium and high.
 func LowMediumHigh(effort string) string {
 	switch effort {
 	case "minimal":
@@ -69,8 +69,8 @@ func LowMediumHigh(effort string) string {
 	return effort
 }
 
-// definitions is the tools of a request: those of a provider as they are, the
-// others as write has them.
+// EncodeTools writes the definitions of tools: those of a provider as they are, the others
+// by write.
 func EncodeTools(tools []llm.Tool, write func(t llm.Tool) rawjson.Value) rawjson.Value {
 	var list rawjson.Array
 	for _, t := range tools {
@@ -83,17 +83,17 @@ func EncodeTools(tools []llm.Tool, write func(t llm.Tool) rawjson.Value) rawjson
 	return list.Bytes()
 }
 
-// setTool writes what a tool is called and what it does.
+// SetToolName sets the name and the description of a tool.
 func SetToolName(o *rawjson.Object, t llm.Tool) {
 	o.SetString("name", t.Name)
 	o.SetNonEmpty("description", t.Description)
 }
 
-// noArguments is the schema of a tool that takes none. Some servers refuse one
+// EmptySchema is the schema of a tool without arguments. Some servers refuse a schema
 // without properties.
 const EmptySchema = `{"type":"object","properties":{}}`
 
-// schemaOf is the schema of a tool's arguments, or another where it has none.
+// SchemaOr returns the schema of the arguments of a tool, or other if it has none.
 func SchemaOr(t llm.Tool, other string) rawjson.Value {
 	if len(t.Schema) == 0 {
 		return rawjson.Value(other)
@@ -101,8 +101,8 @@ func SchemaOr(t llm.Tool, other string) rawjson.Value {
 	return t.Schema
 }
 
-// argumentsObject is the arguments of a call as the object that most formats
-// demand. What is none, such as the text for a custom tool, becomes a member of one.
+// ArgumentsObject returns the arguments of a call as the object that most formats require.
+// Anything else, such as the text for a custom tool, becomes its only member.
 func ArgumentsObject(arguments string) rawjson.Value {
 	if strings.TrimSpace(arguments) == "" {
 		return rawjson.Value("{}")
@@ -114,8 +114,7 @@ func ArgumentsObject(arguments string) rawjson.Value {
 	return rawjson.NewObject("arguments", arguments).Bytes()
 }
 
-// resultValue is what came of a call, for formats that take parts of their own and
-// else a text.
+// ResultValue returns a result for formats that take their own parts, and else a text.
 func (t Target) ResultValue(r content.ToolResult) rawjson.Value {
 	if v, err := rawjson.Parse(r.Parts); err == nil && t.Owns(r) {
 		return v
@@ -123,8 +122,8 @@ func (t Target) ResultValue(r content.ToolResult) rawjson.Value {
 	return rawjson.AppendString(nil, ResultText(r))
 }
 
-// resultText is what came of a call as a text. Of a list of parts it is their
-// words, with the types of the other parts in their place.
+// ResultText returns a result as a text. Of a list of parts it is their texts, with the
+// types of the other parts in their place.
 func ResultText(r content.ToolResult) string {
 	parts, err := rawjson.Parse(r.Parts)
 	if err != nil || parts.Kind() != rawjson.KindArray {
@@ -145,7 +144,8 @@ func ResultText(r content.ToolResult) string {
 	return strings.Join(lines, "\n")
 }
 
-// functionTools is tool definitions in the form of OpenAI's chat, which others took over.
+// FunctionTools writes the definitions of tools in the form of OpenAI's chat, which other
+// vendors share.
 func FunctionTools(tools []llm.Tool) rawjson.Value {
 	return EncodeTools(tools, func(t llm.Tool) rawjson.Value {
 		var f, o rawjson.Object
@@ -157,10 +157,10 @@ func FunctionTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// effortBudgets is how many tokens an effort may think, where a model takes no
-// word for it. Less than the first is refused.
+// EffortBudgets is the thinking budget in tokens for an effort, for models that take no
+// effort. Less than the first is refused.
 var EffortBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32000}
 
-// chatBefore is the member of the extra of a text that has what stands before it in
-// the content: think tags with nothing between them.
+// ExtraBefore is the member of the extra of a text that holds what stands before it in the
+// content: think tags with nothing between them.
 const ExtraBefore = "$before"

@@ -52,7 +52,7 @@ func firstText(v rawjson.Value, keys ...string) string {
 	return ""
 }
 
-// retryDelay is how long Google wants to be left alone, as the details of an error
+// retryDelay returns how long Google wants to be left alone, as the details of an error
 // say it: {"@type":"....RetryInfo","retryDelay":"34.4s"}.
 func retryDelay(details rawjson.Value) time.Duration {
 	for d := range details.Elements() {
@@ -63,7 +63,7 @@ func retryDelay(details rawjson.Value) time.Duration {
 	return 0
 }
 
-// failed is the error that a framing has a form of its own for.
+// frameError returns the error that a framing has a message type of its own for.
 func frameError(provider string, f framing.Frame) *llm.APIError {
 	v, err := rawjson.Parse(f.Data)
 	if err != nil {
@@ -74,7 +74,7 @@ func frameError(provider string, f framing.Frame) *llm.APIError {
 	return e
 }
 
-// broken is the error of a body that could not be read to its end.
+// streamError returns the error of a body that could not be read to its end.
 func streamError(err error) error {
 	for _, plain := range []error{context.Canceled, context.DeadlineExceeded, llm.ErrTimeout, llm.ErrTooLong, llm.ErrProtocol} {
 		if errors.Is(err, plain) {

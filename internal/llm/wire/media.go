@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// inlineData is the bytes of m, be they in a data URL, and their type, which is
-// found by looking when nobody tells.
+// InlineData returns the bytes of m, also those in a data URL, and their media type, which
+// is detected when it is not given. ok is false when m has no bytes.
 func InlineData(m content.Media) (media, data string, ok bool) {
 	media, data = m.MediaType, m.Data
 	if rest, isData := strings.CutPrefix(m.URL, "data:"); isData && data == "" {
@@ -29,7 +29,7 @@ func InlineData(m content.Media) (media, data string, ok bool) {
 	return media, data, true
 }
 
-// inlined is m with the bytes of a data URL in its place.
+// Inlined returns m with the bytes of its data URL as Data.
 func Inlined(m content.Media) content.Media {
 	if kind, data, ok := InlineData(m); ok {
 		m.URL, m.MediaType, m.Data = "", kind, data
@@ -37,14 +37,13 @@ func Inlined(m content.Media) content.Media {
 	return m
 }
 
-// dataURL is a URL that holds bytes.
+// DataURL returns a data URL.
 func DataURL(media, data string) string { return "data:" + media + ";base64," + Base64(data) }
 
-// base64Of is bytes as most formats take them.
+// Base64 returns bytes as most formats take them.
 func Base64(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) }
 
-// exactBase64 is the bytes that a text spells, if it is the only spelling of them
-// that would be sent.
+// DecodeExactBase64 decodes base64 if encoding the bytes gives the same text again.
 func DecodeExactBase64(text string) (data string, ok bool) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(b) == 0 || base64.StdEncoding.EncodeToString(b) != text {

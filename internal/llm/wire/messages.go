@@ -8,15 +8,24 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// waiting is results that stand together. They are held back until all of them
-// came, and go out in the order of their calls.
+// How blocks become the messages of a request.
+//
+// Formats differ in two ways. Where roles have to alternate and results of tools are
+// parts of a user message (messages, converse, gemini), a MessageBuilder collects blocks
+// of one role into one message, with results first. Where each result is a message or an
+// item of its own (chat, responses, cohere, ollama, interactions), a ResultQueue holds
+// results back until the next message and writes them in the order of their calls:
+// tools may finish in any order, and equal requests have to give equal bytes.
+
+// ResultQueue holds tool results back until all results of a message of the model are
+// there, and writes them in the order of their calls.
 type ResultQueue struct {
-	Calls     []string // ids of the last answer's calls, in order
+	Calls     []string // ids of the calls in the last message of the model, in order
 	Results   []queuedResult
 	keepOrder bool
 }
 
-// given is what came of a call, as it is sent.
+// queuedResult is one result, as it is sent.
 type queuedResult struct {
 	id    string
 	json  rawjson.Value
@@ -52,15 +61,15 @@ func (w *ResultQueue) takeInOrder() (list []rawjson.Value) {
 	return list
 }
 
-// flush adds the results as messages of their own.
+// Flush appends the results to a list, each as a message of its own.
 func (w *ResultQueue) Flush(to *rawjson.Array) {
 	for _, v := range w.takeInOrder() {
 		to.Add(v)
 	}
 }
 
-// next begins an answer: what came before it is complete, and its calls are what
-// the next results are for.
+// BeginResponse begins a message of the model: the results before it are complete, and the
+// next results are for its calls.
 func (w *ResultQueue) BeginResponse(answer []content.Block, to *rawjson.Array) {
 	w.Flush(to)
 	w.Calls = nil
@@ -71,31 +80,31 @@ func (w *ResultQueue) BeginResponse(answer []content.Block, to *rawjson.Array) {
 	}
 }
 
-// turns gathers blocks into messages whose roles alternate, as some formats demand.
-// Results stand first in a message. Roles are those of the wire; an instruction has
-// no message but a place of its own.
+// MessageBuilder builds messages whose roles alternate, as some formats require: blocks of
+// one role become one message, with results first. Roles are those of the wire.
+// Instructions are in no message but in System.
 type MessageBuilder struct {
-	ModelRole   string // the role of the model
-	BlocksField string // that holds the blocks of a message
+	ModelRole   string // the name of the model's role
+	BlocksField string // the member of a message that holds its blocks
 
 	System rawjson.Array
 	List   rawjson.Array
 
-	role       string // of the message that is being gathered
+	role       string // of the message that is being built
 	blocks     []rawjson.Value
 	results    ResultQueue
-	HasResults bool   // the last message has some
+	HasResults bool   // the last message has results
 	wireRole   string // of the message on the wire; empty: role
 	asString   bool   // the content of the message is a string, if it is one text
 }
 
-// blockTaker is a prompt that takes one block after the other.
+// BlockEncoder encodes one block after the other; Flush ends the last message.
 type BlockEncoder interface {
 	Add(role content.Role, b content.Block)
 	Flush()
 }
 
-// takeAll gives all blocks of messages to a prompt.
+// EncodeBlocks encodes all blocks of messages.
 func EncodeBlocks(p BlockEncoder, messages []content.Message) {
 	for _, m := range messages {
 		for _, b := range m.Blocks {
@@ -105,7 +114,7 @@ func EncodeBlocks(p BlockEncoder, messages []content.Message) {
 	p.Flush()
 }
 
-// answerOf is a conversation of one answer.
+// AssistantMessage returns a conversation of one message of the model.
 func AssistantMessage(blocks []content.Block) []content.Message {
 	return []content.Message{{Role: content.RoleAssistant, Blocks: blocks}}
 }
@@ -113,7 +122,7 @@ func AssistantMessage(blocks []content.Block) []content.Message {
 // roleSystem is the role of blocks that are in no message.
 const roleSystem = "system"
 
-// roleOf is the role of the message that takes a block; empty when none does.
+// roleOf returns the role of the message that takes a block; empty when no message does.
 func (t *MessageBuilder) roleOf(role content.Role, b content.Block) string {
 	if r, ok := b.(content.ToolResult); ok {
 		if r.Server {
@@ -132,9 +141,9 @@ func (t *MessageBuilder) roleOf(role content.Role, b content.Block) string {
 	return "user"
 }
 
-// enter goes on to the message that takes a block: to is its role, begun tells
-// whether it is a new one. An instruction is put in its place at once. Where no
-// message takes the block, or v, which is what is sent of it, is nil, to is empty.
+// StartMessage goes on to the message that takes a block whose encoding is v. It returns
+// the role of that message and whether it is new. The role is empty for a block that
+// cannot be sent (v is nil) and for an instruction, which is added to System.
 func (t *MessageBuilder) StartMessage(role content.Role, b content.Block, v rawjson.Value) (to string, begun bool) {
 	to = t.roleOf(role, b)
 	switch {
@@ -162,13 +171,13 @@ func (t *MessageBuilder) StartMessageOf(role string, always bool) (isNew bool) {
 // NoWireRole is a role for [MessageBuilder.RenameRole]: the message has none.
 const NoWireRole = "-"
 
-// RenameRole gives the message that is being built another role on the wire.
+// RenameRole returns the message that is being built another role on the wire.
 func (t *MessageBuilder) RenameRole(role string) { t.wireRole = role }
 
 // AsString makes the content of the message a string when it is one text in the end.
 func (t *MessageBuilder) AsString() { t.asString = true }
 
-// take adds a block, as it is sent, to the message that is being gathered.
+// AppendBlock appends a block, encoded as v, to the message that is being built.
 func (t *MessageBuilder) AppendBlock(b content.Block, v rawjson.Value) {
 	switch b := b.(type) {
 	case content.ToolResult:
@@ -184,7 +193,7 @@ func (t *MessageBuilder) AppendBlock(b content.Block, v rawjson.Value) {
 	t.blocks = append(t.blocks, v)
 }
 
-// flush ends the message that is being gathered.
+// Flush ends the message that is being built.
 func (t *MessageBuilder) Flush() {
 	if len(t.blocks)+len(t.results.Results) == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 // on and that no response tells. A model that is in no table is treated as the rest
 // of its provider's. docs/providers.md shows the tables.
 
-// modelName is the name of a model without its vendor, in lower case: what the
+// modelName returns the name of the model without its vendor, in lower case: what the
 // patterns of the tables are compared with.
 func (t Target) modelName() string {
 	name := strings.ToLower(t.Model)
@@ -28,23 +28,23 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// replay is a family of models that refuse a request which lacks reasoning of
-// earlier turns.
+// ReplayRule is a family of models that refuse a request which lacks reasoning of earlier
+// turns.
 type ReplayRule struct {
-	Vendor       string   // the provider that demands it, whatever a model of it is called
-	Models       []string // what these models are called elsewhere
-	NonReasoning []string // models of the family that do not reason, so that nothing is demanded
+	Vendor       string   // the provider that requires it, whatever its models are called
+	Models       []string // the names of these models at other providers
+	NonReasoning []string // models of the family that do not reason, so that nothing is required
 
-	// placeholder is sent in the place of reasoning that there is none of: the server
-	// wants the field to be there.
+	// Placeholder is sent where there is no reasoning: the server wants the field to be
+	// there.
 	Placeholder string
-	// every tells that, in a request with tools, all messages of the model need the
+	// EveryMessage is true if, in a request with tools, all messages of the model need the
 	// field; else only those with tool calls do.
 	EveryMessage bool
 	Evidence     string
 }
 
-// replays is the models that want the reasoning of a turn with tool calls in all
+// ReplayRules are the models that want the reasoning of a turn with tool calls in all
 // later requests. The rule reasoning-content-missing is about them.
 var ReplayRules = []ReplayRule{
 	{
@@ -61,9 +61,9 @@ var ReplayRules = []ReplayRule{
 	},
 }
 
-// keeps is the family of the model that is asked, in the way that r says; nil: the
-// model demands no reasoning of closed turns, or does not reason. Only the dialects
-// count that the vendors of these models offer them in.
+// WantsReasoningBack returns the rule for the model, asked with the reasoning r; nil: it
+// wants no reasoning of closed turns, or does not reason. It applies only to the dialects
+// in which the vendors of these models offer them.
 func (t Target) WantsReasoningBack(r llm.Reasoning) *ReplayRule {
 	if !slices.Contains([]string{"chat", "messages", "responses"}, t.Dialect.Name) || t.Quirks.NoReasoningField || IsReasoningOff(r) && !t.OffRule().StillReasons {
 		return nil
@@ -76,8 +76,8 @@ func (t Target) WantsReasoningBack(r llm.Reasoning) *ReplayRule {
 	return nil
 }
 
-// demands is keeps for a server that refuses a request in which the field is missing:
-// the vendor's own, or one that nothing is known of.
+// RequiresReasoningBack is WantsReasoningBack for a server that refuses a request in which
+// the field is missing: the vendor's own, or one that nothing is known of.
 func (t Target) RequiresReasoningBack(r llm.Reasoning) *ReplayRule {
 	f := t.WantsReasoningBack(r)
 	if f == nil || t.Dialect.Name != "chat" || t.Vendor() != f.Vendor && !t.Generic {
@@ -86,21 +86,22 @@ func (t Target) RequiresReasoningBack(r llm.Reasoning) *ReplayRule {
 	return f
 }
 
-// vendor is the provider without the name of its dialect.
+// Vendor returns the name of the provider without that of its dialect.
 func (t Target) Vendor() string { return strings.TrimSuffix(t.Provider, "-"+t.Dialect.Name) }
 
-// isOff reports whether a model is asked not to reason.
+// IsReasoningOff reports whether a model is asked not to reason.
 func IsReasoningOff(r llm.Reasoning) bool {
 	return r.Disabled || r.Effort == EffortNone && r.MaxTokens <= 0
 }
 
+// Efforts that ask a model not to reason.
 const (
 	EffortNone         = "none"          // asks a model not to reason
 	EffortBetweenTools = "between_tools" // Anthropic's word for it where none is refused
 )
 
-// stop is how models that match are asked not to reason, where that is not by the
-// means of their dialect or provider.
+// OffRule is how models are asked not to reason, where that is not done by the means of
+// their dialect or provider.
 type OffRule struct {
 	Models       []string
 	Vendors      []string // only there; nil: wherever the model is served
@@ -117,7 +118,7 @@ var (
 	evidenceGrok        = "https://docs.x.ai/docs/guides/reasoning; vercel/ai @ai-sdk/xai 4.0.0-canary.61, anomalyco/opencode#39448"
 )
 
-// stops is in the order in which it is looked through: the first that matches counts.
+// OffRules are in the order of the lookup: the first that matches counts.
 var OffRules = []OffRule{
 	{Models: []string{"gpt-3*", "gpt-4*", "chatgpt-4*", "gpt-5-chat*", "*non-reasoning*"}, Evidence: evidenceNoReasoning},
 	{Models: []string{"gpt-*-chat-latest", "gpt-5-pro*"}, StillReasons: true, Evidence: evidenceOpenAI},
@@ -166,7 +167,7 @@ var OffRules = []OffRule{
 	{Models: []string{"*llama-[1-4]*", "*llama[1-4]*", "*mixtral*", "*gemma2*", "*gemma-2*", "*gemma-3*"}, Evidence: evidenceNoReasoning},
 }
 
-// stop is how the model that is asked is told not to reason.
+// OffRule returns how the model is asked not to reason.
 func (t Target) OffRule() OffRule {
 	for _, s := range OffRules {
 		if matches(s.Models, t.modelName()) && (s.Vendors == nil || slices.Contains(s.Vendors, t.Vendor())) {
@@ -176,8 +177,8 @@ func (t Target) OffRule() OffRule {
 	return OffRule{Effort: EffortNone}
 }
 
-// encode writes the body of a request. Where the model is asked not to reason, the
-// dialect is given the effort that comes nearest, and neither another nor a budget.
+// Encode writes a request body. A model that is asked not to reason gets the effort that
+// comes nearest, and no budget.
 func (t Target) Encode(req *llm.Request) (rawjson.Value, error) {
 	if r := &req.Settings.Reasoning; IsReasoningOff(*r) {
 		quiet := *req

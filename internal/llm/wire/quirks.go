@@ -1,41 +1,39 @@
 package wire
 
-// quirks is where a server differs from what all that speak its dialect have in
-// common.
+// Quirks are where a server differs from the others that speak its dialect.
 type Quirks struct {
 	MaxTokensField string // the field for the output limit; empty: max_tokens
-	KeyHeader      string // the header that takes the key; empty: Authorization
+	KeyHeader      string // the header for the key; empty: Authorization
 
-	// thought is the field for a plain thought that did not come in one; empty:
-	// reasoning_content. A thought that did goes back in its own field, unless the
-	// server knows only this one (strict).
+	// ReasoningField is the field for plain reasoning that did not come in one; empty:
+	// reasoning_content. Reasoning that did goes back in its own field, unless the server
+	// knows only this one (Strict).
 	ReasoningField string
-	// silent: no plain thought may be sent, the server refuses the field.
+	// NoReasoningField: the server refuses a field with plain reasoning, so none is sent.
 	NoReasoningField bool
-	// strict: a message with a field that the server does not know is refused, so
-	// nothing is sent but what is documented.
+	// Strict: the server refuses a message with a field that it does not know, so only
+	// documented fields are sent.
 	Strict bool
-	// plain: it knows thoughts in a plain field only, so that one without a seal goes
-	// there whatever form it came in.
+	// PlainReasoning: the server knows reasoning in a plain field only, so that reasoning
+	// without a seal goes there whatever form it came in.
 	PlainReasoning bool
-	// details: its own form of thoughts is reasoning_details.
+	// ReasoningDetails: the server's own form of reasoning is reasoning_details.
 	ReasoningDetails bool
-	// chunks: its own form of thoughts is parts of type thinking in a content.
+	// ThinkingParts: the server's own form of reasoning is parts of type thinking.
 	ThinkingParts bool
-	// refusal: a refusal goes back in its own field, though the server is strict.
+	// RefusalField: a refusal goes back in its own field, although the server is strict.
 	RefusalField bool
-	// noStreamOptions: stream_options is refused or pointless.
+	// NoStreamOptions: stream_options is refused or useless.
 	NoStreamOptions bool
-	// effort is the field for the reasoning settings when it is an object.
+	// EffortObject is the field for the reasoning settings when it is an object.
 	EffortObject string
-	// off is the members of a body that ask a model not to reason; empty: those that
-	// tell an effort, with none.
+	// OffMembers are the members of a body that ask a model not to reason; empty: the
+	// effort none.
 	OffMembers string
-	// budget is the field for a thinking budget of its own.
+	// BudgetField is the server's own field for a thinking budget.
 	BudgetField string
-	// id makes an id of a call one that the server takes; nil: it takes any.
+	// CallID returns an id of a call that the server takes; nil: it takes any.
 	CallID func(id string) string
-	// solo: think tags come with both tags or not at all; a closing one alone is
-	// text.
+	// TagsPaired: think tags come in pairs or not at all; a closing tag alone is text.
 	TagsPaired bool
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// errNoMessages says that a body holds no conversation.
+// ErrNoMessages is the error for a body without a conversation.
 var ErrNoMessages = errors.New(`want an array under "messages"`)
 
-// settle makes the settings of a request give the body again: what encode would
-// leave out or write in another way goes into Extra, and a field that makes encode
-// write what the body does not have is given up. said is the members of the body
-// that hold the conversation; they are not looked at.
+// KeepUnknownFields changes the settings of a request so that encoding it gives the body
+// again: members that encoding would omit or write in another way go to Extra, and a
+// setting that would add a member is dropped. The members named in skip hold the
+// conversation and are not compared.
 func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, text ...string) error {
 	t = t.ForSettings(req.Settings)
 	body = rawjson.Without(body, text...)
@@ -52,7 +52,7 @@ func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, text ...
 	return nil
 }
 
-// more tells whether an object has a member that another has not.
+// hasMore reports whether an object has a member that the other does not have.
 func hasMore(v, than rawjson.Value) bool {
 	for key := range v.Members() {
 		if than.Get(key) == nil {
@@ -62,8 +62,8 @@ func hasMore(v, than rawjson.Value) bool {
 	return false
 }
 
-// askedTools reads a list of definitions as the body has it. written is what
-// encode makes of them: one that comes out otherwise keeps its JSON.
+// DecodeTools reads the definitions of tools. encode is how they are written; one that
+// would be written in another way keeps its JSON.
 func DecodeTools(list rawjson.Value, written func([]llm.Tool) rawjson.Value) []llm.Tool {
 	var tools []llm.Tool
 	for v := range list.Elements() {
@@ -79,7 +79,7 @@ func DecodeTools(list rawjson.Value, written func([]llm.Tool) rawjson.Value) []l
 	return tools
 }
 
-// askedNumber is a number of a body as a setting, nil when it is none.
+// DecodeNumber returns a number of a body as a setting; nil when it is not a number.
 func DecodeNumber(v rawjson.Value) *float64 {
 	if v.Kind() != rawjson.KindNumber {
 		return nil
@@ -91,13 +91,13 @@ func DecodeNumber(v rawjson.Value) *float64 {
 	return &f
 }
 
-// askedLimit is a number of tokens of a body, 0 when it is none.
+// DecodeTokenLimit returns a number of tokens of a body; 0 when there is none.
 func DecodeTokenLimit(v rawjson.Value) int {
 	n, _ := v.Int()
 	return int(max(n, 0))
 }
 
-// answered reads an answer of the model that a request repeats, given as the body
+// DecodeAssistant reads a message of the model that a request repeats, given as the body
 // of a response.
 func (t Target) DecodeAssistant(body rawjson.Value) ([]content.Block, error) {
 	r, err := llm.Collect(t.Decode(bytes.NewReader(body), llm.FramingJSON), nil)
@@ -107,7 +107,8 @@ func (t Target) DecodeAssistant(body rawjson.Value) ([]content.Block, error) {
 	return r.Blocks, nil
 }
 
-// say adds blocks to a conversation. What tools gave is a message of its own.
+// AppendMessage appends blocks to a conversation as a message of a role. Results of tools
+// get a message of their own.
 func AppendMessage(list []content.Message, role content.Role, blocks ...content.Block) []content.Message {
 	for i, b := range blocks {
 		to := role
@@ -124,7 +125,7 @@ func AppendMessage(list []content.Message, role content.Role, blocks ...content.
 	return list
 }
 
-// textOf is the kind of a text that a role says.
+// TextKind returns the kind of the text of a role.
 func TextKind(role content.Role) content.Kind {
 	switch role {
 	case content.RoleSystem:
@@ -135,11 +136,12 @@ func TextKind(role content.Role) content.Kind {
 	return content.KindUser
 }
 
-// owed is the calls that a request has no result for, so far.
+// PendingCalls are the calls of a request that have no result so far.
 type PendingCalls []content.ToolCall
 
-// answers tells which call a result is for, of formats in which it need not say: the
-// one with its id, else the first of its name, else the first.
+// Match finds the call of a result, for formats in which the result need not name it: the
+// call with its id, else the first call of its tool, else the first call. It removes the
+// call and sets the id of the result.
 func (o *PendingCalls) Match(r *content.ToolResult) {
 	at := slices.IndexFunc(*o, func(c content.ToolCall) bool {
 		if r.CallID != "" {
@@ -153,6 +155,8 @@ func (o *PendingCalls) Match(r *content.ToolResult) {
 	}
 }
 
+// ParseTool reads the definition of one tool: OpenAI's form, nested under function or
+// flat, Anthropic's, or a tool of the provider's own, which is kept as it is.
 func ParseTool(v rawjson.Value) (llm.Tool, error) {
 	if v.Kind() != rawjson.KindObject {
 		return llm.Tool{}, fmt.Errorf("want an object, have %s %s", v.Kind(), rawjson.Excerpt(v))
@@ -183,18 +187,18 @@ func ParseTool(v rawjson.Value) (llm.Tool, error) {
 	return t, nil
 }
 
-// talk reads the messages of a request one after the other. A message that was read
-// may still grow: results of tools that follow one another are one message.
+// MessageReader reads the messages of a request one by one. A message may still grow after
+// it was read: results that follow one another are one message.
 type MessageReader interface {
-	// next reads the next element of the list.
+	// Next reads the next element of the list.
 	Next(v rawjson.Value) error
-	// end is called when there are no more.
+	// End is called after the last element.
 	End() error
-	// gathered is the messages so far.
+	// Messages returns the messages so far.
 	Messages() *[]content.Message
 }
 
-// readTalk reads a list whose member of a request has a name.
+// ReadMessages reads a whole list, which is the member of a request with this name.
 func ReadMessages(q MessageReader, member string, list rawjson.Value) ([]content.Message, error) {
 	n := 0
 	for v := range list.Elements() {
