@@ -32,7 +32,7 @@ func post(t *testing.T, client *http.Client, url, body string, header ...string)
 	return res.StatusCode, string(b), err
 }
 
-func TestAServerPlaysItsScript(t *testing.T) {
+func TestServerPlaysItsScript(t *testing.T) {
 	s := llmtest.Start(t,
 		llmtest.Exchange{Path: "/v1/x", WantJSON: `{"a": 1, "b": [true]}`, Body: `{"n":1}`},
 		llmtest.Exchange{Status: 500, Header: map[string]string{"Request-Id": "r1"}, Body: "down"},
@@ -56,7 +56,7 @@ func TestAServerPlaysItsScript(t *testing.T) {
 	}
 }
 
-func TestAServerSaysWhatDidNotMatch(t *testing.T) {
+func TestServerReportsAMismatch(t *testing.T) {
 	s, err := llmtest.Serve(
 		llmtest.Exchange{Path: "/a"},
 		llmtest.Exchange{WantJSON: `{"messages":[{"role":"user"}]}`},
@@ -80,8 +80,8 @@ func TestAServerSaysWhatDidNotMatch(t *testing.T) {
 	}
 }
 
-// TestARecordingHasNoSecrets sends secrets in every place that is known for it.
-func TestARecordingHasNoSecrets(t *testing.T) {
+// TestRecordingMasksSecrets sends secrets in every place that is known for it.
+func TestRecordingMasksSecrets(t *testing.T) {
 	const key, cookie, other = "sk-secret-0123456789abcdefgh", "session-value-77", "gsk_abcdefghijklmnopqrst"
 	s := llmtest.Start(t,
 		llmtest.Exchange{Header: map[string]string{"Set-Cookie": "id=" + cookie, "Request-Id": "req_1"}, Body: `{"echo":"` + key + `","ok":true}`},
@@ -125,7 +125,7 @@ func TestARecordingHasNoSecrets(t *testing.T) {
 	}
 }
 
-func TestARecordingIsPlayedAgain(t *testing.T) {
+func TestRecordingIsReplayed(t *testing.T) {
 	dir := t.TempDir()
 	live := llmtest.Start(t, llmtest.Exchange{Chunks: []string{"data: 1\n\n", "data: 2\n\n"}}, llmtest.Exchange{Chunks: []string{"data: 3\n\n"}, Cut: true})
 	recorder := &http.Client{Transport: &llmtest.Recorder{Dir: dir, Next: http.DefaultTransport}}
@@ -147,7 +147,7 @@ func TestARecordingIsPlayedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsCompressedIsNotRecorded(t *testing.T) {
+func TestRecorderRefusesCompressedBodies(t *testing.T) {
 	dir := t.TempDir()
 	s := llmtest.Start(t,
 		llmtest.Exchange{Header: map[string]string{"Content-Encoding": "br"}, Body: "\x01\x02"},
@@ -169,8 +169,8 @@ func TestWhatIsCompressedIsNotRecorded(t *testing.T) {
 	}
 }
 
-// TestProgramsMayUseTheServer: what tests import has no place in a program.
-func TestProgramsMayUseTheServer(t *testing.T) {
+// TestServerOutsideOfTests: what tests import has no place in a program.
+func TestServerOutsideOfTests(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 )
 
 // chatTalk is a talk with a bit of everything.
-func chatTalk() *llm.Request {
+func chatConversation() *llm.Request {
 	heat := 0.25
 	chat := content.Form{Dialect: "chat"}.Wire()
 	return &llm.Request{
@@ -46,7 +46,7 @@ func TestChatRequest(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"look","description":"Looks.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}},{"type":"function","function":{"name":"stop","parameters":{"type":"object","properties":{}}}},{"type":"web_search"}],` +
 		`"tool_choice":{"type":"function","function":{"name":"look"}},"max_tokens":100,"reasoning_effort":"low","stream":true,"stream_options":{"include_usage":true},"seed":7,"temperature":0.5}`
 	for range 2 {
-		body, err := mustTarget("chat", "deepseek", "other").Encode(chatTalk())
+		body, err := mustTarget("chat", "deepseek", "other").Encode(chatConversation())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestChatRequestOfEachServer(t *testing.T) {
 			has: []string{`"tool_choice":"required"`},
 		},
 	} {
-		r := chatTalk()
+		r := chatConversation()
 		if c.change != nil {
 			c.change(r)
 		}
@@ -102,15 +102,15 @@ func TestChatRequestOfEachServer(t *testing.T) {
 			}
 		}
 	}
-	r := chatTalk()
+	r := chatConversation()
 	r.Settings.Extra = []byte(`[1]`)
 	if _, err := mustTarget("chat", "vllm", "m").Encode(r); err == nil || !strings.Contains(err.Error(), "request.extra") {
 		t.Errorf("an extra that is no object: %v", err)
 	}
 }
 
-// TestChatOtherMessages: each message by itself.
-func TestChatOtherMessages(t *testing.T) {
+// TestChatEncodesEachMessage: each message by itself.
+func TestChatEncodesEachMessage(t *testing.T) {
 	chat := content.Form{Dialect: "chat"}.Wire()
 	user := func(b ...content.Block) content.Message { return content.Message{Role: content.RoleUser, Blocks: b} }
 	said := func(b ...content.Block) content.Message {

@@ -60,7 +60,7 @@ func streamed(fields [][2]string, n int) string {
 }
 
 // thoughtsOf is the reasoning among blocks, with where it came from.
-func thoughtsOf(blocks []content.Block) string {
+func reasoningOf(blocks []content.Block) string {
 	var list []string
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -73,9 +73,9 @@ func thoughtsOf(blocks []content.Block) string {
 	return strings.Join(list, " ")
 }
 
-// TestTheFirstFieldThatIsNotBlankIsTheReasoning: and what others say beside it is kept,
+// TestFirstNonBlankFieldIsTheReasoning: and what others say beside it is kept,
 // and goes back in its own field.
-func TestTheFirstFieldThatIsNotBlankIsTheReasoning(t *testing.T) {
+func TestFirstNonBlankFieldIsTheReasoning(t *testing.T) {
 	for name, c := range map[string]struct {
 		fields [][2]string
 		want   string
@@ -97,23 +97,23 @@ func TestTheFirstFieldThatIsNotBlankIsTheReasoning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := fieldsOf(c.fields)
 			whole := readMessage(t, m)
-			if got := thoughtsOf(whole); got != c.want {
+			if got := reasoningOf(whole); got != c.want {
 				t.Errorf("in one piece: %s\nwant %s", got, c.want)
 			}
-			sentBack(t, whole, m)
+			checkReplay(t, whole, m)
 			for n := 1; n < 9; n++ {
 				blocks := readChat(t, streamed(c.fields, n))
-				if got := thoughtsOf(blocks); got != c.want {
+				if got := reasoningOf(blocks); got != c.want {
 					t.Errorf("by %d: %s\nwant %s", n, got, c.want)
 				}
-				sentBack(t, blocks, m)
+				checkReplay(t, blocks, m)
 			}
 		})
 	}
 }
 
 // sentBack compares what goes back with the message that came.
-func sentBack(t rapid.TB, blocks []content.Block, m rawjson.Value) {
+func checkReplay(t rapid.TB, blocks []content.Block, m rawjson.Value) {
 	t.Helper()
 	back, err := Replay("chat", "chat", "m", blocks)
 	if err != nil || !rawjson.Equal(back, m) {
@@ -121,9 +121,9 @@ func sentBack(t rapid.TB, blocks []content.Block, m rawjson.Value) {
 	}
 }
 
-// TestNoFieldOfReasoningIsLost: whatever the fields say and however they are cut, all
+// TestEveryReasoningFieldIsKept: whatever the fields say and however they are cut, all
 // of it goes back in the field that it came in, and a stream says what one piece does.
-func TestNoFieldOfReasoningIsLost(t *testing.T) {
+func TestEveryReasoningFieldIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var fields [][2]string
 		for _, field := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
@@ -134,26 +134,26 @@ func TestNoFieldOfReasoningIsLost(t *testing.T) {
 		}
 		m := fieldsOf(fields)
 		whole := readMessage(t, m)
-		sentBack(t, whole, m)
+		checkReplay(t, whole, m)
 		blocks := readChat(t, streamed(fields, rapid.IntRange(1, 7).Draw(t, "pieces")))
-		sentBack(t, blocks, m)
+		checkReplay(t, blocks, m)
 		if len(fields) > 2 {
 			return // which of the others repeats the first depends on which that is
 		}
 		// Only their order may differ: of a field that begins with white space a stream
 		// does not know yet that it is the first.
-		a, b := strings.Split(thoughtsOf(whole), " "), strings.Split(thoughtsOf(blocks), " ")
+		a, b := strings.Split(reasoningOf(whole), " "), strings.Split(reasoningOf(blocks), " ")
 		slices.Sort(a)
 		slices.Sort(b)
 		if !slices.Equal(a, b) {
-			t.Errorf("in one piece %s\nas a stream  %s", thoughtsOf(whole), thoughtsOf(blocks))
+			t.Errorf("in one piece %s\nas a stream  %s", reasoningOf(whole), reasoningOf(blocks))
 		}
 	})
 }
 
-// TestAThinkBlockInTheAnswerIsCutOut: one that has its lines for itself; prose about
+// TestThinkBlockOnItsOwnLinesIsReasoning: one that has its lines for itself; prose about
 // tags stays. Either way the content goes back as it came.
-func TestAThinkBlockInTheAnswerIsCutOut(t *testing.T) {
+func TestThinkBlockOnItsOwnLinesIsReasoning(t *testing.T) {
 	for content, want := range map[string]struct{ text, thoughts string }{
 		"Sure.\n<think>hm</think>\n42.":                         {"Sure.\n42.", "hm"},
 		"Sure.\n\n<think>\nhm\n\nso\n</think>\n\n42.":           {"Sure.\n\n42.", "hm\n\nso"},
@@ -170,7 +170,7 @@ func TestAThinkBlockInTheAnswerIsCutOut(t *testing.T) {
 		if r.Text() != want.text || r.Reasoning() != want.thoughts {
 			t.Errorf("%q: text %q, reasoning %q", content, r.Text(), r.Reasoning())
 		}
-		sentBack(t, blocks, o.Bytes())
+		checkReplay(t, blocks, o.Bytes())
 		for n := 1; n < 9; n++ {
 			var b strings.Builder
 			for at := 0; at < len(content); at += n {
@@ -178,10 +178,10 @@ func TestAThinkBlockInTheAnswerIsCutOut(t *testing.T) {
 			}
 			b.WriteString("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 			blocks := readChat(t, b.String())
-			if got, want := thoughtsOf(blocks), thoughtsOf(readMessage(t, o.Bytes())); got != want {
+			if got, want := reasoningOf(blocks), reasoningOf(readMessage(t, o.Bytes())); got != want {
 				t.Errorf("%q by %d: %s, want %s", content, n, got, want)
 			}
-			sentBack(t, blocks, o.Bytes())
+			checkReplay(t, blocks, o.Bytes())
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 // chatHolds checks what holds of every body: how it is cut makes no difference,
 // blocks can be stored, and what goes back can be sent and comes again the same.
-func chatHolds(t *testing.T, body []byte) {
+func checkChatInvariants(t *testing.T, body []byte) {
 	t.Helper()
 	r := &recording{API: "chat", Provider: "chat", Model: "m"}
-	r.holds(t, body, func(back string) string { return `{"id":"r","choices":[{"message":` + back + `}]}` })
+	r.checkInvariants(t, body, func(back string) string { return `{"id":"r","choices":[{"message":` + back + `}]}` })
 }
 
 func FuzzChatDecode(f *testing.F) {
@@ -21,7 +21,7 @@ func FuzzChatDecode(f *testing.F) {
 		}
 	}
 	f.Add([]byte(chatMessageBody(`{"content":[{"type":"text","text":"\ud800"}],"executed_tools":[{}],"extra_content":{"google":{}}}`)))
-	f.Fuzz(chatHolds)
+	f.Fuzz(checkChatInvariants)
 }
 
 // chatPieces is what servers send, to be put together in any order.
@@ -54,13 +54,13 @@ func FuzzChatPieces(f *testing.F) {
 			deltas = append(deltas, chatPieces[int(n)%len(chatPieces)])
 		}
 		if in[0]%2 == 0 {
-			chatHolds(t, []byte(chatChunks(deltas...)))
+			checkChatInvariants(t, []byte(chatChunks(deltas...)))
 			return
 		}
 		var o rawjson.Object
 		for _, d := range deltas {
 			o.Merge(rawjson.Value(d))
 		}
-		chatHolds(t, []byte(chatMessageBody(string(o.Bytes()))))
+		checkChatInvariants(t, []byte(chatMessageBody(string(o.Bytes()))))
 	})
 }

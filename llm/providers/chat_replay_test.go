@@ -11,9 +11,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// TestChatGoesBackAsItCame holds replay to what the provider sent: by a target that
+// TestChatReplaysRecordings holds replay to what the provider sent: by a target that
 // nothing is known of to the letter, by its own as far as it takes that.
-func TestChatGoesBackAsItCame(t *testing.T) {
+func TestChatReplaysRecordings(t *testing.T) {
 	for _, r := range recorded(t, "chat") {
 		if r.Container != "json" || r.Expected.Error != nil {
 			continue
@@ -25,7 +25,7 @@ func TestChatGoesBackAsItCame(t *testing.T) {
 		stored := restored(t, reply.Blocks)
 		body, _ := rawjson.Parse(r.body)
 		want := body.Get("choices").At(0).Get("message")
-		r.checkBack(t, replayOf(mustTarget("chat", "chat", r.Model), stored), want)
+		r.checkReplayed(t, replayOf(mustTarget("chat", "chat", r.Model), stored), want)
 		own := mustTarget("chat", r.Provider, r.Model)
 		have := replayOf(own, stored)
 		for key, v := range have.Members() {
@@ -42,9 +42,9 @@ func TestChatGoesBackAsItCame(t *testing.T) {
 	}
 }
 
-// TestChatStreamsSayWhatResponsesSay: a response cut into the chunks of a stream,
+// TestChatStreamEqualsWholeResponse: a response cut into the chunks of a stream,
 // one for each member of its message, gives the same blocks.
-func TestChatStreamsSayWhatResponsesSay(t *testing.T) {
+func TestChatStreamEqualsWholeResponse(t *testing.T) {
 	for _, r := range recorded(t, "chat") {
 		if r.Container != "json" || r.Expected.Error != nil {
 			continue
@@ -72,16 +72,16 @@ func TestChatStreamsSayWhatResponsesSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(r.File, err)
 		}
-		want := strings.ReplaceAll(chatSaid(reply), reply.ID, stream.ID)
-		if have := chatSaid(stream); have != want {
+		want := strings.ReplaceAll(summarizeChat(reply), reply.ID, stream.ID)
+		if have := summarizeChat(stream); have != want {
 			t.Errorf("%s as a stream says\n%s\nwant\n%s", r.File, have, want)
 		}
 	}
 }
 
-// TestChatStreamsGoBackWhole: what a stream said of reasoning and seals goes back
+// TestChatReplaysStreams: what a stream said of reasoning and seals goes back
 // with the same bytes, in the same fields.
-func TestChatStreamsGoBackWhole(t *testing.T) {
+func TestChatReplaysStreams(t *testing.T) {
 	for _, r := range recorded(t, "chat") {
 		if r.Container != "sse" {
 			continue
@@ -133,7 +133,7 @@ func TestChatReplayPairs(t *testing.T) {
 		have := replayOf(r.target(), reply.Blocks)
 		retyped := pair.Get("verdict").Text() == "partial" // one client made texts of summaries
 		for want := range pair.Get("assistant").Elements() {
-			for s := range texts(want) {
+			for s := range stringsIn(want) {
 				if !chatSays(have, s) && !(retyped && (s == "unknown" || s == "reasoning.text")) {
 					t.Errorf("%s: %q is not in\n%s", r.File, s, have)
 				}
@@ -144,7 +144,7 @@ func TestChatReplayPairs(t *testing.T) {
 
 // chatSays reports whether a value has a string in it, as it is or as JSON.
 func chatSays(v rawjson.Value, s string) bool {
-	for text := range texts(v) {
+	for text := range stringsIn(v) {
 		if strings.Contains(text, s) || sameJSON(text, s) {
 			return true
 		}

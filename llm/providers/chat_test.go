@@ -13,8 +13,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// TestChatTellsWhatWentWrong: who is at fault decides what can be done.
-func TestChatTellsWhatWentWrong(t *testing.T) {
+// TestChatReportsErrors: who is at fault decides what can be done.
+func TestChatReportsErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		want       error
@@ -67,9 +67,9 @@ func TestChatTooManyBlocks(t *testing.T) {
 	}
 }
 
-// TestChatKeepsWhatItDoesNotKnow: a message goes back to the letter, whatever its
+// TestChatKeepsUnknownMembers: a message goes back to the letter, whatever its
 // shape.
-func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
+func TestChatKeepsUnknownMembers(t *testing.T) {
 	for _, message := range []string{
 		`{"role":"assistant","content":"Hi","refusal":null,"annotations":[{"url":"x"}],"later":{"n":1.50}}`,
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","index":0,"function":{"name":"f","arguments":{"x":[1]},"strict":true},"new":1}]}`,
@@ -106,9 +106,9 @@ func TestChatKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestChatSealsGoHomeOnly: a seal goes to the model family that minted it. Others
+// TestChatSendsSealsToTheirModelOnly: a seal goes to the model family that minted it. Others
 // get the text, where there are any.
-func TestChatSealsGoHomeOnly(t *testing.T) {
+func TestChatSendsSealsToTheirModelOnly(t *testing.T) {
 	body := chatMessageBody(`{"role":"assistant","content":"Hi","reasoning":"Words.","reasoning_opaque":"b3Bh","reasoning_details":[
 		{"type":"reasoning.text","text":"Words.","signature":"c2ln","index":0},{"type":"reasoning.encrypted","data":"ZW5j","index":1}],
 		"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"Z29v"}}}],
@@ -137,8 +137,8 @@ func TestChatSealsGoHomeOnly(t *testing.T) {
 	}
 }
 
-// TestChatThoughtsOfOthers: which field a plain thought goes to.
-func TestChatThoughtsOfOthers(t *testing.T) {
+// TestChatEncodesForeignReasoning: which field a plain thought goes to.
+func TestChatEncodesForeignReasoning(t *testing.T) {
 	blocks := []content.Block{
 		content.Reasoning{Wire: content.Form{Dialect: "messages", Seal: content.Seal{Type: content.Signature, Data: "c2ln", Minted: "messages/claude"}}.Wire(), Text: "One."},
 		content.Reasoning{Text: "Two."},
@@ -157,7 +157,7 @@ func TestChatThoughtsOfOthers(t *testing.T) {
 		{"mistral", false, `{"role":"assistant","content":"Hi"}`},
 		{"mistral", true, `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"One."}]},{"type":"thinking","thinking":[{"type":"text","text":"Two."}]},{"type":"text","text":"Hi"}]}`},
 	} {
-		body, err := mustTarget("chat", c.provider, "m").Encode(&llm.Request{Messages: []content.Message{says(content.RoleAssistant, blocks...)}, Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.native}}})
+		body, err := mustTarget("chat", c.provider, "m").Encode(&llm.Request{Messages: []content.Message{message(content.RoleAssistant, blocks...)}, Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.native}}})
 		if have := body.Get("messages").At(0); err != nil || string(have) != c.want {
 			t.Errorf("%s gets\n%s\nwant\n%s", c.provider, have, c.want)
 		}
@@ -174,8 +174,8 @@ func TestChatThoughtsOfOthers(t *testing.T) {
 	}
 }
 
-// TestChatWantsTheTurnBack, and where the key goes.
-func TestChatWantsTheTurnBack(t *testing.T) {
+// TestChatNeedsReasoningInToolLoop, and where the key goes.
+func TestChatNeedsReasoningInToolLoop(t *testing.T) {
 	d := dialectNamed("chat")
 	for _, c := range []struct {
 		provider, header, value string

@@ -11,8 +11,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// TestChatFindsWhatIsThere holds the decoder to the answer key.
-func TestChatFindsWhatIsThere(t *testing.T) {
+// TestChatReadsRecordings holds the decoder to the answer key.
+func TestChatReadsRecordings(t *testing.T) {
 	for _, r := range recorded(t, "chat") {
 		t.Run(r.File, func(t *testing.T) {
 			reply, _, err := r.read(bytes.NewReader(r.body))
@@ -30,7 +30,7 @@ func TestChatFindsWhatIsThere(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.checkChatBlocks(t, reply)
-			r.checkChatThoughts(t, reply)
+			r.checkChatReasoning(t, reply)
 			r.checkChatCalls(t, reply)
 			r.checkHead(t, reply)
 		})
@@ -62,7 +62,7 @@ func (r *recording) checkChatBlocks(t *testing.T, reply *llm.Response) {
 			t.Errorf("%q has no dialect", record)
 		}
 	}
-	if bare(text) != bare(r.Expected.Text) {
+	if withoutSpace(text) != withoutSpace(r.Expected.Text) {
 		t.Errorf("text %q, want %q", text, r.Expected.Text)
 	}
 	want := r.Expected.Blocks
@@ -74,7 +74,7 @@ func (r *recording) checkChatBlocks(t *testing.T, reply *llm.Response) {
 	}
 }
 
-func (r *recording) checkChatThoughts(t *testing.T, reply *llm.Response) {
+func (r *recording) checkChatReasoning(t *testing.T, reply *llm.Response) {
 	t.Helper()
 	var thoughts []content.Reasoning
 	for _, b := range reply.Blocks {
@@ -121,9 +121,9 @@ func (r *recording) checkChatCalls(t *testing.T, reply *llm.Response) {
 	}
 }
 
-// TestChatComesTheSameHoweverItIsCut: the network cuts where it likes, and a proxy
+// TestChatDoesNotDependOnCuts: the network cuts where it likes, and a proxy
 // may change line ends.
-func TestChatComesTheSameHoweverItIsCut(t *testing.T) {
+func TestChatDoesNotDependOnCuts(t *testing.T) {
 	for _, r := range recorded(t, "chat") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
@@ -132,9 +132,9 @@ func TestChatComesTheSameHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// TestChatNeverLosesAFinishedBlock ends each stream after each event: what was
+// TestChatKeepsFinishedBlocksWhenCut ends each stream after each event: what was
 // given out as whole is there, and is what the whole stream has in its place.
-func TestChatNeverLosesAFinishedBlock(t *testing.T) {
+func TestChatKeepsFinishedBlocksWhenCut(t *testing.T) {
 	t.Parallel()
 	for _, r := range recorded(t, "chat") {
 		if r.Container != "sse" {

@@ -99,9 +99,9 @@ func TestEveryRuleNamesItsEvidence(t *testing.T) {
 	}
 }
 
-// TestBlocksThatCannotGoAsTheyAre: a seal of another model inside a tool loop,
+// TestMessagesEncodesBlocksOfOtherDialects: a seal of another model inside a tool loop,
 // and text that is not UTF-8, are named with their place.
-func TestBlocksThatCannotGoAsTheyAre(t *testing.T) {
+func TestMessagesEncodesBlocksOfOtherDialects(t *testing.T) {
 	client, err := Open("anthropic", Config{Model: "claude-sonnet-4-5"})
 	if err != nil {
 		t.Fatal(err)
@@ -129,9 +129,9 @@ func TestBlocksThatCannotGoAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestEveryBlockIsSentOrSaid: in every dialect a block of any kind is in the request, or
+// TestEveryBlockIsSentOrReported: in every dialect a block of any kind is in the request, or
 // check says that it is not. Kinds that are added are held to it too.
-func TestEveryBlockIsSentOrSaid(t *testing.T) {
+func TestEveryBlockIsSentOrReported(t *testing.T) {
 	const words = "xyzzy"
 	foreign := content.Form{Dialect: "another", Type: "x"}.Wire()
 	blocks := []content.Block{

@@ -19,34 +19,34 @@ const (
 
 // messagesEvents is an answer with a reasoning block, a text and a call, as it streams.
 var messagesEvents = []string{
-	event(`{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":9,"output_tokens":1}}}`),
-	event(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`),
-	event(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Which "}}`),
-	event(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"one?"}}`),
-	event(`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"U0VBTA=="}}`),
-	event(`{"type":"content_block_stop","index":0}`),
-	event(`{"type":"ping"}`),
-	event(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`),
-	event(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"The blue "}}`),
-	event(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"one."}}`),
-	event(`{"type":"content_block_stop","index":1}`),
-	event(`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t1","name":"buy","input":{}}}`),
-	event(`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"n\":"}}`),
-	event(`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"1}"}}`),
-	event(`{"type":"content_block_stop","index":2}`),
-	event(`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":20}}`),
-	event(`{"type":"message_stop"}`),
+	sseEvent(`{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":9,"output_tokens":1}}}`),
+	sseEvent(`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`),
+	sseEvent(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Which "}}`),
+	sseEvent(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"one?"}}`),
+	sseEvent(`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"U0VBTA=="}}`),
+	sseEvent(`{"type":"content_block_stop","index":0}`),
+	sseEvent(`{"type":"ping"}`),
+	sseEvent(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`),
+	sseEvent(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"The blue "}}`),
+	sseEvent(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"one."}}`),
+	sseEvent(`{"type":"content_block_stop","index":1}`),
+	sseEvent(`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"t1","name":"buy","input":{}}}`),
+	sseEvent(`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"n\":"}}`),
+	sseEvent(`{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"1}"}}`),
+	sseEvent(`{"type":"content_block_stop","index":2}`),
+	sseEvent(`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":20}}`),
+	sseEvent(`{"type":"message_stop"}`),
 }
 
-func event(data string) string { return "data: " + data + "\n\n" }
+func sseEvent(data string) string { return "data: " + data + "\n\n" }
 
-func TestMessagesClientKeepsThePromises(t *testing.T) {
+func TestMessagesClientConforms(t *testing.T) {
 	llmtest.Run(t, llmtest.Dialect{
 		Path:   "/v1/messages",
 		Stream: messagesEvents,
 		JSON: `{"id":"m1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"thinking","thinking":"Which one?","signature":"U0VBTA=="},
 			{"type":"text","text":"The blue one."},{"type":"tool_use","id":"t1","name":"buy","input":{"n":1}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":20}}`,
-		Broken: event(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`),
+		Broken: sseEvent(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`),
 		Refuse: `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key: KEY"},"request_id":"req_1"}`,
 	}, func(base, key string) llm.Client {
 		c, err := Open("anthropic", Config{BaseURL: base, APIKey: key})
@@ -65,7 +65,7 @@ func ask(t *testing.T, base string, c Config) (*llm.Response, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Generate(t.Context(), &llm.Request{Messages: []content.Message{says(content.RoleUser, content.User("Colour?"))}})
+	return client.Generate(t.Context(), &llm.Request{Messages: []content.Message{message(content.RoleUser, content.User("Colour?"))}})
 }
 
 func wantAPIError(t *testing.T, err error) *llm.APIError {
@@ -77,7 +77,7 @@ func wantAPIError(t *testing.T, err error) *llm.APIError {
 	return e
 }
 
-func TestARequestCarriesWhatTheFormatDemands(t *testing.T) {
+func TestRequestHeadersOfEachFormat(t *testing.T) {
 	check := func(r *llmtest.Request) error {
 		h := r.Header
 		if h.Get("X-Api-Key") != aKey || h.Get("Authorization") != "" || h.Get("Anthropic-Version") != "2023-06-01" || h.Get("Anthropic-Beta") != "b1" || h.Get("User-Agent") != "mine" {
@@ -98,7 +98,7 @@ func TestARequestCarriesWhatTheFormatDemands(t *testing.T) {
 	}
 }
 
-func TestARequestGoesWhereTheBaseURLSays(t *testing.T) {
+func TestRequestFollowsTheBaseURL(t *testing.T) {
 	for base, want := range map[string]string{
 		"http://h": "http://h/v1/messages", "http://h/v1": "http://h/v1/messages", "http://h/anthropic/": "http://h/anthropic/v1/messages",
 		"http://h/v1/messages": "http://h/v1/messages", "http://h/v1?api-version=2": "http://h/v1/messages?api-version=2",
@@ -113,7 +113,7 @@ func TestARequestGoesWhereTheBaseURLSays(t *testing.T) {
 	}
 }
 
-func TestAnyAuthSignsEachTry(t *testing.T) {
+func TestAuthSignsEachAttempt(t *testing.T) {
 	s := llmtest.Start(t,
 		llmtest.Exchange{Status: 500, Header: map[string]string{"Retry-After-Ms": "1"}},
 		llmtest.Exchange{Status: 401, Body: `{"error":"token second-token-value is not known"}`})
@@ -134,7 +134,7 @@ func TestAnyAuthSignsEachTry(t *testing.T) {
 	}
 }
 
-func TestAKeyIsDemandedByTheVendorAlone(t *testing.T) {
+func TestKeyIsRequiredAtTheVendorsHostOnly(t *testing.T) {
 	req := &llm.Request{Settings: llm.Settings{Model: "m"}}
 	c, err := Open("anthropic", Config{BaseURL: "https://API.anthropic.com"})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestAKeyIsDemandedByTheVendorAlone(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsMissing(t *testing.T) {
+func TestOpenReportsWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		config Config
@@ -189,9 +189,9 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestAMisspeltProviderIsRefused: whatever base URL is given, what was meant is not
+// TestOpenRefusesAMisspeltProvider: whatever base URL is given, what was meant is not
 // spoken in the generic form of another.
-func TestAMisspeltProviderIsRefused(t *testing.T) {
+func TestOpenRefusesAMisspeltProvider(t *testing.T) {
 	for given, want := range map[string]string{
 		"antropic": "anthropic", "ANTHROPC": "anthropic", "open_ai": "openai", "deepsek": "deepseek", "openai_compatable": "openai-compatible",
 		"my-own-server": "", "x": "", "here": "",
@@ -214,8 +214,8 @@ func TestAMisspeltProviderIsRefused(t *testing.T) {
 	}
 }
 
-// TestPlumbing reads and writes without a client, a key or a server.
-func TestPlumbing(t *testing.T) {
+// TestDecodeAndReplayWithoutAClient reads and writes without a client, a key or a server.
+func TestDecodeAndReplayWithoutAClient(t *testing.T) {
 	body := strings.Join(messagesEvents, "")
 	reply, err := llm.Collect(Decode("messages", "whoever", "claude-x", strings.NewReader(body), llm.FramingSSE), nil)
 	if err != nil {
@@ -277,8 +277,8 @@ func TestNoKeyIsPrinted(t *testing.T) {
 	}
 }
 
-// TestABaseURLWithARegionIsNamed: who has none of its own says what one looks like.
-func TestABaseURLWithARegionIsNamed(t *testing.T) {
+// TestOpenNamesARegionalBaseURL: who has none of its own says what one looks like.
+func TestOpenNamesARegionalBaseURL(t *testing.T) {
 	for provider, want := range map[string]string{
 		"bedrock": "want one like https://bedrock-runtime.REGION.amazonaws.com", "invoke": "https://bedrock-runtime.REGION.amazonaws.com",
 		"azure": "https://RESOURCE.openai.azure.com/openai/v1", "snowflake": "no base URL: it has none of its own",

@@ -8,8 +8,8 @@ import (
 )
 
 func TestCohereRequests(t *testing.T) {
-	req := &llm.Request{Messages: aLongTalk(), Settings: llm.Settings{MaxOutputTokens: 100, ToolChoice: "look"}, Tools: []llm.Tool{{Name: "look"}}, Stream: true}
-	wantJSON(t, encoded(t, "cohere", "command", req), `{
+	req := &llm.Request{Messages: longConversation(), Settings: llm.Settings{MaxOutputTokens: 100, ToolChoice: "look"}, Tools: []llm.Tool{{Name: "look"}}, Stream: true}
+	wantJSON(t, encodedBody(t, "cohere", "command", req), `{
 		"model": "command",
 		"messages": [
 			{"role": "system", "content": "Be brief."},
@@ -37,33 +37,33 @@ func TestCohereSettings(t *testing.T) {
 		{llm.Reasoning{Effort: "max"}, `{"type":"enabled"}`},
 		{llm.Reasoning{Effort: "low", MaxTokens: 7}, `{"type":"enabled","token_budget":7}`},
 	} {
-		body := encoded(t, "cohere", "command", &llm.Request{Settings: llm.Settings{Reasoning: c.r, ToolChoice: "none", Extra: []byte(`{"seed":1}`)}, Tools: []llm.Tool{{Name: "a"}}})
+		body := encodedBody(t, "cohere", "command", &llm.Request{Settings: llm.Settings{Reasoning: c.r, ToolChoice: "none", Extra: []byte(`{"seed":1}`)}, Tools: []llm.Tool{{Name: "a"}}})
 		if have := body.Get("thinking"); string(have) != c.want || body.Get("tool_choice").Text() != "NONE" || body.Get("seed") == nil {
 			t.Errorf("%+v: %s, want %s", c.r, body, c.want)
 		}
 	}
 }
 
-// TestCohereOddAnswers: errors in words, contents that are a string, calls that
+// TestCohereUnusualResponses: errors in words, contents that are a string, calls that
 // break off at the output limit.
-func TestCohereOddAnswers(t *testing.T) {
+func TestCohereUnusualResponses(t *testing.T) {
 	for _, c := range []struct{ body, blocks, err string }{
 		{`{"message":"no such model"}`, "", "cohere: no such model"},
 		{`{"ok":true}`, "", "not what the provider's format allows"},
 		{`{"id":"a","message":{"role":"assistant","content":"Hi."},"finish_reason":"COMPLETE"}`, "text:Hi.", ""},
 		{`{"type":"message-start","id":"a","delta":{"message":{}}}`, "", "the answer breaks off"},
-		{event(`{"type":"message-start","id":"a","delta":{}}`) + event(`{"type":"error","message":"gone"}`), "", "cohere (error): gone"},
-		{event(`{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"Look."}}}`) + event(`{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"t","function":{"name":"f","arguments":"{\"a"}}}}}`) +
-			event(`{"type":"message-end","delta":{"finish_reason":"MAX_TOKENS"}}`), `plan:Look. tool_call:{"a (cut)`, ""},
-		{event(`{"type":"content-delta","index":3,"delta":{"message":{"content":{"thinking":"A"}}}}`) + event(`{"type":"message-end","delta":{"finish_reason":"COMPLETE"}}`), "reasoning:A", ""},
+		{sseEvent(`{"type":"message-start","id":"a","delta":{}}`) + sseEvent(`{"type":"error","message":"gone"}`), "", "cohere (error): gone"},
+		{sseEvent(`{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"Look."}}}`) + sseEvent(`{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"t","function":{"name":"f","arguments":"{\"a"}}}}}`) +
+			sseEvent(`{"type":"message-end","delta":{"finish_reason":"MAX_TOKENS"}}`), `plan:Look. tool_call:{"a (cut)`, ""},
+		{sseEvent(`{"type":"content-delta","index":3,"delta":{"message":{"content":{"thinking":"A"}}}}`) + sseEvent(`{"type":"message-end","delta":{"finish_reason":"COMPLETE"}}`), "reasoning:A", ""},
 	} {
-		checkOdd(t, "cohere", c.body, c.blocks, c.err)
+		checkUnusual(t, "cohere", c.body, c.blocks, c.err)
 	}
 }
 
-func TestACohereResultGoesBackAsItCame(t *testing.T) {
+func TestCohereReplaysResultParts(t *testing.T) {
 	own := content.ToolResult{Wire: content.Form{Dialect: "cohere"}.Wire(), CallID: "a", Parts: []byte(`[{"type":"document","document":{"data":"x"}}]`)}
 	foreign := content.ToolResult{CallID: "b", Parts: []byte(`{"n":1}`)}
-	body := encoded(t, "cohere", "command", &llm.Request{Messages: []content.Message{says(content.RoleTool, own, foreign)}})
+	body := encodedBody(t, "cohere", "command", &llm.Request{Messages: []content.Message{message(content.RoleTool, own, foreign)}})
 	wantJSON(t, body.Get("messages"), `[{"role":"tool","tool_call_id":"a","content":[{"type":"document","document":{"data":"x"}}]},{"role":"tool","tool_call_id":"b","content":"{\"n\":1}"}]`)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // encoded is the body of a request to a provider's model.
-func encoded(t *testing.T, provider, model string, req *llm.Request) rawjson.Value {
+func encodedBody(t *testing.T, provider, model string, req *llm.Request) rawjson.Value {
 	t.Helper()
 	tt := mustTarget("", provider, model)
 	body, err := tt.Dialect.Encode(tt, req)
@@ -20,29 +20,29 @@ func encoded(t *testing.T, provider, model string, req *llm.Request) rawjson.Val
 }
 
 // aLongTalk has one of everything, the model's part of it from another dialect.
-func aLongTalk() []content.Message {
+func longConversation() []content.Message {
 	picture := content.Media{Of: content.KindImage, MediaType: "image/png", Data: "PNG"}
 	paper := content.Media{Of: content.KindFile, MediaType: "text/plain", Name: "my_notes (1).txt", Data: "moss"}
 	hidden := content.Reasoning{Wire: content.Form{Dialect: "responses", Seal: content.Seal{Type: content.Encrypted, Data: "RU5D", Minted: "responses/gpt"}}.Wire(), Text: "Green."}
 	return []content.Message{
-		says(content.RoleSystem, content.System("Be brief.")),
-		says(content.NoRole, content.Note("for people")),
-		says(content.RoleUser, content.User("What is it?"), picture, paper),
-		says(content.RoleAssistant, hidden, content.Assistant("Let me see."),
+		message(content.RoleSystem, content.System("Be brief.")),
+		message(content.NoRole, content.Note("for people")),
+		message(content.RoleUser, content.User("What is it?"), picture, paper),
+		message(content.RoleAssistant, hidden, content.Assistant("Let me see."),
 			content.ToolCall{CallID: "call|1", Name: "look", Arguments: `{"n":1}`}, content.ToolCall{CallID: "call_2", Name: "ask", Arguments: "plain words"},
 			content.ToolCall{CallID: "srv", Name: "search", Server: true}, content.ToolResult{CallID: "srv", Server: true, Text: "found"}, content.Native{JSON: `{"type":"later"}`}),
-		says(content.RoleTool, content.ToolResult{CallID: "call_2", Parts: []byte(`[{"type":"text","text":"yes"},{"type":"image","source":{}}]`), IsError: true},
+		message(content.RoleTool, content.ToolResult{CallID: "call_2", Parts: []byte(`[{"type":"text","text":"yes"},{"type":"image","source":{}}]`), IsError: true},
 			content.ToolResult{CallID: "call|1", Text: "moss"}),
-		says(content.RoleUser, content.User("And now?"), content.User(" ")),
+		message(content.RoleUser, content.User("And now?"), content.User(" ")),
 	}
 }
 
 func TestConverseRequests(t *testing.T) {
 	warm := 0.5
-	req := &llm.Request{Messages: aLongTalk(), Settings: llm.Settings{MaxOutputTokens: 100, Temperature: &warm, ToolChoice: "look"}, Tools: []llm.Tool{
+	req := &llm.Request{Messages: longConversation(), Settings: llm.Settings{MaxOutputTokens: 100, Temperature: &warm, ToolChoice: "look"}, Tools: []llm.Tool{
 		{Name: "look", Description: "Look.", Schema: []byte(`{"type":"object","properties":{}}`)}, {Name: "now"}, {Native: []byte(`{"systemTool":{"name":"nova_grounding"}}`)},
 	}, Stream: true}
-	wantJSON(t, encoded(t, "bedrock", "amazon.nova-pro-v1:0", req), `{
+	wantJSON(t, encodedBody(t, "bedrock", "amazon.nova-pro-v1:0", req), `{
 		"messages": [
 			{"role": "user", "content": [{"text": "What is it?"}, {"image": {"format": "png", "source": {"bytes": "UE5H"}}},
 				{"document": {"format": "txt", "name": "my notes (1) txt", "source": {"bytes": "bW9zcw=="}}}]},
@@ -59,7 +59,7 @@ func TestConverseRequests(t *testing.T) {
 }
 
 func TestConverseSettings(t *testing.T) {
-	ask := []content.Message{says(content.RoleUser, content.User("Hi"))}
+	ask := []content.Message{message(content.RoleUser, content.User("Hi"))}
 	for _, c := range []struct {
 		model    string
 		settings llm.Settings
@@ -74,30 +74,30 @@ func TestConverseSettings(t *testing.T) {
 		{"openai.gpt-oss-120b", llm.Settings{Reasoning: llm.Reasoning{Effort: "low"}}, `{"additionalModelRequestFields":{"reasoning_effort":"low"}}`},
 		{"m", llm.Settings{Extra: []byte(`{"guardrailConfig":{"guardrailIdentifier":"g"}}`)}, `{"guardrailConfig":{"guardrailIdentifier":"g"}}`},
 	} {
-		body := encoded(t, "bedrock", c.model, &llm.Request{Messages: ask, Settings: c.settings})
+		body := encodedBody(t, "bedrock", c.model, &llm.Request{Messages: ask, Settings: c.settings})
 		if have := rawjson.Without(body, "messages"); !rawjson.Equal(have, rawjson.Value(c.want)) {
 			t.Errorf("%s %+v: %s, want %s", c.model, c.settings, have, c.want)
 		}
 	}
 	tools := []llm.Tool{{Name: "look"}}
 	for choice, want := range map[string]string{"": "", "auto": `{"auto":{}}`, "required": `{"any":{}}`} {
-		body := encoded(t, "bedrock", "m", &llm.Request{Messages: ask, Tools: tools, Settings: llm.Settings{ToolChoice: choice}})
+		body := encodedBody(t, "bedrock", "m", &llm.Request{Messages: ask, Tools: tools, Settings: llm.Settings{ToolChoice: choice}})
 		if have := string(body.Get("toolConfig", "toolChoice")); have != want {
 			t.Errorf("choice %q: %s, want %s", choice, have, want)
 		}
 	}
 	none := &llm.Request{Messages: ask, Tools: tools, Settings: llm.Settings{ToolChoice: "none"}}
-	if have := encoded(t, "bedrock", "m", none).Get("toolConfig"); have != nil {
+	if have := encodedBody(t, "bedrock", "m", none).Get("toolConfig"); have != nil {
 		t.Errorf("no tool may be used, but these are there: %s", have)
 	}
-	if none.Messages = aLongTalk(); encoded(t, "bedrock", "m", none).Get("toolConfig", "tools").At(0) == nil {
+	if none.Messages = longConversation(); encodedBody(t, "bedrock", "m", none).Get("toolConfig", "tools").At(0) == nil {
 		t.Error("one tool was called, and none is told of")
 	}
 }
 
-// TestConverseThoughtsOfOthers: a seal goes to the family of its model; a reasoning block
+// TestConverseEncodesForeignReasoning: a seal goes to the family of its model; a reasoning block
 // that nobody sealed only between tags.
-func TestConverseThoughtsOfOthers(t *testing.T) {
+func TestConverseEncodesForeignReasoning(t *testing.T) {
 	claude := content.Reasoning{Wire: content.Form{Dialect: "converse"}.Wire(), Text: "Hm."}
 	seal := content.Seal{Type: content.Signature, Data: "U0VBTA==", Minted: "converse/us.anthropic.claude-x"}
 	claude.SetSeal(seal)

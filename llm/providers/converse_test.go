@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// TestConverseOddAnswers: errors in words, blocks of which only deltas come,
+// TestConverseUnusualResponses: errors in words, blocks of which only deltas come,
 // reasoning of two sorts in one place, calls that break off at the output limit.
-func TestConverseOddAnswers(t *testing.T) {
+func TestConverseUnusualResponses(t *testing.T) {
 	delta := func(d string) string { return `{"contentBlockDelta":{"contentBlockIndex":0,"delta":` + d + "}}\n" }
 	start := func(s string) string { return `{"contentBlockStart":{"contentBlockIndex":0,"start":` + s + "}}\n" }
 	stop := `{"messageStop":{"stopReason":"max_tokens"}}`
@@ -30,12 +30,12 @@ func TestConverseOddAnswers(t *testing.T) {
 		{start(`{"toolUse":{"toolUseId":"a","name":"f"}}`) + delta(`{"toolUse":{"input":"{}"}}`), "", "the answer breaks off"},
 		{delta(`{"text":"Half"}`) + strings.ReplaceAll(start(`{"toolUse":{"toolUseId":"a","name":"f"}}`), "Index\":0", "Index\":1"), "text:Half", "the answer breaks off"},
 	} {
-		checkOdd(t, "converse", c.body, c.blocks, c.err)
+		checkUnusual(t, "converse", c.body, c.blocks, c.err)
 	}
 }
 
-// TestACitationInPartsGoesBackAsItCame: words in several parts are one text.
-func TestACitationInPartsGoesBackAsItCame(t *testing.T) {
+// TestConverseReplaysCitationsInParts: words in several parts are one text.
+func TestConverseReplaysCitationsInParts(t *testing.T) {
 	const item = `{"citationsContent":{"content":[{"text":"One, "},{"text":"two."}],"citations":[{"title":"x"}]}}`
 	r := recording{API: "converse"}
 	reply, _, err := r.read(strings.NewReader(`{"output":{"message":{"content":[` + item + `]}},"stopReason":"end_turn"}`))

@@ -55,9 +55,9 @@ func ExampleNewFeed() {
 	// end_turn, 31 tokens: "Because of Rayleigh scattering." after "Short waves scatter more."
 }
 
-// TestFeedIsTheSameHoweverItIsCut cuts a stream at every byte, breaks it off at
+// TestFeedDoesNotDependOnCuts cuts a stream at every byte, breaks it off at
 // every byte, and gives its events as JSON lines.
-func TestFeedIsTheSameHoweverItIsCut(t *testing.T) {
+func TestFeedDoesNotDependOnCuts(t *testing.T) {
 	b, err := os.ReadFile("testdata/feed/messages.sse")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestFeedIsTheSameHoweverItIsCut(t *testing.T) {
 	}
 }
 
-func TestFeedOfNothing(t *testing.T) {
+func TestFeedWithoutInput(t *testing.T) {
 	f, err := providers.NewFeed("chat", "", "", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,11 @@ import (
 // holds checks what holds of every body, whatever its bytes: how it is cut makes no
 // difference, blocks can be stored, and what goes back can be sent. With answer,
 // which makes a response of what goes back, that comes again the same.
-func (r *recording) holds(t *testing.T, body []byte, answer func(back string) string) {
+func (r *recording) checkInvariants(t *testing.T, body []byte, answer func(back string) string) {
 	t.Helper()
 	reply, _, err := r.read(bytes.NewReader(body))
-	if again, _, bad := r.read(iotest.OneByteReader(bytes.NewReader(body))); all(again, bad) != all(reply, err) {
-		t.Fatalf("in pieces:\n%s\nwhole:\n%s", all(again, bad), all(reply, err))
+	if again, _, bad := r.read(iotest.OneByteReader(bytes.NewReader(body))); describe(again, bad) != describe(reply, err) {
+		t.Fatalf("in pieces:\n%s\nwhole:\n%s", describe(again, bad), describe(reply, err))
 	}
 	for _, b := range reply.Blocks {
 		stored, err := content.Decode(content.Encode(b))
@@ -59,11 +59,11 @@ func fuzzDialect(f *testing.F, dialect string, seeds ...string) {
 		f.Add([]byte(s))
 	}
 	r := &recording{API: dialect, Provider: dialect, Model: "a-model"}
-	f.Fuzz(func(t *testing.T, body []byte) { r.holds(t, body, nil) })
+	f.Fuzz(func(t *testing.T, body []byte) { r.checkInvariants(t, body, nil) })
 }
 
 func FuzzMessages(f *testing.F) {
-	start := event(`{"type":"content_block_start","index":1}`) + event(`{"type":"content_block_stop","index":1}`)
+	start := sseEvent(`{"type":"content_block_start","index":1}`) + sseEvent(`{"type":"content_block_stop","index":1}`)
 	fuzzDialect(f, "messages", append([]string{anAnswer, `{"type":"error","error":{"message":"no"}}`, start}, messagesEvents...)...)
 }
 

@@ -21,22 +21,22 @@ func geminiSealed(dialect, seal string) content.Wire {
 	return content.Form{Dialect: dialect, Seal: content.Seal{Type: content.Signature, Data: seal, Minted: dialect + "/gemini-2.5-pro"}}.Wire()
 }
 
-func TestGeminiWritesATurnWithTools(t *testing.T) {
+func TestGeminiEncodesAToolTurn(t *testing.T) {
 	temperature := 0.5
 	body := googleBody(t, "gemini", "gemini-3-pro", &llm.Request{
 		Messages: []content.Message{
-			says(content.RoleSystem, content.System("Be brief."), content.System(" ")),
-			says(content.RoleUser, content.User("Weather in two towns?")),
-			says(content.RoleAssistant,
+			message(content.RoleSystem, content.System("Be brief."), content.System(" ")),
+			message(content.RoleUser, content.User("Weather in two towns?")),
+			message(content.RoleAssistant,
 				content.Reasoning{Wire: geminiSealed("gemini", "S0"), Text: "Look both up."},
 				content.ToolCall{Wire: geminiSealed("gemini", "S1"), CallID: "made", Name: "weather", Arguments: `{"town": "Rome"}`},
 				content.ToolCall{Wire: content.Form{Dialect: "gemini", ID: "b", Type: "bare"}.Wire(), CallID: "b", Name: "now", Arguments: "{}"},
 				content.Text{Wire: geminiSealed("gemini", "S2"), Of: content.KindAssistant}),
-			says(content.RoleUser, content.User("Quick!")),
-			says(content.RoleTool, content.ToolResult{CallID: "b", Text: "no clock", IsError: true},
+			message(content.RoleUser, content.User("Quick!")),
+			message(content.RoleTool, content.ToolResult{CallID: "b", Text: "no clock", IsError: true},
 				content.ToolResult{CallID: "made", Parts: []byte(`{"celsius":40}`)}, content.ToolResult{CallID: "?", Name: "other", Parts: []byte(`[1]`)}),
-			says(content.RoleSystem, content.System("In Celsius.")),
-			says(content.NoRole, content.Note("never sent")),
+			message(content.RoleSystem, content.System("In Celsius.")),
+			message(content.NoRole, content.Note("never sent")),
 		},
 		Tools: []llm.Tool{
 			{Name: "weather", Description: "of a town", Schema: []byte(`{"type":"object","properties":{"town":{"type":"string"}}}`)},
@@ -70,10 +70,10 @@ func TestGeminiWritesATurnWithTools(t *testing.T) {
 				{"text":"Quick!"}]}]}`)
 }
 
-// TestGeminiSendsNothingForeign: no thought or seal of another, no tool that
+// TestGeminiSendsNoForeignBlocks: no thought or seal of another, no tool that
 // another ran; but its text and its calls, which from version 3 on need a word
 // in the place of a seal.
-func TestGeminiSendsNothingForeign(t *testing.T) {
+func TestGeminiSendsNoForeignBlocks(t *testing.T) {
 	foreign := []content.Block{
 		sealed("claude's", "S1", "messages/claude-x"),
 		content.Reasoning{Text: "plain", Format: content.FormatParsed},
@@ -87,9 +87,9 @@ func TestGeminiSendsNothingForeign(t *testing.T) {
 		content.ToolCall{Wire: content.Form{Dialect: "chat", ID: "x"}.Wire(), CallID: "functions.f:0", Name: "f", Arguments: `{"a":1}`},
 		content.ToolCall{Wire: content.Form{Dialect: "chat"}.Wire(), CallID: "toolu_2", Name: "g", Arguments: "SELECT 1"},
 	}
-	results := says(content.RoleTool, content.ToolResult{CallID: "functions.f:0", Text: "1"}, content.ToolResult{CallID: "toolu_2", Text: "2"})
+	results := message(content.RoleTool, content.ToolResult{CallID: "functions.f:0", Text: "1"}, content.ToolResult{CallID: "toolu_2", Text: "2"})
 	for model, word := range map[string]string{"gemini-2.5-pro": "", "gemini-3.1-pro-preview": `,"thoughtSignature":"skip_thought_signature_validator"`} {
-		body := googleBody(t, "gemini", model, &llm.Request{Messages: []content.Message{says(content.RoleAssistant, foreign...), results}})
+		body := googleBody(t, "gemini", model, &llm.Request{Messages: []content.Message{message(content.RoleAssistant, foreign...), results}})
 		wantJSON(t, body.Get("contents"), `[
 			{"role":"model","parts":[{"text":"ho"},
 				{"functionCall":{"name":"f","args":{"a":1},"id":"functions.f:0"}`+word+`},{"functionCall":{"name":"g","args":{"arguments":"SELECT 1"},"id":"toolu_2"}}]},
@@ -97,7 +97,7 @@ func TestGeminiSendsNothingForeign(t *testing.T) {
 				{"functionResponse":{"name":"f","id":"functions.f:0","response":{"output":"1"}}},
 				{"functionResponse":{"name":"g","id":"toolu_2","response":{"output":"2"}}}]}]`)
 	}
-	body := googleBody(t, "interactions", "gemini-3-pro", &llm.Request{Messages: []content.Message{says(content.RoleAssistant, foreign...), results, says(content.RoleUser, content.User("so?"))}})
+	body := googleBody(t, "interactions", "gemini-3-pro", &llm.Request{Messages: []content.Message{message(content.RoleAssistant, foreign...), results, message(content.RoleUser, content.User("so?"))}})
 	wantJSON(t, body.Get("input"), `[
 		{"type":"model_output","content":[{"type":"text","text":"ho"}]},
 		{"type":"function_call","name":"f","id":"functions.f:0","arguments":{"a":1}},
@@ -111,12 +111,12 @@ func TestGeminiSendsNothingForeign(t *testing.T) {
 // somebody else's.
 func TestGeminiCallThatLostItsSeal(t *testing.T) {
 	call := content.ToolCall{Wire: content.Form{Dialect: "gemini", ID: "c"}.Wire(), CallID: "c", Name: "f"}
-	body := googleBody(t, "gemini", "gemini-3-pro", &llm.Request{Messages: []content.Message{says(content.RoleAssistant, call)}})
+	body := googleBody(t, "gemini", "gemini-3-pro", &llm.Request{Messages: []content.Message{message(content.RoleAssistant, call)}})
 	wantJSON(t, body.Get("contents").At(0).Get("parts"), `[{"functionCall":{"name":"f","args":{},"id":"c"}}]`)
 }
 
 func TestGeminiSendsFiles(t *testing.T) {
-	body := googleBody(t, "gemini", "gemini-2.5-pro", &llm.Request{Messages: []content.Message{says(content.RoleUser,
+	body := googleBody(t, "gemini", "gemini-2.5-pro", &llm.Request{Messages: []content.Message{message(content.RoleUser,
 		content.User("a\xffb\xed\xa0\x80c"),
 		content.Media{Of: content.KindImage, Data: "\x89PNG\r\n\x1a\n"},
 		content.Media{Of: content.KindImage, URL: "data:image/webp;base64,AAAA"},
@@ -126,7 +126,7 @@ func TestGeminiSendsFiles(t *testing.T) {
 		{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}},
 		{"inlineData":{"mimeType":"image/webp","data":"AAAA"}},
 		{"fileData":{"mimeType":"video/mp4","fileUri":"https://example.com/a.mp4"}}]`)
-	body = googleBody(t, "interactions", "gemini-2.5-pro", &llm.Request{Messages: []content.Message{says(content.RoleUser,
+	body = googleBody(t, "interactions", "gemini-2.5-pro", &llm.Request{Messages: []content.Message{message(content.RoleUser,
 		content.Media{Of: content.KindImage, Data: "\x89PNG\r\n\x1a\n"},
 		content.Media{Of: content.KindFile, MediaType: "video/mp4", URL: "https://example.com/a.mp4"},
 		content.Media{Of: content.KindFile, MediaType: "application/pdf", Data: "%PDF"},
@@ -137,9 +137,9 @@ func TestGeminiSendsFiles(t *testing.T) {
 		{"type":"document","mime_type":"application/pdf","data":"JVBERg=="}]`)
 }
 
-// TestGeminiThinksOnlyWhenTold: reasoning are to be shown where there may be some,
+// TestGeminiThinkingSettings: reasoning are to be shown where there may be some,
 // and how much the model thinks is left to it.
-func TestGeminiThinksOnlyWhenTold(t *testing.T) {
+func TestGeminiThinkingSettings(t *testing.T) {
 	for name, c := range map[string]struct {
 		model    string
 		settings llm.Reasoning
@@ -173,7 +173,7 @@ func TestGeminiThinksOnlyWhenTold(t *testing.T) {
 	}
 }
 
-func TestInteractionsWritesATurnWithTools(t *testing.T) {
+func TestInteractionsEncodesAToolTurn(t *testing.T) {
 	temperature := 0.5
 	output := func(w content.Wire, more string) content.Wire {
 		f := w.Form()
@@ -182,9 +182,9 @@ func TestInteractionsWritesATurnWithTools(t *testing.T) {
 	}
 	body := googleBody(t, "interactions", "gemini-2.5-pro", &llm.Request{
 		Messages: []content.Message{
-			says(content.RoleSystem, content.System("Be brief.")),
-			says(content.RoleUser, content.User("Weather"), content.User("in two towns?")),
-			says(content.RoleAssistant,
+			message(content.RoleSystem, content.System("Be brief.")),
+			message(content.RoleUser, content.User("Weather"), content.User("in two towns?")),
+			message(content.RoleAssistant,
 				content.Reasoning{Wire: geminiSealed("interactions", "S0"), Text: "Look"},
 				content.Reasoning{Wire: geminiSealed("interactions", "S1"), Parts: []string{"one", "two"}},
 				content.Text{Wire: output(content.Wire{}, "model_output"), Of: content.KindAssistant, Text: "a"},
@@ -192,10 +192,10 @@ func TestInteractionsWritesATurnWithTools(t *testing.T) {
 				content.Text{Wire: output(content.Wire{}, "model_output"), Of: content.KindAssistant, Text: "c"},
 				content.ToolCall{Wire: geminiSealed("interactions", "S2"), CallID: "a", Name: "weather", Arguments: `{"town":"Rome"}`},
 				content.ToolCall{CallID: "b", Name: "now"}),
-			says(content.RoleTool, content.ToolResult{CallID: "b", Text: "no clock", IsError: true}, content.ToolResult{CallID: "a", Parts: []byte(`{"celsius":40}`)}),
-			says(content.RoleUser, content.User("Quick!"), content.Note("never sent")),
-			says(content.RoleAssistant, content.Assistant("Yes.")),
-			says(content.RoleSystem, content.System("In Celsius.")),
+			message(content.RoleTool, content.ToolResult{CallID: "b", Text: "no clock", IsError: true}, content.ToolResult{CallID: "a", Parts: []byte(`{"celsius":40}`)}),
+			message(content.RoleUser, content.User("Quick!"), content.Note("never sent")),
+			message(content.RoleAssistant, content.Assistant("Yes.")),
+			message(content.RoleSystem, content.System("In Celsius.")),
 		},
 		Tools:    []llm.Tool{{Name: "weather", Description: "of a town", Schema: []byte(`{"type":"object"}`)}, {Native: []byte(`{"type":"google_search"}`)}},
 		Settings: llm.Settings{ToolChoice: "required", Temperature: &temperature, MaxOutputTokens: 9, Extra: []byte(`{"store":true}`)},

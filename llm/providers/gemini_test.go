@@ -18,10 +18,10 @@ import (
 
 // geminiChunk is one event of a stream: parts, and what else the candidate says.
 func geminiChunk(parts, more string) string {
-	return event(`{"candidates":[{"content":{"role":"model","parts":[` + parts + `]}` + more + `}],"responseId":"r","modelVersion":"gemini-x"}`)
+	return sseEvent(`{"candidates":[{"content":{"role":"model","parts":[` + parts + `]}` + more + `}],"responseId":"r","modelVersion":"gemini-x"}`)
 }
 
-func TestGeminiClientKeepsThePromises(t *testing.T) {
+func TestGeminiClientConforms(t *testing.T) {
 	const usage = `"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":4,"thoughtsTokenCount":16}`
 	parts := []string{`{"text":"Which one?","thought":true}`, `{"text":"The blue one."}`, `{"functionCall":{"name":"buy","args":{"n":1},"id":"t1"},"thoughtSignature":"U0VBTA=="}`}
 	llmtest.Run(t, llmtest.Dialect{
@@ -29,14 +29,14 @@ func TestGeminiClientKeepsThePromises(t *testing.T) {
 		Stream: []string{
 			geminiChunk(`{"text":"Which ","thought":true}`, ""), geminiChunk(`{"text":"one?","thought":true}`, ""),
 			geminiChunk(`{"text":"The blue "}`, ""), geminiChunk(`{"text":"one."}`, ""), geminiChunk(parts[2], ""),
-			event(`{"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}],"responseId":"r","modelVersion":"gemini-x",` + usage + `}`),
+			sseEvent(`{"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}],"responseId":"r","modelVersion":"gemini-x",` + usage + `}`),
 		},
-		Broken: event(`{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`),
+		Broken: sseEvent(`{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`),
 		Refuse: `{"error":{"code":400,"message":"API key not valid: KEY","status":"INVALID_ARGUMENT"}}`,
 	}, func(base, key string) llm.Client { return googleClient(t, base, "google", key) })
 }
 
-func TestInteractionsClientKeepsThePromises(t *testing.T) {
+func TestInteractionsClientConforms(t *testing.T) {
 	const about = `"id":"v1","object":"interaction","model":"gemini-x"`
 	const usage = `"usage":{"total_input_tokens":9,"total_output_tokens":4,"total_thought_tokens":16}`
 	step := func(i int, text string) string { return fmt.Sprintf(`{"index":%d,%s}`, i, text) }
@@ -45,21 +45,21 @@ func TestInteractionsClientKeepsThePromises(t *testing.T) {
 		JSON: `{` + about + `,"status":"requires_action",` + usage + `,"steps":[{"type":"thought","signature":"U0VBTA==","summary":[{"type":"text","text":"Which one?"}]},
 			{"type":"model_output","content":[{"type":"text","text":"The blue one."}]},{"type":"function_call","id":"t1","name":"buy","arguments":{"n":1}}]}`,
 		Stream: []string{
-			event(`{"event_type":"interaction.created","interaction":{` + about + `,"status":"in_progress"}}`),
-			event(step(0, `"event_type":"step.start","step":{"type":"thought"}`)),
-			event(step(0, `"event_type":"step.delta","delta":{"type":"thought_summary","content":{"type":"text","text":"Which one?"}}`)),
-			event(step(0, `"event_type":"step.delta","delta":{"type":"thought_signature","signature":"U0VBTA=="}`)),
-			event(step(0, `"event_type":"step.stop"`)),
-			event(step(1, `"event_type":"step.start","step":{"type":"model_output"}`)),
-			event(step(1, `"event_type":"step.delta","delta":{"type":"text","text":"The blue "}`)),
-			event(step(1, `"event_type":"step.delta","delta":{"type":"text","text":"one."}`)),
-			event(step(1, `"event_type":"step.stop"`)),
-			event(step(2, `"event_type":"step.start","step":{"type":"function_call","id":"t1","name":"buy","arguments":{},"signature":""}`)),
-			event(step(2, `"event_type":"step.delta","delta":{"type":"arguments_delta","arguments":"{\"n\":1}"}`)),
-			event(step(2, `"event_type":"step.stop"`)),
-			event(`{"event_type":"interaction.completed","interaction":{` + about + `,"status":"requires_action",` + usage + `}}`),
+			sseEvent(`{"event_type":"interaction.created","interaction":{` + about + `,"status":"in_progress"}}`),
+			sseEvent(step(0, `"event_type":"step.start","step":{"type":"thought"}`)),
+			sseEvent(step(0, `"event_type":"step.delta","delta":{"type":"thought_summary","content":{"type":"text","text":"Which one?"}}`)),
+			sseEvent(step(0, `"event_type":"step.delta","delta":{"type":"thought_signature","signature":"U0VBTA=="}`)),
+			sseEvent(step(0, `"event_type":"step.stop"`)),
+			sseEvent(step(1, `"event_type":"step.start","step":{"type":"model_output"}`)),
+			sseEvent(step(1, `"event_type":"step.delta","delta":{"type":"text","text":"The blue "}`)),
+			sseEvent(step(1, `"event_type":"step.delta","delta":{"type":"text","text":"one."}`)),
+			sseEvent(step(1, `"event_type":"step.stop"`)),
+			sseEvent(step(2, `"event_type":"step.start","step":{"type":"function_call","id":"t1","name":"buy","arguments":{},"signature":""}`)),
+			sseEvent(step(2, `"event_type":"step.delta","delta":{"type":"arguments_delta","arguments":"{\"n\":1}"}`)),
+			sseEvent(step(2, `"event_type":"step.stop"`)),
+			sseEvent(`{"event_type":"interaction.completed","interaction":{` + about + `,"status":"requires_action",` + usage + `}}`),
 		},
-		Broken: event(`{"event_type":"error","error":{"code":"unavailable","message":"overloaded"}}`),
+		Broken: sseEvent(`{"event_type":"error","error":{"code":"unavailable","message":"overloaded"}}`),
 		Refuse: `{"error":{"code":400,"message":"API key not valid: KEY","status":"INVALID_ARGUMENT"}}`,
 	}, func(base, key string) llm.Client { return googleClient(t, base, "interactions", key) })
 }
@@ -73,9 +73,9 @@ func googleClient(t *testing.T, base, provider, key string) *Client {
 	return c
 }
 
-// TestGoogleIsAskedWhereItAnswers: the model is in the path, the key in a header of
+// TestGoogleEndpoints: the model is in the path, the key in a header of
 // Google's own, and a stream is asked for as one.
-func TestGoogleIsAskedWhereItAnswers(t *testing.T) {
+func TestGoogleEndpoints(t *testing.T) {
 	const answer = `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}`
 	s := llmtest.Start(t, llmtest.Exchange{Body: answer}, llmtest.Exchange{Body: answer}, llmtest.Exchange{Body: `{"status":"completed","steps":[]}`})
 	for i, provider := range []string{"google", "google", "interactions"} {
@@ -136,7 +136,7 @@ func TestGeminiIsAskedAgainWithoutThoughts(t *testing.T) {
 	}
 }
 
-func TestGoogleSaysHowLongToWait(t *testing.T) {
+func TestGoogleRetryDelay(t *testing.T) {
 	const refusal = `{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"75.5s"}]}}`
 	s := llmtest.Start(t, llmtest.Exchange{Status: 429, Body: refusal})
 	_, err := googleClient(t, s.URL(), "google", "k-0123456789").Generate(t.Context(), &llm.Request{})
@@ -149,19 +149,19 @@ func TestGoogleSaysHowLongToWait(t *testing.T) {
 	}
 }
 
-// TestGeminiStreamsThatAreOdd: what no recording has, and what none may break.
-func TestGeminiStreamsThatAreOdd(t *testing.T) {
+// TestGeminiUnusualStreams: what no recording has, and what none may break.
+func TestGeminiUnusualStreams(t *testing.T) {
 	const stop = `,"finishReason":"STOP"`
 	for name, c := range map[string]struct {
 		body, want string // the blocks in words
 		err        error
 	}{
-		"a prompt that is refused": {event(`{"promptFeedback":{"blockReason":"OTHER","blockReasonMessage":"no"}}`), "", &llm.APIError{}},
+		"a prompt that is refused": {sseEvent(`{"promptFeedback":{"blockReason":"OTHER","blockReasonMessage":"no"}}`), "", &llm.APIError{}},
 		"nothing at all":           {"", "", llm.ErrTruncated},
 		"no answer":                {`{"hello":1}`, "", llm.ErrProtocol},
 		"no candidates":            {`{"usageMetadata":{"promptTokenCount":3}}`, "", nil},
 		"no reason to end":         {geminiChunk(`{"text":"half"}`, ""), "assistant half ", llm.ErrTruncated},
-		"another candidate":        {event(`{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]}},{"index":0,"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}]}`), "assistant yes ", nil},
+		"another candidate":        {sseEvent(`{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]}},{"index":0,"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}]}`), "assistant yes ", nil},
 		"a chunk after the end":    {geminiChunk(`{"text":"a"}`, stop) + geminiChunk(`{"text":"b"}`, ""), "assistant a |assistant b ", nil},
 		"sealed words are apart": {
 			geminiChunk(`{"text":"a"},{"text":"b"},{"text":"c","thoughtSignature":"S"},{"text":"d"},{"text":"e","thought":true},{"text":"f","thought":true,"thoughtSignature":"T"},{"text":"g","x":1}`, stop),
@@ -240,7 +240,7 @@ func FuzzGemini(f *testing.F) {
 		if !parts {
 			r.API = "gemini-interactions"
 		}
-		r.holds(t, body, nil)
+		r.checkInvariants(t, body, nil)
 		reply, _, _ := r.read(bytes.NewReader(body))
 		tt := r.target()
 		req := &llm.Request{Messages: []content.Message{{Role: content.RoleAssistant, Blocks: reply.Blocks}}}

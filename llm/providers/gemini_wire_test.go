@@ -12,7 +12,7 @@ import (
 
 // asKeyed is a response as the answer key describes it: without ids that nobody
 // gave and texts that only carry a seal.
-func asKeyed(reply *llm.Response) *llm.Response {
+func withKeyedIDs(reply *llm.Response) *llm.Response {
 	r := *reply
 	r.Blocks = nil
 	for _, b := range reply.Blocks {
@@ -30,8 +30,8 @@ func asKeyed(reply *llm.Response) *llm.Response {
 	return &r
 }
 
-// TestGeminiFindsWhatIsThere holds the decoders to the answer key.
-func TestGeminiFindsWhatIsThere(t *testing.T) {
+// TestGeminiReadsRecordings holds the decoders to the answer key.
+func TestGeminiReadsRecordings(t *testing.T) {
 	for _, r := range recorded(t, "gemini", "interactions") {
 		t.Run(r.File, func(t *testing.T) {
 			reply, unfinished, err := r.read(bytes.NewReader(r.body))
@@ -42,8 +42,8 @@ func TestGeminiFindsWhatIsThere(t *testing.T) {
 			case r.Expected.Error != nil && (!errors.As(err, &api) || api.Message != r.Expected.Error.Message || len(api.Raw) == 0):
 				t.Fatalf("error %#v, want %q", err, r.Expected.Error.Message)
 			}
-			keyed := asKeyed(reply)
-			r.checkWords(t, keyed)
+			keyed := withKeyedIDs(reply)
+			r.checkText(t, keyed)
 			r.checkCalls(t, keyed, unfinished)
 			r.checkHead(t, keyed)
 			r.checkSeals(t, reply)
@@ -88,7 +88,7 @@ func sealsIn(body []byte) (seals []string) {
 	return seals
 }
 
-func TestGeminiComesTheSameHoweverItIsCut(t *testing.T) {
+func TestGeminiDoesNotDependOnCuts(t *testing.T) {
 	for _, r := range recorded(t, "gemini", "interactions") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
@@ -97,9 +97,9 @@ func TestGeminiComesTheSameHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// TestGeminiNeverLosesAFinishedBlock ends each stream after each event: what was
+// TestGeminiKeepsFinishedBlocksWhenCut ends each stream after each event: what was
 // done in the events before is there, as it is in the end.
-func TestGeminiNeverLosesAFinishedBlock(t *testing.T) {
+func TestGeminiKeepsFinishedBlocksWhenCut(t *testing.T) {
 	for _, r := range recorded(t, "gemini", "interactions") {
 		if r.Container != "sse" {
 			continue
@@ -140,8 +140,8 @@ func wholeBlocks(t *testing.T, got, full *llm.Response) (whole int) {
 	return whole
 }
 
-// TestGeminiGoesBackAsItCame holds replay to what the provider sent.
-func TestGeminiGoesBackAsItCame(t *testing.T) {
+// TestGeminiReplaysRecordings holds replay to what the provider sent.
+func TestGeminiReplaysRecordings(t *testing.T) {
 	for _, r := range recorded(t, "gemini", "interactions") {
 		reply, _, err := r.read(bytes.NewReader(r.body))
 		if err != nil {
@@ -163,7 +163,7 @@ func TestGeminiGoesBackAsItCame(t *testing.T) {
 		if want == nil {
 			want = body.Get("candidates").At(0).Get("content")
 		}
-		r.checkBack(t, have, rawjson.ValidUTF8(want))
+		r.checkReplayed(t, have, rawjson.ValidUTF8(want))
 	}
 }
 
@@ -188,9 +188,9 @@ func TestGeminiReplayPairs(t *testing.T) {
 	})
 }
 
-// TestGeminiStreamsWhatItSaysInOnePiece: an answer has the same blocks, seals and
+// TestGeminiStreamEqualsWholeResponse: an answer has the same blocks, seals and
 // words in JSON, as a stream, and as a stream in one JSON array.
-func TestGeminiStreamsWhatItSaysInOnePiece(t *testing.T) {
+func TestGeminiStreamEqualsWholeResponse(t *testing.T) {
 	same := map[string][]content.Block{}
 	for _, r := range recorded(t, "gemini", "interactions") {
 		name, _, all := bytes.Cut([]byte(r.File), []byte("all-"))

@@ -27,10 +27,10 @@ var idRules = map[string]*regexp.Regexp{
 	"cohere":           regexp.MustCompile(`.`),
 }
 
-// TestEveryTargetTakesTheIdsOfOthers: a talk whose calls somebody else made goes to
+// TestEveryTargetTakesForeignCallIDs: a talk whose calls somebody else made goes to
 // each target with ids that it takes, each result with its call, the same each
 // time; names stay.
-func TestEveryTargetTakesTheIdsOfOthers(t *testing.T) {
+func TestEveryTargetTakesForeignCallIDs(t *testing.T) {
 	ids := []string{
 		"functions.search:0", "functions.search:1", "a b", "a_b", "日本", "call_PTLP8xhu3uwZk4l3nlnrrJha", "toolu_01A", "abc123DEF",
 		strings.Repeat("x", 70), strings.Repeat("x", 71), "call_1|fc_" + strings.Repeat("0f", 25),
@@ -40,7 +40,7 @@ func TestEveryTargetTakesTheIdsOfOthers(t *testing.T) {
 		calls = append(calls, content.ToolCall{Wire: content.Form{Dialect: "elsewhere"}.Wire(), CallID: id, Name: "my.tool", Arguments: "{}"})
 		results = append(results, content.ToolResult{CallID: id, Text: "did " + id})
 	}
-	talk := []content.Message{says(content.RoleUser, content.User("Go.")), says(content.RoleAssistant, calls...), says(content.RoleTool, results...)}
+	talk := []content.Message{message(content.RoleUser, content.User("Go.")), message(content.RoleAssistant, calls...), message(content.RoleTool, results...)}
 	for provider, rule := range idRules {
 		t.Run(provider, func(t *testing.T) {
 			body := encodedTwice(t, provider, "", &llm.Request{Messages: talk, Settings: llm.Settings{Model: "m"}})
@@ -67,15 +67,15 @@ func TestEveryTargetTakesTheIdsOfOthers(t *testing.T) {
 			if len(asked) != len(ids) || strings.Join(asked, "\n") != strings.Join(answered, "\n") {
 				t.Errorf("asked %q, answered %q", asked, answered)
 			}
-			if !texts(body)["my.tool"] {
+			if !stringsIn(body)["my.tool"] {
 				t.Errorf("the name of the tool is changed: %s", body)
 			}
 		})
 	}
 }
 
-// TestIdsThatFitStay: what a target takes as it is, it gets as it is.
-func TestIdsThatFitStay(t *testing.T) {
+// TestCallIDsThatFitStay: what a target takes as it is, it gets as it is.
+func TestCallIDsThatFitStay(t *testing.T) {
 	for _, c := range []struct{ have, want string }{
 		{wire.MistralCallID("abc123DEF"), "abc123DEF"},
 		{wire.OpenAICallID("functions.search:0"), "functions.search:0"},
@@ -89,13 +89,13 @@ func TestIdsThatFitStay(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreNeverNothing: a call of somebody else's without arguments has an
+// TestEmptyArgumentsBecomeAnObject: a call of somebody else's without arguments has an
 // empty object of them, in every form.
-func TestArgumentsAreNeverNothing(t *testing.T) {
+func TestEmptyArgumentsBecomeAnObject(t *testing.T) {
 	talk := []content.Message{
-		says(content.RoleUser, content.User("Go.")),
-		says(content.RoleAssistant, content.ToolCall{CallID: "abc123DEF", Name: "now"}),
-		says(content.RoleTool, content.ToolResult{CallID: "abc123DEF", Text: "noon"}),
+		message(content.RoleUser, content.User("Go.")),
+		message(content.RoleAssistant, content.ToolCall{CallID: "abc123DEF", Name: "now"}),
+		message(content.RoleTool, content.ToolResult{CallID: "abc123DEF", Text: "noon"}),
 	}
 	for _, provider := range []string{"anthropic", "bedrock", "openai", "openai-responses", "google", "interactions", "cohere", "ollama"} {
 		body := encodedTwice(t, provider, "", &llm.Request{Messages: talk, Settings: llm.Settings{Model: "m"}})

@@ -14,15 +14,15 @@ func step(i int, kind, rest string) string {
 	if rest != "" {
 		rest = "," + rest
 	}
-	return event(fmt.Sprintf(`{"index":%d,"event_type":"step.%s"%s}`, i, kind, rest))
+	return sseEvent(fmt.Sprintf(`{"index":%d,"event_type":"step.%s"%s}`, i, kind, rest))
 }
 
 const anImage = `{"type":"image","uri":"https://example.com/i"}`
 
-var interactionDone = event(`{"event_type":"interaction.completed","interaction":{"status":"completed"}}`)
+var interactionDone = sseEvent(`{"event_type":"interaction.completed","interaction":{"status":"completed"}}`)
 
 // oddInteractions is what no recording has.
-var oddInteractions = map[string]struct {
+var unusualInteractions = map[string]struct {
 	body, want string // the blocks in words
 	replay     string // what goes back; empty: that is not looked at
 	err        error
@@ -31,9 +31,9 @@ var oddInteractions = map[string]struct {
 	"no interaction":   {`{"hello":1}`, "", "", llm.ErrProtocol},
 	"it goes on later": {`{"id":"v","status":"in_progress"}`, "", "", nil},
 	"it failed":        {`{"id":"v","status":"failed","error":{"code":"x","message":"no"}}`, "", "", &llm.APIError{}},
-	"an error event":   {event(`{"event_type":"strange","error":{"message":"no"}}`), "", "", &llm.APIError{}},
-	"unknown events":   {event(`{"event_type":"ping"}`) + step(7, "delta", `"delta":{"type":"text","text":"lost"}`) + step(7, "stop", "") + interactionDone, "", "", nil},
-	"steps at the end": {event(`{"event_type":"interaction.completed","interaction":{"status":"completed","steps":[{"type":"model_output","content":[{"type":"text","text":"a"}]}]}}`), "assistant a ", "", nil},
+	"an error event":   {sseEvent(`{"event_type":"strange","error":{"message":"no"}}`), "", "", &llm.APIError{}},
+	"unknown events":   {sseEvent(`{"event_type":"ping"}`) + step(7, "delta", `"delta":{"type":"text","text":"lost"}`) + step(7, "stop", "") + interactionDone, "", "", nil},
+	"steps at the end": {sseEvent(`{"event_type":"interaction.completed","interaction":{"status":"completed","steps":[{"type":"model_output","content":[{"type":"text","text":"a"}]}]}}`), "assistant a ", "", nil},
 	"no stop":          {step(0, "start", `"step":{"type":"model_output"}`) + step(0, "delta", `"delta":{"type":"text","text":"a"}`) + interactionDone, "assistant a ", "", nil},
 	"a thought is whole when a text begins": {
 		step(0, "start", `"step":{"type":"thought"}`) + step(0, "delta", `"delta":{"type":"thought_signature","signature":"S"}`) + step(1, "start", `"step":{"type":"model_output"}`) +
@@ -75,9 +75,9 @@ var oddInteractions = map[string]struct {
 	},
 }
 
-// TestInteractionsThatAreOdd: nothing breaks, and nothing is lost.
-func TestInteractionsThatAreOdd(t *testing.T) {
-	for name, c := range oddInteractions {
+// TestInteractionsUnusualResponses: nothing breaks, and nothing is lost.
+func TestInteractionsUnusualResponses(t *testing.T) {
+	for name, c := range unusualInteractions {
 		r := &recording{API: "gemini-interactions", Provider: "google"}
 		reply, _, err := r.read(strings.NewReader(c.body))
 		var have []string

@@ -28,9 +28,9 @@ func invoked(t *testing.T, dialect string) []recording {
 	return list
 }
 
-// TestInvokedModelsAreUnderstood: what Claude says on Bedrock is found by the
+// TestInvokeReadsRecordings: what Claude says on Bedrock is found by the
 // dialect of the way it came, and by the one it speaks.
-func TestInvokedModelsAreUnderstood(t *testing.T) {
+func TestInvokeReadsRecordings(t *testing.T) {
 	for _, api := range []string{"messages", "invoke"} {
 		for _, r := range invoked(t, api) {
 			t.Run(r.API+"/"+r.File, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestInvokedModelsAreUnderstood(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.checkWords(t, reply)
+				r.checkText(t, reply)
 				r.checkCalls(t, reply, unfinished)
 				r.checkHead(t, reply)
 				r.checkCuts(t)
@@ -47,8 +47,8 @@ func TestInvokedModelsAreUnderstood(t *testing.T) {
 	}
 }
 
-// TestWrappedEventsSayTheSame wraps recorded streams as Bedrock does.
-func TestWrappedEventsSayTheSame(t *testing.T) {
+// TestInvokeReadsWrappedEvents wraps recorded streams as Bedrock does.
+func TestInvokeReadsWrappedEvents(t *testing.T) {
 	for _, r := range recorded(t, "messages") {
 		if r.Container != "sse" {
 			continue
@@ -61,8 +61,8 @@ func TestWrappedEventsSayTheSame(t *testing.T) {
 			}
 			wrapped = append(wrapped, framingtest.AWSChunk(string(f.Data))...)
 		}
-		if got, _, err := r.read(bytes.NewReader(wrapped)); all(got, err) != all(want, failed) {
-			t.Errorf("%s wrapped says\n%q\nwant\n%q", r.File, all(got, err), all(want, failed))
+		if got, _, err := r.read(bytes.NewReader(wrapped)); describe(got, err) != describe(want, failed) {
+			t.Errorf("%s wrapped says\n%q\nwant\n%q", r.File, describe(got, err), describe(want, failed))
 		}
 		tt := r.target()
 		back := tt.Dialect.Replay(tt, want.Blocks)
@@ -78,13 +78,13 @@ func TestWrappedEventsSayTheSame(t *testing.T) {
 // TestInvokeReplayPairs rebuilds what a real client sent next, and was answered.
 func TestInvokeReplayPairs(t *testing.T) {
 	replayPairs(t, invoked(t, "invoke"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
-		r.checkBack(t, replayOf(r.target(), reply.Blocks), pair.Get("assistant").At(0))
+		r.checkReplayed(t, replayOf(r.target(), reply.Blocks), pair.Get("assistant").At(0))
 	})
 }
 
-func TestAnInvokeRequestNamesNoModel(t *testing.T) {
+func TestInvokeRequestNamesNoModel(t *testing.T) {
 	tt := mustTarget("invoke", "bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
-	req := &llm.Request{Stream: true, Messages: []content.Message{says(content.RoleUser, content.User("Hi"))}}
+	req := &llm.Request{Stream: true, Messages: []content.Message{message(content.RoleUser, content.User("Hi"))}}
 	body, err := tt.Dialect.Encode(tt, req)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func messagesBody(t *testing.T, provider string, req *llm.Request) rawjson.Value
 }
 
 // says is a message.
-func says(role content.Role, blocks ...content.Block) content.Message {
+func message(role content.Role, blocks ...content.Block) content.Message {
 	return content.Message{Role: role, Blocks: blocks}
 }
 
@@ -42,22 +42,22 @@ func sealed(text, signature, minted string) content.Reasoning {
 	}
 }
 
-func TestMessagesWritesATurnWithTools(t *testing.T) {
+func TestMessagesEncodesAToolTurn(t *testing.T) {
 	const claude = "messages/claude-sonnet-4-5"
 	redacted := sealed("", "opaque", claude)
 	redacted.SetSeal(content.Seal{Type: content.Redacted, Data: "opaque", Minted: claude})
 	temperature := 0.5
 	body := messagesBody(t, "anthropic", &llm.Request{
 		Messages: []content.Message{
-			says(content.RoleSystem, content.System("Be brief."), content.System(" ")),
-			says(content.RoleUser, content.User("Weather in two towns?")),
-			says(content.RoleAssistant,
+			message(content.RoleSystem, content.System("Be brief."), content.System(" ")),
+			message(content.RoleUser, content.User("Weather in two towns?")),
+			message(content.RoleAssistant,
 				sealed("Look both up.", "c2VhbA==", claude), redacted, sealed("", "ZW1wdHk=", claude), content.Assistant("  \n"),
 				content.ToolCall{CallID: "a", Name: "weather", Arguments: `{"town": "Rome"}`}, content.ToolCall{CallID: "b", Name: "weather"}),
-			says(content.RoleUser, content.User("Quick!")),
-			says(content.RoleTool, content.ToolResult{CallID: "b", Text: "no town", IsError: true}, content.ToolResult{CallID: "a", Text: "40 C"}),
-			says(content.RoleSystem, content.System("In Celsius.")),
-			says(content.RoleUser, content.Note("never sent"), content.User("")),
+			message(content.RoleUser, content.User("Quick!")),
+			message(content.RoleTool, content.ToolResult{CallID: "b", Text: "no town", IsError: true}, content.ToolResult{CallID: "a", Text: "40 C"}),
+			message(content.RoleSystem, content.System("In Celsius.")),
+			message(content.RoleUser, content.Note("never sent"), content.User("")),
 		},
 		Tools:    []llm.Tool{{Name: "weather", Description: "of a town", Schema: []byte(`{"type":"object"}`)}, {Native: []byte(`{"type":"web_search_20250305","name":"web_search"}`)}},
 		Settings: llm.Settings{ToolChoice: "required", Temperature: &temperature, Extra: []byte(`{"metadata":{"user_id":"u"},"temperature":1}`)},
@@ -82,9 +82,9 @@ func TestMessagesWritesATurnWithTools(t *testing.T) {
 				{"type":"text","text":"Quick!"}]}]}`)
 }
 
-// TestMessagesSendsNoForeignThought: what another dialect or family sealed is
+// TestMessagesSendsNoForeignReasoning: what another dialect or family sealed is
 // refused by the API, and so is a reasoning block without a seal.
-func TestMessagesSendsNoForeignThought(t *testing.T) {
+func TestMessagesSendsNoForeignReasoning(t *testing.T) {
 	thoughts := []content.Block{
 		sealed("gemini's", "S1", "gemini/gemini-3-pro"),
 		sealed("glm's", "S2", "messages/glm-5"),
@@ -97,7 +97,7 @@ func TestMessagesSendsNoForeignThought(t *testing.T) {
 	}
 	req := func() *llm.Request {
 		return &llm.Request{Messages: []content.Message{
-			says(content.RoleUser, content.User("hi")), says(content.RoleAssistant, append(thoughts, content.Assistant("ho"))...),
+			message(content.RoleUser, content.User("hi")), message(content.RoleAssistant, append(thoughts, content.Assistant("ho"))...),
 		}}
 	}
 	wantJSON(t, messagesBody(t, "anthropic", req()).Get("messages"),
@@ -108,18 +108,18 @@ func TestMessagesSendsNoForeignThought(t *testing.T) {
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"not sealed"},{"type":"text","text":"ho"}]}`)
 }
 
-func TestMessagesSendsOnlyWhatJSONAndTheFormatCarry(t *testing.T) {
+func TestMessagesEncodesUnsendableText(t *testing.T) {
 	body := messagesBody(t, "anthropic", &llm.Request{Messages: []content.Message{
-		says(content.RoleUser, content.User("a\xffb\xed\xa0\x80c"),
+		message(content.RoleUser, content.User("a\xffb\xed\xa0\x80c"),
 			content.Media{Of: content.KindImage, Data: "\x89PNG\r\n\x1a\n"},
 			content.Media{Of: content.KindImage, URL: "data:image/webp;base64,AAAA"},
 			content.Media{Of: content.KindImage, URL: "https://example.com/a.png"},
 			content.Media{Of: content.KindFile, MediaType: "application/pdf", Name: "p", Data: "%PDF"},
 			content.Media{Of: content.KindFile, MediaType: "text/x-go", Name: "m.go", Data: "package m"},
 			content.Media{Of: content.KindFile, Name: "gone"}),
-		says(content.RoleAssistant, content.ToolCall{CallID: "functions.f:0", Name: "f", Arguments: `{"half":"\ud800","n":12345678901234567890123}`},
+		message(content.RoleAssistant, content.ToolCall{CallID: "functions.f:0", Name: "f", Arguments: `{"half":"\ud800","n":12345678901234567890123}`},
 			content.ToolCall{CallID: "functions_f_0", Name: "g", Arguments: "SELECT 1"}),
-		says(content.RoleTool, content.ToolResult{CallID: "functions.f:0", IsError: true},
+		message(content.RoleTool, content.ToolResult{CallID: "functions.f:0", IsError: true},
 			content.ToolResult{CallID: "functions_f_0", Parts: []byte(`[{"type":"input_text","text":"x"}]`)}),
 	}})
 	if bytes.Contains(body, []byte(`\ud800`)) || bytes.ContainsRune(body, 0xD800) {
@@ -143,8 +143,8 @@ func TestMessagesSendsOnlyWhatJSONAndTheFormatCarry(t *testing.T) {
 	wantJSON(t, results.At(1).Get("content"), `"[{\"type\":\"input_text\",\"text\":\"x\"}]"`)
 }
 
-// TestMessagesThinksOnlyWhenTold: what nobody said is not sent.
-func TestMessagesThinksOnlyWhenTold(t *testing.T) {
+// TestMessagesThinkingSettings: what nobody said is not sent.
+func TestMessagesThinkingSettings(t *testing.T) {
 	for name, c := range map[string]struct {
 		model    string
 		settings llm.Settings
@@ -170,9 +170,9 @@ func TestMessagesThinksOnlyWhenTold(t *testing.T) {
 	}
 }
 
-// TestMessagesGoesBackToItsContainer: code that waits for a tool's result can only
+// TestMessagesSendsTheContainer: code that waits for a tool's result can only
 // go on where it waits.
-func TestMessagesGoesBackToItsContainer(t *testing.T) {
+func TestMessagesSendsTheContainer(t *testing.T) {
 	const stream = `data: {"type":"message_start","message":{"id":"m","model":"claude-x","content":[{"type":"tool_use","id":"t1","name":"roll","input":{"p":1},"caller":{"type":"code_execution_20250825","tool_id":"s1"}}],"container":{"id":"c1","expires_at":"2026"},"stop_reason":"tool_use"}}
 
 data: {"type":"message_stop"}
@@ -184,20 +184,20 @@ data: {"type":"message_stop"}
 	}
 	ask := func(last content.Message) rawjson.Value {
 		return messagesBody(t, "anthropic", &llm.Request{Messages: []content.Message{
-			says(content.RoleUser, content.User("Roll.")), says(content.RoleAssistant, reply.Blocks...), last,
+			message(content.RoleUser, content.User("Roll.")), message(content.RoleAssistant, reply.Blocks...), last,
 		}})
 	}
-	open := ask(says(content.RoleTool, content.ToolResult{CallID: "t1", Text: "6"}))
+	open := ask(message(content.RoleTool, content.ToolResult{CallID: "t1", Text: "6"}))
 	if open.Get("container").Text() != "c1" {
 		t.Errorf("no container in %s", open)
 	}
 	wantJSON(t, open.Get("messages").At(1).Get("content"), `[{"type":"tool_use","id":"t1","name":"roll","input":{"p":1},"caller":{"type":"code_execution_20250825","tool_id":"s1"}}]`)
-	if closed := ask(says(content.RoleUser, content.User("Never mind."))); closed.Get("container") != nil {
+	if closed := ask(message(content.RoleUser, content.User("Never mind."))); closed.Get("container") != nil {
 		t.Errorf("an old container in %s", closed)
 	}
 }
 
-func TestMessagesRefusesAnExtraThatIsNone(t *testing.T) {
+func TestMessagesRefusesAnExtraThatIsNoObject(t *testing.T) {
 	c, err := Open("anthropic", Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestMessagesSendsServerCallsWithTheirResults(t *testing.T) {
 	result := content.ToolResult{Wire: found, CallID: "s1", Parts: []byte(`[{"type":"web_search_result","url":"u"}]`), Server: true}
 	ask := func(blocks ...content.Block) rawjson.Value {
 		return messagesBody(t, "anthropic", &llm.Request{Messages: []content.Message{
-			says(content.RoleUser, content.User("x?")), says(content.RoleAssistant, append(blocks, content.Assistant("x."))...),
+			message(content.RoleUser, content.User("x?")), message(content.RoleAssistant, append(blocks, content.Assistant("x."))...),
 		}}).Get("messages").At(1).Get("content")
 	}
 	wantJSON(t, ask(call, result), `[{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}},
@@ -248,9 +248,9 @@ func TestMessagesToolChoices(t *testing.T) {
 	wantJSON(t, body.Get("tools"), `[{"name":"f","input_schema":{"type":"object"}}]`)
 }
 
-// TestMessagesToolResultsOfAnyForm: content blocks of the format go as they are,
+// TestMessagesEncodesToolResults: content blocks of the format go as they are,
 // whoever made them; all else is text.
-func TestMessagesToolResultsOfAnyForm(t *testing.T) {
+func TestMessagesEncodesToolResults(t *testing.T) {
 	for parts, want := range map[string]string{
 		`[{"type":"text","text":"a"},{"type":"image","source":{"type":"url","url":"u"}}]`: `[{"type":"text","text":"a"},{"type":"image","source":{"type":"url","url":"u"}}]`,
 		`[{"type":"image","image_url":"u"}]`:                                              `"[{\"type\":\"image\",\"image_url\":\"u\"}]"`,
@@ -259,8 +259,8 @@ func TestMessagesToolResultsOfAnyForm(t *testing.T) {
 		`not JSON`:                                                                        `"not JSON"`,
 	} {
 		body := messagesBody(t, "anthropic", &llm.Request{Messages: []content.Message{
-			says(content.RoleAssistant, content.ToolCall{CallID: "c", Name: "f"}),
-			says(content.RoleTool, content.ToolResult{CallID: "c", Parts: []byte(parts)}),
+			message(content.RoleAssistant, content.ToolCall{CallID: "c", Name: "f"}),
+			message(content.RoleTool, content.ToolResult{CallID: "c", Parts: []byte(parts)}),
 		}})
 		wantJSON(t, body.Get("messages").At(1).Get("content").At(0).Get("content"), want)
 	}

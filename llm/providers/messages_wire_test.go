@@ -12,23 +12,23 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// TestMessagesFindsWhatIsThere holds the decoder to the answer key: every thought
+// TestMessagesReadsRecordings holds the decoder to the answer key: every thought
 // and seal, the text, the calls, what led to them, and the cost.
-func TestMessagesFindsWhatIsThere(t *testing.T) {
+func TestMessagesReadsRecordings(t *testing.T) {
 	for _, r := range recorded(t, "messages") {
 		t.Run(r.File, func(t *testing.T) {
 			reply, unfinished, err := r.read(bytes.NewReader(r.body))
 			if (err != nil) != (r.Expected.Error != nil) {
 				t.Fatalf("error: %v, want %v", err, r.Expected.Error)
 			}
-			r.checkWords(t, reply)
+			r.checkText(t, reply)
 			r.checkCalls(t, reply, unfinished)
 			r.checkHead(t, reply)
 		})
 	}
 }
 
-func (r *recording) checkWords(t *testing.T, reply *llm.Response) {
+func (r *recording) checkText(t *testing.T, reply *llm.Response) {
 	t.Helper()
 	var thoughts []content.Reasoning
 	var kinds []string
@@ -44,7 +44,7 @@ func (r *recording) checkWords(t *testing.T, reply *llm.Response) {
 			kinds = append(kinds, k)
 		}
 	}
-	if bare(text) != bare(r.Expected.Text) {
+	if withoutSpace(text) != withoutSpace(r.Expected.Text) {
 		t.Errorf("text %q, want %q", text, r.Expected.Text)
 	}
 	if len(thoughts) != len(r.Expected.Reasoning) {
@@ -118,9 +118,9 @@ func (r *recording) checkHead(t *testing.T, reply *llm.Response) {
 	}
 }
 
-// TestMessagesComeTheSameHoweverTheyAreCut: the network cuts where it likes, and
+// TestMessagesDoNotDependOnCuts: the network cuts where it likes, and
 // a proxy may change line ends.
-func TestMessagesComeTheSameHoweverTheyAreCut(t *testing.T) {
+func TestMessagesDoNotDependOnCuts(t *testing.T) {
 	for _, r := range recorded(t, "messages") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
@@ -129,8 +129,8 @@ func TestMessagesComeTheSameHoweverTheyAreCut(t *testing.T) {
 	}
 }
 
-// TestMessagesNeverLoseAFinishedBlock ends each stream after each event.
-func TestMessagesNeverLoseAFinishedBlock(t *testing.T) {
+// TestMessagesKeepsFinishedBlocksWhenCut ends each stream after each event.
+func TestMessagesKeepsFinishedBlocksWhenCut(t *testing.T) {
 	for _, r := range recorded(t, "messages") {
 		if r.Container != "sse" {
 			continue
@@ -164,8 +164,8 @@ func TestMessagesNeverLoseAFinishedBlock(t *testing.T) {
 	}
 }
 
-// TestMessagesGoBackAsTheyCame holds replay to what the provider sent.
-func TestMessagesGoBackAsTheyCame(t *testing.T) {
+// TestMessagesReplaysRecordings holds replay to what the provider sent.
+func TestMessagesReplaysRecordings(t *testing.T) {
 	for _, r := range recorded(t, "messages") {
 		if r.Container != "json" {
 			continue
@@ -182,7 +182,7 @@ func TestMessagesGoBackAsTheyCame(t *testing.T) {
 		if want.At(0) == nil && have == nil {
 			continue
 		}
-		if r.checkBack(t, have.Get("content"), want); have.Get("role").Text() != "assistant" {
+		if r.checkReplayed(t, have.Get("content"), want); have.Get("role").Text() != "assistant" {
 			t.Errorf("%s goes back as the words of %s", r.File, have.Get("role"))
 		}
 	}

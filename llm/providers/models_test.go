@@ -107,7 +107,7 @@ func TestReasoningOff(t *testing.T) {
 		{"cohere", "command-r7b-12-2024", "", false},
 	} {
 		t.Run(c.provider+"/"+c.model, func(t *testing.T) {
-			plain := written(t, c.provider, c.model, llm.Settings{Reasoning: llm.Reasoning{Hidden: true}})
+			plain := settingsBody(t, c.provider, c.model, llm.Settings{Reasoning: llm.Reasoning{Hidden: true}})
 			for name, r := range map[string]llm.Reasoning{
 				"enabled=false":               {Disabled: true},
 				"enabled=false, effort":       {Disabled: true, Effort: "high"},
@@ -115,7 +115,7 @@ func TestReasoningOff(t *testing.T) {
 				"enabled=false, all the rest": {Disabled: true, Effort: "max", MaxTokens: 40000, Summary: "detailed"},
 				"effort=none":                 {Hidden: true, Effort: "none"},
 			} {
-				body := written(t, c.provider, c.model, llm.Settings{Reasoning: r})
+				body := settingsBody(t, c.provider, c.model, llm.Settings{Reasoning: r})
 				got := "{}"
 				if v := added(body, plain); v != nil {
 					got = string(rawjson.Without(v, "inferenceConfig"))
@@ -180,8 +180,8 @@ func TestModelPatterns(t *testing.T) {
 	}
 }
 
-// TestAModelThatRefusesToStopIsAskedForTheLeast: what no table knows a refusal says.
-func TestAModelThatRefusesToStopIsAskedForTheLeast(t *testing.T) {
+// TestModelThatRefusesToStopGetsTheLeastEffort: what no table knows a refusal says.
+func TestModelThatRefusesToStopGetsTheLeastEffort(t *testing.T) {
 	const chatAnswer = `{"choices":[{"message":{"role":"assistant","content":"Blue."},"finish_reason":"stop"}]}`
 	for name, c := range map[string]struct {
 		provider, model, refusal, answer, want string
@@ -222,9 +222,9 @@ func TestAModelThatRefusesToStopIsAskedForTheLeast(t *testing.T) {
 	}
 }
 
-// TestInterleavedThinkingIsAskedFor: by the header, or the field of Bedrock, of the
+// TestInterleavedThinkingHeader: by the header, or the field of Bedrock, of the
 // models that need it and of no other.
-func TestInterleavedThinkingIsAskedFor(t *testing.T) {
+func TestInterleavedThinkingHeader(t *testing.T) {
 	tools := []llm.Tool{{Name: "weather"}}
 	for name, c := range map[string]struct {
 		provider, model string
@@ -267,7 +267,7 @@ func TestInterleavedThinkingIsAskedFor(t *testing.T) {
 	}
 	for provider, path := range map[string][]string{"invoke": {"anthropic_beta"}, "bedrock": {"additionalModelRequestFields", "anthropic_beta"}} {
 		for model, want := range map[string]string{"us.anthropic.claude-sonnet-4-5-20250929-v1:0": `["` + anthropic.InterleavedBeta + `"]`, "us.anthropic.claude-opus-4-6-v1": ""} {
-			body := written(t, provider, model, llm.Settings{Reasoning: llm.Reasoning{Effort: "high"}})
+			body := settingsBody(t, provider, model, llm.Settings{Reasoning: llm.Reasoning{Effort: "high"}})
 			if got := string(body.Get(path...)); got != want {
 				t.Errorf("%s %s: %s", provider, model, got)
 			}

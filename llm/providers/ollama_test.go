@@ -10,7 +10,7 @@ import (
 
 // checkOdd reads a body and holds its blocks, in words, and the beginning of its
 // error against what is wanted.
-func checkOdd(t *testing.T, dialect, body, blocks, failed string) {
+func checkUnusual(t *testing.T, dialect, body, blocks, failed string) {
 	t.Helper()
 	r := recording{API: dialect, Provider: dialect, Model: "m"}
 	reply, _, err := r.read(strings.NewReader(body))
@@ -31,8 +31,8 @@ func checkOdd(t *testing.T, dialect, body, blocks, failed string) {
 }
 
 func TestOllamaRequests(t *testing.T) {
-	req := &llm.Request{Messages: aLongTalk(), Settings: llm.Settings{MaxOutputTokens: 100, ToolChoice: "look"}, Tools: []llm.Tool{{Name: "look"}}}
-	wantJSON(t, encoded(t, "ollama", "qwen3", req), `{
+	req := &llm.Request{Messages: longConversation(), Settings: llm.Settings{MaxOutputTokens: 100, ToolChoice: "look"}, Tools: []llm.Tool{{Name: "look"}}}
+	wantJSON(t, encodedBody(t, "ollama", "qwen3", req), `{
 		"model": "qwen3",
 		"messages": [
 			{"role": "system", "content": "Be brief."},
@@ -60,16 +60,16 @@ func TestOllamaSettings(t *testing.T) {
 		{"qwen3", llm.Reasoning{MaxTokens: 5}, "true"},
 		{"gpt-oss:20b", llm.Reasoning{Effort: "xhigh"}, `"high"`},
 	} {
-		body := encoded(t, "ollama", c.model, &llm.Request{Stream: true, Settings: llm.Settings{Reasoning: c.r, ToolChoice: "none", Extra: []byte(`{"keep_alive":"1m"}`)}, Tools: []llm.Tool{{Name: "a"}}})
+		body := encodedBody(t, "ollama", c.model, &llm.Request{Stream: true, Settings: llm.Settings{Reasoning: c.r, ToolChoice: "none", Extra: []byte(`{"keep_alive":"1m"}`)}, Tools: []llm.Tool{{Name: "a"}}})
 		if have := body.Get("think"); string(have) != c.want || body.Get("tools") != nil || !body.Get("stream").Bool() || body.Get("keep_alive") == nil {
 			t.Errorf("%s %+v: %s, want %s", c.model, c.r, body, c.want)
 		}
 	}
 }
 
-// TestOllamaOddAnswers: errors, lines that stop, calls whose arguments are a
+// TestOllamaUnusualResponses: errors, lines that stop, calls whose arguments are a
 // string, reasoning between tags with nothing in them.
-func TestOllamaOddAnswers(t *testing.T) {
+func TestOllamaUnusualResponses(t *testing.T) {
 	line := func(message string) string { return `{"message":` + message + `,"done":false}` + "\n" }
 	done := `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}` + "\n"
 	for _, c := range []struct{ body, blocks, err string }{
@@ -84,7 +84,7 @@ func TestOllamaOddAnswers(t *testing.T) {
 		{line(`{"content":"a"}`) + line(`{"thinking":"b"}`) + line(`{"content":"c"}`) + done, "text:a reasoning:b text:c", ""},
 		{done, "", ""},
 	} {
-		checkOdd(t, "ollama", c.body, c.blocks, c.err)
+		checkUnusual(t, "ollama", c.body, c.blocks, c.err)
 	}
 	back := replayOf(mustTarget("ollama", "", ""), []content.Block{content.ToolCall{Wire: content.Form{Dialect: "ollama", Type: "string"}.Wire(), Name: "f", Arguments: "words"}})
 	wantJSON(t, back, `{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"words"}}]}`)
@@ -93,9 +93,9 @@ func TestOllamaOddAnswers(t *testing.T) {
 	}
 }
 
-// TestAnOllamaIDGoesBack: newer servers name their calls.
-func TestAnOllamaIDGoesBack(t *testing.T) {
+// TestOllamaReplaysCallIDs: newer servers name their calls.
+func TestOllamaReplaysCallIDs(t *testing.T) {
 	call := content.ToolCall{Wire: content.Form{Dialect: "ollama", ID: "call_1"}.Wire(), CallID: "call_1", Name: "f", Arguments: "{}"}
-	body := encoded(t, "ollama", "m", &llm.Request{Messages: []content.Message{says(content.RoleAssistant, call), says(content.RoleTool, content.ToolResult{CallID: "call_1", Text: "x"})}})
+	body := encodedBody(t, "ollama", "m", &llm.Request{Messages: []content.Message{message(content.RoleAssistant, call), message(content.RoleTool, content.ToolResult{CallID: "call_1", Text: "x"})}})
 	wantJSON(t, body.Get("messages"), `[{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"x","tool_name":"f","tool_call_id":"call_1"}]`)
 }

@@ -20,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/providers.md from the code")
 
-// TestThePageOfProvidersIsTrue keeps the tables of docs/providers.md as the code has
+// TestProvidersPageIsCurrent keeps the tables of docs/providers.md as the code has
 // them.
-func TestThePageOfProvidersIsTrue(t *testing.T) {
+func TestProvidersPageIsCurrent(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "providers.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestThePageOfProvidersIsTrue(t *testing.T) {
 		"providers": providersTable, "settings": settingsTables, "refused": refusedTable, "rules": rulesTable,
 		"models that cannot stop": stopsTable, "models that want it back": replaysTable,
 	} {
-		begin, end := "<!-- "+name+": from the code, go test ./llm/providers -run ThePage -update -->\n", "<!-- end of "+name+" -->"
+		begin, end := "<!-- "+name+": from the code, go test ./llm/providers -run ProvidersPage -update -->\n", "<!-- end of "+name+" -->"
 		before, rest, begun := strings.Cut(page, begin)
 		_, after, ended := strings.Cut(rest, end)
 		if !begun || !ended {
@@ -46,7 +46,7 @@ func TestThePageOfProvidersIsTrue(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if page != string(text) {
-		t.Error("docs/providers.md is stale: go test ./llm/providers -run ThePage -update")
+		t.Error("docs/providers.md is stale: go test ./llm/providers -run ProvidersPage -update")
 	}
 	rules, err := os.ReadFile(filepath.Join("..", "..", "check.go"))
 	if err != nil {
@@ -112,7 +112,7 @@ var examples = []struct{ provider, model, means string }{
 
 // asked is what the settings of the tables are: a heading, and what it does to the
 // settings without and with it.
-var asked = []struct {
+var settingsColumns = []struct {
 	title   string
 	without func(s *llm.Settings)
 	with    func(s *llm.Settings)
@@ -132,7 +132,7 @@ var asked = []struct {
 // settingsTables shows for each setting the part of the body that it makes.
 func settingsTables(t *testing.T) string {
 	var b strings.Builder
-	for _, a := range asked {
+	for _, a := range settingsColumns {
 		fmt.Fprintf(&b, "\n%s\n\n| dialect | becomes |\n|---|---|\n", a.title)
 		var parts []string
 		who := map[string][]string{}
@@ -146,7 +146,7 @@ func settingsTables(t *testing.T) string {
 				a.with(&with)
 			}
 			part := "nothing"
-			if v := added(written(t, e.provider, e.model, with), written(t, e.provider, e.model, less)); v != nil {
+			if v := added(settingsBody(t, e.provider, e.model, with), settingsBody(t, e.provider, e.model, less)); v != nil {
 				part = "`" + string(v) + "`"
 			}
 			if who[part] == nil {
@@ -162,7 +162,7 @@ func settingsTables(t *testing.T) string {
 }
 
 // written is the body of a small request with these settings.
-func written(t *testing.T, provider, model string, s llm.Settings) rawjson.Value {
+func settingsBody(t *testing.T, provider, model string, s llm.Settings) rawjson.Value {
 	t.Helper()
 	c, err := Open(provider, Config{Model: model})
 	if err != nil {

@@ -158,11 +158,11 @@ func (r *recording) events() [][]byte {
 func (r *recording) checkCuts(t *testing.T) {
 	t.Helper()
 	reply, _, err := r.read(bytes.NewReader(r.body))
-	want := all(reply, err)
+	want := describe(reply, err)
 	check := func(body io.Reader, how string, at ...any) {
 		t.Helper()
-		if got, _, err := r.read(body); all(got, err) != want {
-			t.Fatalf("%s:\n%q\nwant\n%q", fmt.Sprintf(how, at...), all(got, err), want)
+		if got, _, err := r.read(body); describe(got, err) != want {
+			t.Fatalf("%s:\n%q\nwant\n%q", fmt.Sprintf(how, at...), describe(got, err), want)
 		}
 	}
 	check(iotest.OneByteReader(bytes.NewReader(r.body)), "byte by byte")
@@ -191,13 +191,13 @@ func torture() bool { return os.Getenv("TRACT_TORTURE") != "" }
 
 // checkBack holds what is sent back to what the provider sent: the same JSON, in
 // which every string has the same bytes.
-func (r *recording) checkBack(t *testing.T, have, want rawjson.Value) {
+func (r *recording) checkReplayed(t *testing.T, have, want rawjson.Value) {
 	t.Helper()
 	if !rawjson.Equal(have, want) {
 		t.Errorf("%s goes back as\n%s\nwant\n%s", r.File, have, want)
 		return
 	}
-	for s := range texts(want) {
+	for s := range stringsIn(want) {
 		if !bytes.Contains(have, rawjson.AppendString(nil, s)) {
 			t.Errorf("%s: %q is not in what goes back", r.File, s)
 		}
@@ -271,7 +271,7 @@ func restored(t *testing.T, blocks []content.Block) (stored []content.Block) {
 }
 
 // all is a response in words that differ when anything in it does.
-func all(r *llm.Response, err error) string {
+func describe(r *llm.Response, err error) string {
 	var b strings.Builder
 	for _, block := range r.Blocks {
 		b.Write(content.Encode(block))
@@ -283,7 +283,7 @@ func all(r *llm.Response, err error) string {
 }
 
 // bare is s without white space.
-func bare(s string) string {
+func withoutSpace(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return -1
@@ -293,7 +293,7 @@ func bare(s string) string {
 }
 
 // texts is all strings in a value.
-func texts(v rawjson.Value) map[string]bool {
+func stringsIn(v rawjson.Value) map[string]bool {
 	found := map[string]bool{}
 	var walk func(rawjson.Value)
 	walk = func(v rawjson.Value) {

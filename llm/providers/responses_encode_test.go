@@ -18,7 +18,7 @@ func responsesBody(t *testing.T, provider string, req *llm.Request) rawjson.Valu
 }
 
 // gptThought is a reasoning block of a GPT as it comes, without text when text is empty.
-func gptThought(id, text, seal string) content.Reasoning {
+func gptReasoning(id, text, seal string) content.Reasoning {
 	r := content.Reasoning{Wire: content.Form{Dialect: "responses", ID: id}.Wire(), Format: content.FormatResponses, Source: "summary", Text: text}
 	if seal != "" {
 		r.SetSeal(content.Seal{Type: content.Encrypted, Data: seal, Minted: "responses/gpt-5"})
@@ -27,25 +27,25 @@ func gptThought(id, text, seal string) content.Reasoning {
 }
 
 // ours is the form of a block of this dialect.
-func ours(kind, id string) content.Wire {
+func ownForm(kind, id string) content.Wire {
 	return content.Form{Dialect: "responses", Type: kind, ID: id}.Wire()
 }
 
-func TestResponsesWritesATurnWithTools(t *testing.T) {
+func TestResponsesEncodesAToolTurn(t *testing.T) {
 	temperature := 0.5
 	say := content.Assistant("Looking.")
 	say.Wire = content.Form{Dialect: "responses", ID: "msg_1", Extra: []byte(`{"message":{"role":"assistant","status":"completed","phase":"commentary"},"part":{"annotations":[]}}`)}.Wire()
 	body := responsesBody(t, "openai", &llm.Request{
 		Messages: []content.Message{
-			says(content.RoleSystem, content.System("Be brief.")),
-			says(content.RoleUser, content.User("Weather in two towns?"), content.User(""), content.Note("not sent")),
-			says(content.RoleAssistant,
-				gptThought("rs_1", "Look both up.", "S1"), say, gptThought("rs_2", "", "S2"),
-				content.ToolCall{Wire: ours("function_call", "fc_1"), CallID: "a", Name: "weather", Arguments: `{"town": "Rome"}`},
-				content.ToolCall{Wire: ours("custom_tool_call", "ct_1"), CallID: "b", Name: "sh", Arguments: "ls"},
-				content.ToolCall{Wire: ours("web_search_call", "ws_1"), CallID: "ws_1", Name: "web_search_call", Arguments: `{"type":"search"}`, Server: true}),
-			says(content.RoleTool, content.ToolResult{CallID: "b", Text: "x.go"}, content.ToolResult{CallID: "a", Text: "40 C"}),
-			says(content.RoleUser, content.User("Quick!")),
+			message(content.RoleSystem, content.System("Be brief.")),
+			message(content.RoleUser, content.User("Weather in two towns?"), content.User(""), content.Note("not sent")),
+			message(content.RoleAssistant,
+				gptReasoning("rs_1", "Look both up.", "S1"), say, gptReasoning("rs_2", "", "S2"),
+				content.ToolCall{Wire: ownForm("function_call", "fc_1"), CallID: "a", Name: "weather", Arguments: `{"town": "Rome"}`},
+				content.ToolCall{Wire: ownForm("custom_tool_call", "ct_1"), CallID: "b", Name: "sh", Arguments: "ls"},
+				content.ToolCall{Wire: ownForm("web_search_call", "ws_1"), CallID: "ws_1", Name: "web_search_call", Arguments: `{"type":"search"}`, Server: true}),
+			message(content.RoleTool, content.ToolResult{CallID: "b", Text: "x.go"}, content.ToolResult{CallID: "a", Text: "40 C"}),
+			message(content.RoleUser, content.User("Quick!")),
 		},
 		Tools:    []llm.Tool{{Name: "weather", Description: "of a town", Schema: []byte(`{"type":"object"}`)}, {Name: "now"}, {Native: []byte(`{"type":"custom","name":"sh"}`)}},
 		Settings: llm.Settings{ToolChoice: "required", Temperature: &temperature, MaxOutputTokens: 100, Extra: []byte(`{"metadata":{"user":"u"},"temperature":1}`)},
@@ -70,31 +70,31 @@ func TestResponsesWritesATurnWithTools(t *testing.T) {
 			{"type":"message","role":"user","content":[{"type":"input_text","text":"Quick!"}]}]}`)
 }
 
-// TestResponsesSendsThoughtsOnlyWhereTheyHold: sealed for this family, with the item
+// TestResponsesSendsReasoningToItsModelOnly: sealed for this family, with the item
 // that followed, and never by a name that nobody remembers.
-func TestResponsesSendsThoughtsOnlyWhereTheyHold(t *testing.T) {
-	foreign := gptThought("rs_x", "grok's", "X")
+func TestResponsesSendsReasoningToItsModelOnly(t *testing.T) {
+	foreign := gptReasoning("rs_x", "grok's", "X")
 	seal := foreign.Form().Seal
 	seal.Minted = "responses/grok-4"
 	foreign.SetSeal(seal)
-	cut := gptThought("rs_c", "cut", "C")
+	cut := gptReasoning("rs_c", "cut", "C")
 	cut.SetIncomplete(true)
-	open := content.Reasoning{Wire: ours("", "rs_o"), Source: "content", Text: "two and two"}
-	compaction := content.Native{Wire: ours("compaction", ""), JSON: `{"type":"compaction","encrypted_content":"X"}`}
+	open := content.Reasoning{Wire: ownForm("", "rs_o"), Source: "content", Text: "two and two"}
+	compaction := content.Native{Wire: ownForm("compaction", ""), JSON: `{"type":"compaction","encrypted_content":"X"}`}
 	compaction.SetSeal(foreign.Form().Seal)
 	blocks := []content.Block{
-		foreign, cut, open, compaction, gptThought("rs_n", "summed up", ""), gptThought("rs_e", "", ""),
+		foreign, cut, open, compaction, gptReasoning("rs_n", "summed up", ""), gptReasoning("rs_e", "", ""),
 		content.Reasoning{Text: "plain", Format: content.FormatParsed},
 		content.ToolCall{Wire: content.Form{Dialect: "messages"}.Wire(), CallID: "srv", Name: "web_search", Server: true},
 		content.ToolResult{Wire: content.Form{Dialect: "messages"}.Wire(), CallID: "srv", Text: "found", Server: true},
 		content.Native{Wire: content.Form{Dialect: "messages"}.Wire(), JSON: `{"type":"x"}`},
 		content.Media{Of: content.KindImage, URL: "https://example.com/a.png"},
-		content.Assistant("ho"), content.Assistant(" ho"), gptThought("rs_t", "", "T"),
+		content.Assistant("ho"), content.Assistant(" ho"), gptReasoning("rs_t", "", "T"),
 	}
 	send := func(provider string, extra string) rawjson.Value {
 		t.Helper()
 		return responsesBody(t, provider, &llm.Request{
-			Messages: []content.Message{says(content.RoleAssistant, blocks...), says(content.RoleUser, content.User("hi"))},
+			Messages: []content.Message{message(content.RoleAssistant, blocks...), message(content.RoleUser, content.User("hi"))},
 			Settings: llm.Settings{Extra: []byte(extra)},
 		})
 	}
@@ -117,7 +117,7 @@ func TestResponsesSendsThoughtsOnlyWhereTheyHold(t *testing.T) {
 	wantJSON(t, kept.Get("input"), `[`+plain+`,{"type":"reasoning","id":"rs_n","summary":[{"type":"summary_text","text":"summed up"}]},{"type":"reasoning","id":"rs_e","summary":[]},`+said+`]`)
 }
 
-func TestResponsesAsksForThoughtsAsTold(t *testing.T) {
+func TestResponsesReasoningSettings(t *testing.T) {
 	for name, c := range map[string]struct {
 		provider string
 		ask      llm.Reasoning
@@ -138,17 +138,17 @@ func TestResponsesAsksForThoughtsAsTold(t *testing.T) {
 	}
 }
 
-// TestResponsesAnswersEachCallInItsForm: every tool that the client runs wants its
+// TestResponsesEncodesEachKindOfResult: every tool that the client runs wants its
 // result in an item of its own.
-func TestResponsesAnswersEachCallInItsForm(t *testing.T) {
+func TestResponsesEncodesEachKindOfResult(t *testing.T) {
 	call := func(kind, id string) content.ToolCall {
-		return content.ToolCall{Wire: ours(kind, "i_"+id), CallID: id, Name: strings.TrimSuffix(kind, "_call"), Arguments: `{"x":1}`}
+		return content.ToolCall{Wire: ownForm(kind, "i_"+id), CallID: id, Name: strings.TrimSuffix(kind, "_call"), Arguments: `{"x":1}`}
 	}
 	body := responsesBody(t, "openai", &llm.Request{Messages: []content.Message{
-		says(content.RoleAssistant, call("shell_call", "1"), call("shell_call", "2"), call("apply_patch_call", "3"), call("computer_call", "4"),
-			call("computer_call", "5"), call("local_shell_call", "6"), content.ToolCall{Wire: ours("tool_search_call", "i_7"), CallID: "7", Name: "tool_search_call", Arguments: "{}"},
+		message(content.RoleAssistant, call("shell_call", "1"), call("shell_call", "2"), call("apply_patch_call", "3"), call("computer_call", "4"),
+			call("computer_call", "5"), call("local_shell_call", "6"), content.ToolCall{Wire: ownForm("tool_search_call", "i_7"), CallID: "7", Name: "tool_search_call", Arguments: "{}"},
 			content.ToolCall{CallID: "8", Name: "f"}, content.ToolCall{CallID: "9", Name: "f", Arguments: "{}"}),
-		says(content.RoleTool,
+		message(content.RoleTool,
 			content.ToolResult{CallID: "1", Text: "bad", IsError: true},
 			content.ToolResult{CallID: "2", Parts: []byte(`[{"stdout":"x","stderr":"","outcome":{"type":"timeout"}}]`)},
 			content.ToolResult{CallID: "3", Text: "no such file", IsError: true},
@@ -157,7 +157,7 @@ func TestResponsesAnswersEachCallInItsForm(t *testing.T) {
 			content.ToolResult{CallID: "6", Text: "out"}, content.ToolResult{CallID: "7", Text: "none"},
 			content.ToolResult{CallID: "8", Parts: []byte(`[{"type":"text","text":"x"},{"type":"image"}]`)},
 			content.ToolResult{CallID: "9", Parts: []byte(`[{"type":"input_image","image_url":"https://example.com/a.png"}]`)}),
-		says(content.RoleUser, content.Native{Wire: ours("mcp_approval_response", ""), JSON: `{"type":"mcp_approval_response","approve":true}`}),
+		message(content.RoleUser, content.Native{Wire: ownForm("mcp_approval_response", ""), JSON: `{"type":"mcp_approval_response","approve":true}`}),
 	}})
 	wantJSON(t, body.Get("input"), `[
 		{"type":"shell_call","id":"i_1","call_id":"1","action":{"x":1}},{"type":"shell_call","id":"i_2","call_id":"2","action":{"x":1}},
@@ -177,18 +177,18 @@ func TestResponsesAnswersEachCallInItsForm(t *testing.T) {
 		{"type":"mcp_approval_response","approve":true}]`)
 }
 
-func TestResponsesSendsOnlyWhatJSONAndTheFormatCarry(t *testing.T) {
+func TestResponsesEncodesUnsendableText(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	body := responsesBody(t, "openai", &llm.Request{Messages: []content.Message{
-		says(content.RoleUser, content.User("a\xffb\xed\xa0\x80c"),
+		message(content.RoleUser, content.User("a\xffb\xed\xa0\x80c"),
 			content.Media{Of: content.KindImage, Data: "\x89PNG\r\n\x1a\n"},
 			content.Media{Of: content.KindImage, URL: "https://example.com/a.png", Wire: content.Form{Dialect: "responses", Extra: []byte(`{"detail":"low"}`)}.Wire()},
 			content.Media{Of: content.KindFile, MediaType: "application/pdf", Name: "p", Data: "%PDF"},
 			content.Media{Of: content.KindFile, URL: "https://example.com/p.pdf"},
 			content.Media{Of: content.KindFile, Name: "kept", Wire: content.Form{Dialect: "responses", Extra: []byte(`{"file_id":"f1"}`)}.Wire()},
 			content.Media{Of: content.KindFile, Name: "gone"}),
-		says(content.RoleAssistant, content.ToolCall{CallID: long, Name: "f", Arguments: "{}"}, content.ToolCall{CallID: long + "y", Name: "f", Arguments: "{}"}),
-		says(content.RoleTool, content.ToolResult{CallID: long, Text: "1"}, content.ToolResult{CallID: long + "y", Text: "2"}),
+		message(content.RoleAssistant, content.ToolCall{CallID: long, Name: "f", Arguments: "{}"}, content.ToolCall{CallID: long + "y", Name: "f", Arguments: "{}"}),
+		message(content.RoleTool, content.ToolResult{CallID: long, Text: "1"}, content.ToolResult{CallID: long + "y", Text: "2"}),
 	}})
 	input := body.Get("input")
 	wantJSON(t, input.At(0).Get("content"), `[{"type":"input_text","text":"a`+"\uFFFD"+`b`+"\uFFFD"+`c"},
@@ -209,7 +209,7 @@ func TestResponsesSendsOnlyWhatJSONAndTheFormatCarry(t *testing.T) {
 	}
 }
 
-func TestResponsesChoosesATool(t *testing.T) {
+func TestResponsesToolChoice(t *testing.T) {
 	tools := []llm.Tool{{Name: "f"}, {Native: []byte(`{"type":"custom","name":"sh"}`)}, {Native: []byte(`{"type":"web_search"}`)}}
 	for choice, want := range map[string]string{
 		"auto": `"auto"`, "none": `"none"`, "f": `{"type":"function","name":"f"}`, "sh": `{"type":"custom","name":"sh"}`, "web_search": `{"type":"web_search"}`,

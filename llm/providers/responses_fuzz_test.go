@@ -7,10 +7,10 @@ import (
 
 // responsesHolds checks what holds of every body: how it is cut makes no
 // difference, blocks can be stored, and what goes back comes again the same.
-func responsesHolds(t *testing.T, body []byte) {
+func checkResponsesInvariants(t *testing.T, body []byte) {
 	t.Helper()
 	r := &recording{API: "responses", Provider: "responses", Model: "m"}
-	r.holds(t, body, func(back string) string { return `{"output":` + back + `}` })
+	r.checkInvariants(t, body, func(back string) string { return `{"output":` + back + `}` })
 }
 
 func FuzzResponsesDecode(f *testing.F) {
@@ -20,7 +20,7 @@ func FuzzResponsesDecode(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"output":[{"type":"message","content":[{"type":"output_text","text":"\ud800"}]},7,null,{"type":"x_call","arguments":[]},{"type":"x_output","output":1}]}`))
-	f.Fuzz(responsesHolds)
+	f.Fuzz(checkResponsesInvariants)
 }
 
 // responsesPieces is events that servers send, to be put together in any order.
@@ -65,8 +65,8 @@ func FuzzResponsesPieces(f *testing.F) {
 		}
 		var body strings.Builder
 		for _, n := range in {
-			body.WriteString(event(responsesPieces[int(n)%len(responsesPieces)]))
+			body.WriteString(sseEvent(responsesPieces[int(n)%len(responsesPieces)]))
 		}
-		responsesHolds(t, []byte(body.String()))
+		checkResponsesInvariants(t, []byte(body.String()))
 	})
 }

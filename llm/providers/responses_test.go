@@ -14,20 +14,20 @@ import (
 
 // responsesEvents is an answer with a reasoning block, a text and a call, as it streams.
 var responsesEvents = []string{
-	event(`{"type":"response.created","response":{"id":"r1","status":"in_progress","model":"gpt-x","output":[],"usage":null}}`),
-	event(`{"type":"response.output_item.added","output_index":0,"item":{"id":"rs1","type":"reasoning","summary":[],"encrypted_content":"bm90IGl0"}}`),
-	event(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"Which "}`),
-	event(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"one?"}`),
-	event(`{"type":"response.output_item.done","output_index":0,"item":{"id":"rs1","type":"reasoning","summary":[{"type":"summary_text","text":"Which one?"}],"encrypted_content":"U0VBTA=="}}`),
-	event(`{"type":"response.output_item.added","output_index":1,"item":{"id":"m1","type":"message","role":"assistant","content":[]}}`),
-	event(`{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"The blue "}`),
-	event(`{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"one."}`),
-	event(`{"type":"response.output_item.done","output_index":1,"item":{"id":"m1","type":"message","role":"assistant","content":[{"type":"output_text","text":"The blue one."}]}}`),
-	event(`{"type":"response.output_item.added","output_index":2,"item":{"id":"fc1","type":"function_call","call_id":"t1","name":"buy","arguments":""}}`),
-	event(`{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{\"n\":"}`),
-	event(`{"type":"response.function_call_arguments.delta","output_index":2,"delta":"1}"}`),
-	event(`{"type":"response.output_item.done","output_index":2,"item":{"id":"fc1","type":"function_call","call_id":"t1","name":"buy","arguments":"{\"n\":1}"}}`),
-	event(`{"type":"response.completed","response":{"id":"r1","status":"completed","model":"gpt-x","usage":{"input_tokens":9,"output_tokens":20,"total_tokens":29}}}`),
+	sseEvent(`{"type":"response.created","response":{"id":"r1","status":"in_progress","model":"gpt-x","output":[],"usage":null}}`),
+	sseEvent(`{"type":"response.output_item.added","output_index":0,"item":{"id":"rs1","type":"reasoning","summary":[],"encrypted_content":"bm90IGl0"}}`),
+	sseEvent(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"Which "}`),
+	sseEvent(`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"one?"}`),
+	sseEvent(`{"type":"response.output_item.done","output_index":0,"item":{"id":"rs1","type":"reasoning","summary":[{"type":"summary_text","text":"Which one?"}],"encrypted_content":"U0VBTA=="}}`),
+	sseEvent(`{"type":"response.output_item.added","output_index":1,"item":{"id":"m1","type":"message","role":"assistant","content":[]}}`),
+	sseEvent(`{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"The blue "}`),
+	sseEvent(`{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":"one."}`),
+	sseEvent(`{"type":"response.output_item.done","output_index":1,"item":{"id":"m1","type":"message","role":"assistant","content":[{"type":"output_text","text":"The blue one."}]}}`),
+	sseEvent(`{"type":"response.output_item.added","output_index":2,"item":{"id":"fc1","type":"function_call","call_id":"t1","name":"buy","arguments":""}}`),
+	sseEvent(`{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{\"n\":"}`),
+	sseEvent(`{"type":"response.function_call_arguments.delta","output_index":2,"delta":"1}"}`),
+	sseEvent(`{"type":"response.output_item.done","output_index":2,"item":{"id":"fc1","type":"function_call","call_id":"t1","name":"buy","arguments":"{\"n\":1}"}}`),
+	sseEvent(`{"type":"response.completed","response":{"id":"r1","status":"completed","model":"gpt-x","usage":{"input_tokens":9,"output_tokens":20,"total_tokens":29}}}`),
 }
 
 const responsesAnswer = `{"id":"r1","status":"completed","model":"gpt-x","output":[
@@ -35,13 +35,13 @@ const responsesAnswer = `{"id":"r1","status":"completed","model":"gpt-x","output
 	{"id":"m1","type":"message","role":"assistant","content":[{"type":"output_text","text":"The blue one."}]},
 	{"id":"fc1","type":"function_call","call_id":"t1","name":"buy","arguments":"{\"n\":1}"}],"usage":{"input_tokens":9,"output_tokens":20,"total_tokens":29}}`
 
-func TestResponsesClientKeepsThePromises(t *testing.T) {
+func TestResponsesClientConforms(t *testing.T) {
 	for _, provider := range []string{"openai-responses", "responses"} {
 		llmtest.Run(t, llmtest.Dialect{
 			Path:   "/responses",
 			Stream: responsesEvents,
 			JSON:   responsesAnswer,
-			Broken: event(`{"type":"error","error":{"type":"server_error","message":"Overloaded"}}`),
+			Broken: sseEvent(`{"type":"error","error":{"type":"server_error","message":"Overloaded"}}`),
 			Refuse: `{"error":{"type":"invalid_request_error","message":"Incorrect API key: KEY","code":"invalid_api_key"}}`,
 		}, func(base, key string) llm.Client {
 			c, err := Open(provider, Config{BaseURL: base, APIKey: key})
@@ -53,9 +53,9 @@ func TestResponsesClientKeepsThePromises(t *testing.T) {
 	}
 }
 
-// TestResponsesIsReachedByManyNames: a vendor that speaks chat by default is asked
+// TestResponsesProviders: a vendor that speaks chat by default is asked
 // over this dialect by a name of its own or with the dialect given.
-func TestResponsesIsReachedByManyNames(t *testing.T) {
+func TestResponsesProviders(t *testing.T) {
 	for name, c := range map[string]Config{
 		"openai": {Dialect: "responses"}, "openai-responses": {}, "responses": {}, "xai_responses": {}, "my-server": {Dialect: "Responses"},
 		"azure-responses": {},
@@ -84,9 +84,9 @@ func TestResponsesIsReachedByManyNames(t *testing.T) {
 	}
 }
 
-// TestResponsesAsksWithoutWhatAModelDoesNotKnow: a model that does not think
+// TestResponsesRemovesARefusedField: a model that does not think
 // refuses one field of tract's own after the other.
-func TestResponsesAsksWithoutWhatAModelDoesNotKnow(t *testing.T) {
+func TestResponsesRemovesARefusedField(t *testing.T) {
 	refuse := func(param, message string) llmtest.Exchange {
 		return llmtest.Exchange{Status: 400, Body: `{"error":{"type":"invalid_request_error","param":"` + param + `","message":"` + message + `"}}`}
 	}
@@ -111,7 +111,7 @@ func TestResponsesAsksWithoutWhatAModelDoesNotKnow(t *testing.T) {
 // responsesOf reads events that somebody made up, with an end that is well.
 func responsesOf(t *testing.T, events ...string) *llm.Response {
 	t.Helper()
-	body := strings.Join(events, "") + event(`{"type":"response.completed","response":{"status":"in_progress"}}`)
+	body := strings.Join(events, "") + sseEvent(`{"type":"response.completed","response":{"status":"in_progress"}}`)
 	reply, left, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(body))
 	if err != nil || len(left) > 0 || reply.Finish != "completed" {
 		t.Fatalf("%+v, left %v, %v", reply, left, err)
@@ -120,7 +120,7 @@ func responsesOf(t *testing.T, events ...string) *llm.Response {
 }
 
 // inWords is kind, text, id, seal of each block.
-func inWords(r *llm.Response) string {
+func summarize(r *llm.Response) string {
 	var words []string
 	for _, b := range r.Blocks {
 		words = append(words, strings.Join(strings.Fields(kindName(b)+" "+b.String()+" "+b.Form().ID+" "+b.Form().Seal.Data), " "))
@@ -128,19 +128,19 @@ func inWords(r *llm.Response) string {
 	return strings.Join(words, "; ")
 }
 
-// TestResponsesOddStreams is streams of servers that leave out what others rely on.
-func TestResponsesOddStreams(t *testing.T) {
+// TestResponsesUnusualStreams is streams of servers that leave out what others rely on.
+func TestResponsesUnusualStreams(t *testing.T) {
 	added := func(item string) string {
-		return event(`{"type":"response.output_item.added","output_index":0,"item":` + item + `}`)
+		return sseEvent(`{"type":"response.output_item.added","output_index":0,"item":` + item + `}`)
 	}
 	done := func(item string) string {
-		return event(`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`)
+		return sseEvent(`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`)
 	}
 	end := func(items string) string {
-		return event(`{"type":"response.completed","response":{"id":"r","output":[` + items + `]}}`)
+		return sseEvent(`{"type":"response.completed","response":{"id":"r","output":[` + items + `]}}`)
 	}
 	text := func(s string) string {
-		return event(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"` + s + `"}`)
+		return sseEvent(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"` + s + `"}`)
 	}
 	const hi = `{"id":"m","type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}`
 	for name, c := range map[string]struct {
@@ -163,43 +163,43 @@ func TestResponsesOddStreams(t *testing.T) {
 			"tool_call {}; tool_call {}",
 		},
 		"arguments only when done": {
-			[]string{added(`{"type":"function_call","call_id":"a","name":"f","arguments":""}`), event(`{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"x\":1}"}`), done(`{"type":"function_call","call_id":"a","name":"f","arguments":""}`)},
+			[]string{added(`{"type":"function_call","call_id":"a","name":"f","arguments":""}`), sseEvent(`{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"x\":1}"}`), done(`{"type":"function_call","call_id":"a","name":"f","arguments":""}`)},
 			`tool_call {"x":1}`,
 		},
 		"no index at all": {
 			[]string{
-				event(`{"type":"response.output_item.added","item":{"id":"r","type":"reasoning","summary":[]}}`), event(`{"type":"response.reasoning_text.delta","item_id":"r","delta":"so"}`),
-				event(`{"type":"response.reasoning_summary_text.delta","item_id":"r","delta":"in short"}`),
-				event(`{"type":"response.output_item.done","item":{"id":"r","type":"reasoning","summary":[],"content":[]}}`), event(`{"type":"response.output_text.delta","delta":"h"}`), event(`{"type":"response.output_text.delta","delta":"i"}`),
+				sseEvent(`{"type":"response.output_item.added","item":{"id":"r","type":"reasoning","summary":[]}}`), sseEvent(`{"type":"response.reasoning_text.delta","item_id":"r","delta":"so"}`),
+				sseEvent(`{"type":"response.reasoning_summary_text.delta","item_id":"r","delta":"in short"}`),
+				sseEvent(`{"type":"response.output_item.done","item":{"id":"r","type":"reasoning","summary":[],"content":[]}}`), sseEvent(`{"type":"response.output_text.delta","delta":"h"}`), sseEvent(`{"type":"response.output_text.delta","delta":"i"}`),
 			}, "reasoning so r; text hi",
 		},
 		"an index that is open": {[]string{added(`{"id":"a","type":"message","content":[]}`), text("hi"), added(`{"id":"b","type":"message","content":[]}`), text("ho")}, "text hi a; text ho b"},
 		"words of another item": {[]string{added(`{"id":"x","type":"later"}`), text("hi")}, `other:later {"id":"x","type":"later"}`},
 		"an empty message":      {[]string{done(`{"id":"m","type":"message","content":[]}`)}, `other:message {"id":"m","type":"message","content":[]}`},
-		"events nobody knows":   {[]string{event(`{"type":"response.later.delta","output_index":0,"delta":"x"}`), event(`{"type":"keepalive"}`), done(hi)}, "text hi m"},
-		"a part out of turn":    {[]string{event(`{"type":"response.output_text.delta","output_index":0,"content_index":7,"delta":"x"}`), done(hi)}, "text hi m"},
+		"events nobody knows":   {[]string{sseEvent(`{"type":"response.later.delta","output_index":0,"delta":"x"}`), sseEvent(`{"type":"keepalive"}`), done(hi)}, "text hi m"},
+		"a part out of turn":    {[]string{sseEvent(`{"type":"response.output_text.delta","output_index":0,"content_index":7,"delta":"x"}`), done(hi)}, "text hi m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := inWords(responsesOf(t, c.events...)); got != c.want {
+			if got := summarize(responsesOf(t, c.events...)); got != c.want {
 				t.Errorf("%s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-func TestResponsesRefusesWhatItCannotRead(t *testing.T) {
+func TestResponsesReportsMalformedBodies(t *testing.T) {
 	for body, want := range map[string]error{
 		`{}`:                                          llm.ErrProtocol,
 		`[1]`:                                         llm.ErrProtocol,
 		`{"id":"x","object":"chat.completion"}`:       llm.ErrProtocol,
 		`{"status":"in_progress","output":[]}`:        llm.ErrTruncated,
 		`{"status":"queued"}`:                         llm.ErrTruncated,
-		event(`{"type":"response.created"}`):          llm.ErrTruncated,
-		event(`{"type"}`) + event(`{}`):               llm.ErrProtocol,
+		sseEvent(`{"type":"response.created"}`):       llm.ErrTruncated,
+		sseEvent(`{"type"}`) + sseEvent(`{}`):         llm.ErrProtocol,
 		`[{"error":{"code":429,"message":"Later."}}]`: &llm.APIError{},
 		`{"type":"error","message":"No."}`:            &llm.APIError{},
 		`{"status":"failed"}`:                         &llm.APIError{},
-		event(`{"error":{"message":"No."}}`):          &llm.APIError{},
+		sseEvent(`{"error":{"message":"No."}}`):       &llm.APIError{},
 	} {
 		_, _, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(body))
 		if errors.As(want, new(*llm.APIError)) {
@@ -210,8 +210,8 @@ func TestResponsesRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// TestResponsesKeepsAnyItem: whatever an item has, it goes back with it.
-func TestResponsesKeepsAnyItem(t *testing.T) {
+// TestResponsesKeepsUnknownItems: whatever an item has, it goes back with it.
+func TestResponsesKeepsUnknownItems(t *testing.T) {
 	for _, item := range []string{
 		`{"type":"message","id":null,"role":"assistant","content":"plain"}`,
 		`{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":"","annotations":[]}]}`,
@@ -247,9 +247,9 @@ func TestResponsesKeepsAnyItem(t *testing.T) {
 	}
 }
 
-// TestResponsesKnowsWhoRunsATool: a result that names no call belongs to the call of
+// TestResponsesTellsServerToolsApart: a result that names no call belongs to the call of
 // its kind, and tools that the client runs wait for a result.
-func TestResponsesKnowsWhoRunsATool(t *testing.T) {
+func TestResponsesTellsServerToolsApart(t *testing.T) {
 	reply, _, err := readAll(mustTarget("responses", "responses", "m"), strings.NewReader(`{"output":[
 		{"type":"tool_search_call","id":"a","call_id":null,"execution":"server","arguments":{}},{"type":"tool_search_output","id":"b","call_id":null,"tools":[]},
 		{"type":"tool_search_call","id":"c","call_id":"c1","execution":"client","arguments":{}},
@@ -270,17 +270,17 @@ func TestResponsesKnowsWhoRunsATool(t *testing.T) {
 	}
 }
 
-// TestResponsesChecksWhatTheAskerOwes: the results of tools that the client runs are
+// TestResponsesChecksClientResults: the results of tools that the client runs are
 // missed, those of the provider's are not.
-func TestResponsesChecksWhatTheAskerOwes(t *testing.T) {
+func TestResponsesChecksClientResults(t *testing.T) {
 	c, err := Open("openai-responses", Config{Model: "gpt-5"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := says(content.RoleAssistant,
-		content.ToolCall{Wire: ours("shell_call", "i"), CallID: "a", Name: "shell", Arguments: "{}"},
+	turn := message(content.RoleAssistant,
+		content.ToolCall{Wire: ownForm("shell_call", "i"), CallID: "a", Name: "shell", Arguments: "{}"},
 		content.ToolCall{Wire: content.Form{Dialect: "responses", Type: "shell_call", Extra: []byte(`{"environment":{"type":"container_auto"}}`)}.Wire(), CallID: "b", Name: "shell", Arguments: "{}", Server: true},
-		content.ToolResult{Wire: ours("shell_call_output", "o"), CallID: "b", Parts: []byte("[]"), Server: true})
+		content.ToolResult{Wire: ownForm("shell_call_output", "o"), CallID: "b", Parts: []byte("[]"), Server: true})
 	check := func(messages ...content.Message) []string {
 		t.Helper()
 		req := &llm.Request{Messages: messages}
@@ -293,8 +293,8 @@ func TestResponsesChecksWhatTheAskerOwes(t *testing.T) {
 		}
 		return rules
 	}
-	user := says(content.RoleUser, content.User("List."))
-	if rules := check(user, turn, says(content.RoleTool, content.ToolResult{CallID: "a", Text: "x"})); rules != nil {
+	user := message(content.RoleUser, content.User("List."))
+	if rules := check(user, turn, message(content.RoleTool, content.ToolResult{CallID: "a", Text: "x"})); rules != nil {
 		t.Errorf("refused: %v", rules)
 	}
 	if rules := check(user, turn); len(rules) != 1 || rules[0] != "tool-result-missing a" {
@@ -308,13 +308,13 @@ func BenchmarkResponsesDecode(b *testing.B) {
 	var text bytes.Buffer
 	delta := rawjson.AppendString(nil, words)
 	for range 4000 {
-		text.WriteString(event(`{"type":"response.output_text.delta","sequence_number":7,"item_id":"msg_0953eda47ee174120069333","output_index":0,"content_index":0,"delta":` + string(delta) + `,"logprobs":[],"obfuscation":"abcdef"}`))
+		text.WriteString(sseEvent(`{"type":"response.output_text.delta","sequence_number":7,"item_id":"msg_0953eda47ee174120069333","output_index":0,"content_index":0,"delta":` + string(delta) + `,"logprobs":[],"obfuscation":"abcdef"}`))
 	}
 	all := string(rawjson.AppendString(nil, strings.Repeat(words, 4000)))
 	item := `{"id":"m","type":"message","role":"assistant","content":[{"type":"output_text","annotations":[],"text":` + all + `}]}`
-	text.WriteString(event(`{"type":"response.output_text.done","output_index":0,"content_index":0,"text":` + all + `}`))
-	text.WriteString(event(`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`))
-	text.WriteString(event(`{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + item + `]}}`))
+	text.WriteString(sseEvent(`{"type":"response.output_text.done","output_index":0,"content_index":0,"text":` + all + `}`))
+	text.WriteString(sseEvent(`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`))
+	text.WriteString(sseEvent(`{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + item + `]}}`))
 	t := mustTarget("responses", "openai", "m")
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()

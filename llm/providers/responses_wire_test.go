@@ -12,8 +12,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// TestResponsesFindsWhatIsThere holds the decoder to the answer key.
-func TestResponsesFindsWhatIsThere(t *testing.T) {
+// TestResponsesReadsRecordings holds the decoder to the answer key.
+func TestResponsesReadsRecordings(t *testing.T) {
 	for _, r := range recorded(t, "responses") {
 		t.Run(r.File, func(t *testing.T) {
 			reply, _, err := r.read(bytes.NewReader(r.body))
@@ -25,14 +25,14 @@ func TestResponsesFindsWhatIsThere(t *testing.T) {
 					t.Errorf("error %q, want %q", e.Message, r.Expected.Error.Message)
 				}
 			}
-			r.checkResponsesThoughts(t, reply)
+			r.checkResponsesReasoning(t, reply)
 			r.checkResponsesCalls(t, reply)
-			r.checkRest(t, reply)
+			r.checkKeptMembers(t, reply)
 		})
 	}
 }
 
-func (r *recording) checkResponsesThoughts(t *testing.T, reply *llm.Response) {
+func (r *recording) checkResponsesReasoning(t *testing.T, reply *llm.Response) {
 	t.Helper()
 	var thoughts []content.Reasoning
 	for _, b := range reply.Blocks {
@@ -91,7 +91,7 @@ func (r *recording) checkResponsesCalls(t *testing.T, reply *llm.Response) {
 	}
 }
 
-func (r *recording) checkRest(t *testing.T, reply *llm.Response) {
+func (r *recording) checkKeptMembers(t *testing.T, reply *llm.Response) {
 	t.Helper()
 	var kinds []string
 	for _, b := range reply.Blocks {
@@ -114,9 +114,9 @@ func (r *recording) checkRest(t *testing.T, reply *llm.Response) {
 	r.checkHead(t, reply)
 }
 
-// TestResponsesComeTheSameHoweverTheyAreCut: the network cuts where it likes, and
+// TestResponsesDoNotDependOnCuts: the network cuts where it likes, and
 // a proxy may change line ends.
-func TestResponsesComeTheSameHoweverTheyAreCut(t *testing.T) {
+func TestResponsesDoNotDependOnCuts(t *testing.T) {
 	for _, r := range recorded(t, "responses") {
 		t.Run(r.File, func(t *testing.T) {
 			t.Parallel()
@@ -125,8 +125,8 @@ func TestResponsesComeTheSameHoweverTheyAreCut(t *testing.T) {
 	}
 }
 
-// TestResponsesNeverLoseAFinishedBlock ends each stream after each event.
-func TestResponsesNeverLoseAFinishedBlock(t *testing.T) {
+// TestResponsesKeepsFinishedBlocksWhenCut ends each stream after each event.
+func TestResponsesKeepsFinishedBlocksWhenCut(t *testing.T) {
 	for _, r := range recorded(t, "responses") {
 		if r.Container != "sse" {
 			continue
@@ -171,9 +171,9 @@ func (r *recording) checkBroken(t *testing.T, sent []byte, full *llm.Response, f
 	}
 }
 
-// TestResponsesStreamAndJSONAreOne: the items of a stream, read as a response in one
+// TestResponsesStreamEqualsWholeResponse: the items of a stream, read as a response in one
 // piece, have the same blocks.
-func TestResponsesStreamAndJSONAreOne(t *testing.T) {
+func TestResponsesStreamEqualsWholeResponse(t *testing.T) {
 	streams := 0
 	for _, r := range recorded(t, "responses") {
 		whole := r.whole()
@@ -192,9 +192,9 @@ func TestResponsesStreamAndJSONAreOne(t *testing.T) {
 	}
 }
 
-// TestResponsesGoBackAsTheyCame holds replay to what the provider sent, after the
+// TestResponsesReplaysRecordings holds replay to what the provider sent, after the
 // blocks were stored.
-func TestResponsesGoBackAsTheyCame(t *testing.T) {
+func TestResponsesReplaysRecordings(t *testing.T) {
 	for _, r := range recorded(t, "responses") {
 		want := r.whole().Get("output")
 		if r.Expected.Error != nil || want == nil {
@@ -205,7 +205,7 @@ func TestResponsesGoBackAsTheyCame(t *testing.T) {
 			t.Fatal(r.File, err)
 		}
 		stored := restored(t, reply.Blocks)
-		r.checkBack(t, replayOf(r.target(), stored), want)
+		r.checkReplayed(t, replayOf(r.target(), stored), want)
 	}
 }
 

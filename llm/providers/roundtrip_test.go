@@ -213,8 +213,8 @@ func TestRequestsKeepTheirForm(t *testing.T) {
 	}
 }
 
-// TestAnErrorMayBeAString: xAI sends its errors so.
-func TestAnErrorMayBeAString(t *testing.T) {
+// TestErrorAsAPlainString: xAI sends its errors so.
+func TestErrorAsAPlainString(t *testing.T) {
 	for _, api := range []string{"chat", "responses"} {
 		for _, body := range []string{`{"code":"invalid-argument","error":"Incorrect API key."}`, "event: error\ndata: {\"code\":\"invalid-argument\",\"error\":\"Incorrect API key.\"}\n\n"} {
 			_, err := llm.Collect(Decode(api, "xai", "", strings.NewReader(body), llm.FramingAuto), nil)

@@ -28,7 +28,7 @@ func TestParseTools(t *testing.T) {
 	}
 }
 
-func TestParseToolsKeepsAProvidersOwn(t *testing.T) {
+func TestParseToolsKeepsNativeTools(t *testing.T) {
 	const own = `{"type":"web_search_20250305","name":"web_search","max_uses":5}`
 	tools, err := ParseTools([]byte(`[` + own + `,{"type":"code_interpreter"},{"name":"bare"}]`))
 	if err != nil || len(tools) != 3 {
@@ -42,7 +42,7 @@ func TestParseToolsKeepsAProvidersOwn(t *testing.T) {
 	}
 }
 
-func TestParseToolsSaysWhatIsWrong(t *testing.T) {
+func TestParseToolsErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`nonsense`:                           "parse tools: ",
 		`"f"`:                                "want an array",

@@ -17,9 +17,9 @@ import (
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
-// TestAKeyInAnySpelling: a provider may quote the key with the escapes of a URL, of JSON, of
+// TestErrorsMaskKeysInAnySpelling: a provider may quote the key with the escapes of a URL, of JSON, of
 // HTML or of a program, in part or twice over. No error has it.
-func TestAKeyInAnySpelling(t *testing.T) {
+func TestErrorsMaskKeysInAnySpelling(t *testing.T) {
 	each := func(format string) string {
 		var b strings.Builder
 		for _, c := range []byte(aKey) {
@@ -52,9 +52,9 @@ func TestAKeyInAnySpelling(t *testing.T) {
 	}
 }
 
-// TestEachNameOfAKeyInARequest: what a header or a value of the address carries under the
+// TestErrorsMaskEveryHeaderWithAKey: what a header or a value of the address carries under the
 // name of a key is in no error.
-func TestEachNameOfAKeyInARequest(t *testing.T) {
+func TestErrorsMaskEveryHeaderWithAKey(t *testing.T) {
 	const word = "plainword"
 	for _, name := range []string{"X-Key", "X-Token", "X-Secret", "X-Auth", "Cookie", "X-Password", "X-Sig"} {
 		for in, config := range map[string]Config{"": {Headers: map[string]string{name: word}}, "?" + name + "=" + word: {APIKey: aKey}} {
@@ -97,7 +97,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestWhatAsksForPatienceGetsIt(t *testing.T) {
+func TestRetryWaitsAsAsked(t *testing.T) {
 	limit := llmtest.Exchange{Status: 429, Header: map[string]string{"Retry-After": "1"}, Body: `{"error":{"message":"slow down"}}`}
 	s := llmtest.Start(t, limit, llmtest.Exchange{Body: anAnswer})
 	var told []string
@@ -125,7 +125,7 @@ func TestWhatAsksForPatienceGetsIt(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreBrokenOnTheOtherSide(t *testing.T) {
+func TestMalformedResponses(t *testing.T) {
 	down := llmtest.Exchange{Status: 503, Header: map[string]string{"Retry-After-Ms": "1"}, Body: "down"}
 	s := llmtest.Start(t, down, down, down)
 	if _, err := ask(t, s.URL(), Config{}); wantAPIError(t, err).Status != 503 {
@@ -141,7 +141,7 @@ func TestAnswersThatAreBrokenOnTheOtherSide(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNone(t *testing.T) {
+func TestResponsesThatAreNotAnAnswer(t *testing.T) {
 	for name, body := range map[string]string{
 		"HTML": "<html><body>Sign in</body></html>", "garbage": "\x00\x01\x02", "other JSON": `{"ok":true}`, "a list": `[1,2]`,
 		"events of garbage": "data: {]\n\ndata: x\n\n",
@@ -159,7 +159,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-func TestASilentServerIsLeft(t *testing.T) {
+func TestSilentServerTimesOut(t *testing.T) {
 	s := llmtest.Start(t, llmtest.Exchange{Delay: time.Minute}, llmtest.Exchange{Chunks: messagesEvents, Pace: time.Minute})
 	if _, err := ask(t, s.URL(), Config{HeaderTimeout: 30 * time.Millisecond}); !errors.Is(err, llm.ErrTimeout) || !strings.Contains(err.Error(), "for 30ms") {
 		t.Errorf("silent before the answer: %v", err)
@@ -170,9 +170,9 @@ func TestASilentServerIsLeft(t *testing.T) {
 	}
 }
 
-// TestARedirectDoesNotTakeTheKeyAway: another host gets nothing; the same one may
+// TestRedirectToAnotherHostGetsNoKey: another host gets nothing; the same one may
 // have moved the path.
-func TestARedirectDoesNotTakeTheKeyAway(t *testing.T) {
+func TestRedirectToAnotherHostGetsNoKey(t *testing.T) {
 	thief := llmtest.Start(t)
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		s := llmtest.Start(t, llmtest.Exchange{Status: status, Header: map[string]string{"Location": thief.URL() + "/v1/messages?key=stolen"}})
@@ -190,9 +190,9 @@ func TestARedirectDoesNotTakeTheKeyAway(t *testing.T) {
 	}
 }
 
-// TestARedirectDoesNotTakeTheKeyOutOfTLS: the same host without TLS gets nothing. The
+// TestRedirectToPlainHTTPGetsNoKey: the same host without TLS gets nothing. The
 // dialer stands for the network: both schemes of the host lead to one plain server.
-func TestARedirectDoesNotTakeTheKeyOutOfTLS(t *testing.T) {
+func TestRedirectToPlainHTTPGetsNoKey(t *testing.T) {
 	s := llmtest.Start(t, llmtest.Exchange{Status: 308, Header: map[string]string{"Location": "http://provider.test/v2/messages"}})
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(s.URL(), "http://"))
@@ -204,7 +204,7 @@ func TestARedirectDoesNotTakeTheKeyOutOfTLS(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsDown(t *testing.T) {
+func TestRetriesWhenAProviderIsDown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -225,9 +225,9 @@ func TestAProviderThatIsDown(t *testing.T) {
 	}
 }
 
-// TestGivingUp cancels with a cause of its own, as a signal does: it counts as
+// TestCancelledRequest cancels with a cause of its own, as a signal does: it counts as
 // cancelled while waiting to ask again, for the answer, and in it.
-func TestGivingUp(t *testing.T) {
+func TestCancelledRequest(t *testing.T) {
 	for name, x := range map[string]llmtest.Exchange{
 		"between": {Status: 429, Header: map[string]string{"Retry-After": "30"}},
 		"before":  {Delay: time.Minute},
@@ -257,10 +257,10 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// TestAnErrorInsideAnAnswer comes with status 200, and after words.
-func TestAnErrorInsideAnAnswer(t *testing.T) {
+// TestErrorInsideAStream comes with status 200, and after words.
+func TestErrorInsideAStream(t *testing.T) {
 	overloaded := `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded, ` + aKey + `"},"request_id":"req_7"}`
-	s := llmtest.Start(t, llmtest.Exchange{Chunks: append(messagesEvents[:9:9], event(overloaded))}, llmtest.Exchange{Body: overloaded})
+	s := llmtest.Start(t, llmtest.Exchange{Chunks: append(messagesEvents[:9:9], sseEvent(overloaded))}, llmtest.Exchange{Body: overloaded})
 	reply, err := ask(t, s.URL(), Config{APIKey: aKey})
 	if e := wantAPIError(t, err); e.Status != 0 || e.Type != "overloaded_error" || e.Message != "Overloaded, [key]" || e.RequestID != "req_7" {
 		t.Errorf("%+v", e)
@@ -273,11 +273,11 @@ func TestAnErrorInsideAnAnswer(t *testing.T) {
 	}
 }
 
-// TestALineOfManyMegabytes comes whole, and one that never ends does not.
-func TestALineOfManyMegabytes(t *testing.T) {
+// TestStreamWithAVeryLongLine comes whole, and one that never ends does not.
+func TestStreamWithAVeryLongLine(t *testing.T) {
 	long := strings.Repeat("abcdefgh", 34<<17)
 	events := append([]string{}, messagesEvents[:8]...)
-	events = append(events, event(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"`+long+`"}}`))
+	events = append(events, sseEvent(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"`+long+`"}}`))
 	events = append(events, messagesEvents[10:]...)
 	s := llmtest.Start(t, llmtest.Exchange{Chunks: events})
 	reply, err := ask(t, s.URL(), Config{})
@@ -299,8 +299,8 @@ func (*repeated) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAFieldOfOursIsTakenBack: what nobody asked for is no reason to fail.
-func TestAFieldOfOursIsTakenBack(t *testing.T) {
+// TestOptionalFieldIsRemovedAfterARefusal: what nobody asked for is no reason to fail.
+func TestOptionalFieldIsRemovedAfterARefusal(t *testing.T) {
 	refusal := llmtest.Exchange{Status: 400, Body: `{"type":"error","error":{"type":"invalid_request_error","message":"thinking.adaptive.display: Extra inputs are not permitted"}}`}
 	s := llmtest.Start(t, refusal, llmtest.Exchange{Body: anAnswer}, refusal)
 	c, err := Open("anthropic", Config{BaseURL: s.URL(), Model: "claude-opus-5"})

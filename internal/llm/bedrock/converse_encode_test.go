@@ -8,8 +8,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// TestBlobsAreJoinedAsBytes: each piece is base64 of its own.
-func TestBlobsAreJoinedAsBytes(t *testing.T) {
+// TestRedactedBlobsAreJoinedAsBytes: each piece is base64 of its own.
+func TestRedactedBlobsAreJoinedAsBytes(t *testing.T) {
 	for want, pieces := range map[string][]string{"AQID": {"AQ==", "AgM="}, "AQ": {"AQ"}, "not base64 at all": {"not base64 ", "at all"}} {
 		if have := joinBlobs(pieces); have != want {
 			t.Errorf("%q becomes %q, want %q", pieces, have, want)

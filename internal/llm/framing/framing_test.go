@@ -38,7 +38,7 @@ func readFrames(body io.Reader, f llm.Framing) (list []string, failed error) {
 	return list, nil
 }
 
-func TestFramingsAreFoundByLooking(t *testing.T) {
+func TestReadDetectsTheFraming(t *testing.T) {
 	aws := slices.Concat(framingtest.AWSEvent("one", `{"a":1}`), framingtest.AWSChunk(`{"b":2}`), framingtest.AWSMessage(`{"message":"slow down"}`, ":exception-type", "throttlingException", ":message-type", "exception"),
 		framingtest.AWSMessage("", ":message-type", "error", ":error-code", "500", ":error-message", "oh"))
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestFramingsAreFoundByLooking(t *testing.T) {
 	}
 }
 
-func TestBrokenFramesAreErrors(t *testing.T) {
+func TestReadReportsBrokenFrames(t *testing.T) {
 	good := framingtest.AWSEvent("one", `{"a":1}`)
 	turned := func(at int) string {
 		bad := slices.Clone(good)
@@ -123,7 +123,7 @@ func badHeaders() []byte {
 	return binary.BigEndian.AppendUint32(m, crc32.ChecksumIEEE(m))
 }
 
-func TestHeadersOfAllTypesAreReadOver(t *testing.T) {
+func TestAWSHeadersOfAllTypes(t *testing.T) {
 	var b []byte
 	for kind, size := range awsSizes {
 		b = append(b, 1, 'h', byte(kind))
@@ -139,9 +139,9 @@ func TestHeadersOfAllTypesAreReadOver(t *testing.T) {
 	}
 }
 
-// TestEventsComeAsTheyAreWhole: whoever waits for the end sees nothing live. The
+// TestReadYieldsEachFrameAtOnce: whoever waits for the end sees nothing live. The
 // first of a body that begins like one text waits for what follows it.
-func TestEventsComeAsTheyAreWhole(t *testing.T) {
+func TestReadYieldsEachFrameAtOnce(t *testing.T) {
 	first, second := `{"n":1}`, `{"n":2}`
 	for name, pieces := range map[string][]string{
 		"array": {"[" + first, "," + second, "]"}, "lines": {first + "\n" + `{`, second[1:], "\n"}, "events": {sse(first), sse(second), ""},
@@ -182,7 +182,7 @@ func (e *endlessReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestABodyWithoutAnEndIsRefused(t *testing.T) {
+func TestReadRefusesAnEndlessBody(t *testing.T) {
 	limit := 1 << 20
 	if torture() {
 		limit = maxBody
@@ -202,8 +202,8 @@ func TestABodyWithoutAnEndIsRefused(t *testing.T) {
 	}
 }
 
-// TestABodyThatStopsGivingIsLeft: readers that give nothing are broken.
-func TestABodyThatStopsGivingIsLeft(t *testing.T) {
+// TestReadFailsWithoutProgress: readers that give nothing are broken.
+func TestReadFailsWithoutProgress(t *testing.T) {
 	silent := readerFunc(func([]byte) (int, error) { return 0, nil })
 	if got, err := readFrames(io.MultiReader(strings.NewReader(`{"a":`), silent), llm.FramingAuto); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("%q, %v", got, err)

@@ -8,9 +8,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// TestPlainWordsAreReadAsByTheLongWay: the short way for messages of text alone
+// TestReadTextEqualsReadAny: the short way for messages of text alone
 // gives the same blocks, or leaves the message to the long one.
-func TestPlainWordsAreReadAsByTheLongWay(t *testing.T) {
+func TestReadTextEqualsReadAny(t *testing.T) {
 	target := wire.NewTarget(Chat, "chat", true, wire.Quirks{})
 	short := 0
 	for _, texts := range []string{

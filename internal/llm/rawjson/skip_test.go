@@ -2,9 +2,9 @@ package rawjson
 
 import "testing"
 
-// TestWhereAStringEnds compares with a walk over the bytes, for every text of nine bytes
+// TestSkipString compares with a walk over the bytes, for every text of nine bytes
 // that can make a difference, wherever the string begins.
-func TestWhereAStringEnds(t *testing.T) {
+func TestSkipString(t *testing.T) {
 	const bytes = `"\a`
 	var b [9]byte
 	for n := range 19683 { // 3^9

@@ -176,8 +176,8 @@ func TestTagSplitterSettings(t *testing.T) {
 	}
 }
 
-// TestTagSplitterIsEarly checks what each write gives at once.
-func TestTagSplitterIsEarly(t *testing.T) {
+// TestSplitterEmitsEarly checks what each write gives at once.
+func TestSplitterEmitsEarly(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		steps []string // in turn: chunk, pieces

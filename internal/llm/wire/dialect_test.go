@@ -2,9 +2,9 @@ package wire
 
 import "testing"
 
-// TestFamiliesOnBedrock: the same model in another region, or at its maker's, is
+// TestSameFamilyOnBedrock: the same model in another region, or at its maker's, is
 // of the family; another maker's in the same region is not.
-func TestFamiliesOnBedrock(t *testing.T) {
+func TestSameFamilyOnBedrock(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool

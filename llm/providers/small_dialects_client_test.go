@@ -35,7 +35,7 @@ var smallServers = map[string]llmtest.Dialect{
 	"invoke": {
 		JSON: `{"id":"m1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"thinking","thinking":"Which one?","signature":"U0VBTA=="},
 			{"type":"text","text":"The blue one."},{"type":"tool_use","id":"t1","name":"buy","input":{"n":1}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":20}}`,
-		Stream: chunked(messagesEvents),
+		Stream: wrappedForBedrock(messagesEvents),
 		Broken: string(framingtest.AWSMessage(`{"message":"Slow down"}`, ":message-type", "exception", ":exception-type", "throttlingException")),
 		Refuse: `{"message":"API Key KEY is not valid"}`,
 	},
@@ -44,19 +44,19 @@ var smallServers = map[string]llmtest.Dialect{
 		JSON: `{"id":"c1","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Which one?"},{"type":"text","text":"The blue one."}],
 			"tool_calls":[{"id":"t1","type":"function","function":{"name":"buy","arguments":"{\"n\":1}"}}]},"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":9,"output_tokens":20}}}`,
 		Stream: []string{
-			event(`{"id":"c1","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}`),
-			event(`{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"thinking","thinking":""}}}}`),
-			event(`{"type":"content-delta","index":0,"delta":{"message":{"content":{"thinking":"Which one?"}}}}`),
-			event(`{"type":"content-end","index":0}`),
-			event(`{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"The blue "}}}}`),
-			event(`{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"one."}}}}`),
-			event(`{"type":"content-end","index":1}`),
-			event(`{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"t1","type":"function","function":{"name":"buy","arguments":""}}}}}`),
-			event(`{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{\"n\":1}"}}}}}`),
-			event(`{"type":"tool-call-end","index":0}`),
-			event(`{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":9,"output_tokens":20}}}}`),
+			sseEvent(`{"id":"c1","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}`),
+			sseEvent(`{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"thinking","thinking":""}}}}`),
+			sseEvent(`{"type":"content-delta","index":0,"delta":{"message":{"content":{"thinking":"Which one?"}}}}`),
+			sseEvent(`{"type":"content-end","index":0}`),
+			sseEvent(`{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"The blue "}}}}`),
+			sseEvent(`{"type":"content-delta","index":1,"delta":{"message":{"content":{"text":"one."}}}}`),
+			sseEvent(`{"type":"content-end","index":1}`),
+			sseEvent(`{"type":"tool-call-start","index":0,"delta":{"message":{"tool_calls":{"id":"t1","type":"function","function":{"name":"buy","arguments":""}}}}}`),
+			sseEvent(`{"type":"tool-call-delta","index":0,"delta":{"message":{"tool_calls":{"function":{"arguments":"{\"n\":1}"}}}}}`),
+			sseEvent(`{"type":"tool-call-end","index":0}`),
+			sseEvent(`{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":9,"output_tokens":20}}}}`),
 		},
-		Broken: event(`{"type":"message-end","delta":{"finish_reason":"ERROR","error":"the model fell over"}}`),
+		Broken: sseEvent(`{"type":"message-end","delta":{"finish_reason":"ERROR","error":"the model fell over"}}`),
 		Refuse: `{"id":"x","message":"invalid api token KEY"}`,
 	},
 	"ollama": {
@@ -77,14 +77,14 @@ var smallServers = map[string]llmtest.Dialect{
 }
 
 // chunked wraps events as Bedrock does.
-func chunked(events []string) (list []string) {
+func wrappedForBedrock(events []string) (list []string) {
 	for _, e := range events {
 		list = append(list, string(framingtest.AWSChunk(strings.TrimPrefix(strings.TrimSpace(e), "data: "))))
 	}
 	return list
 }
 
-func TestSmallClientsKeepThePromises(t *testing.T) {
+func TestSmallClientsConform(t *testing.T) {
 	for provider, server := range smallServers {
 		t.Run(provider, func(t *testing.T) {
 			llmtest.Run(t, server, func(base, key string) llm.Client {
@@ -98,9 +98,9 @@ func TestSmallClientsKeepThePromises(t *testing.T) {
 	}
 }
 
-// TestTheWayToAModel: where each dialect asks, with which key, and how it asks
+// TestEndpointsOfSmallDialects: where each dialect asks, with which key, and how it asks
 // for a stream.
-func TestTheWayToAModel(t *testing.T) {
+func TestEndpointsOfSmallDialects(t *testing.T) {
 	arn := "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab%c"
 	for _, c := range []struct {
 		provider, base, model string
@@ -122,7 +122,7 @@ func TestTheWayToAModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = client.Generate(t.Context(), &llm.Request{Messages: []content.Message{says(content.RoleUser, content.User("Hi"))}, Stream: c.stream})
+		_, _ = client.Generate(t.Context(), &llm.Request{Messages: []content.Message{message(content.RoleUser, content.User("Hi"))}, Stream: c.stream})
 		asked := s.Requests()
 		if len(asked) != 1 || asked[0].Header.Get("Authorization") != "Bearer sk-the-key" {
 			t.Fatalf("%s %s: %+v", c.provider, c.base, asked)
@@ -134,9 +134,9 @@ func TestTheWayToAModel(t *testing.T) {
 	}
 }
 
-// TestOllamaIsTwoServers: its own API, and beside it one that is compatible with
+// TestOllamaSpeaksTwoDialects: its own API, and beside it one that is compatible with
 // others.
-func TestOllamaIsTwoServers(t *testing.T) {
+func TestOllamaSpeaksTwoDialects(t *testing.T) {
 	for _, c := range []struct {
 		config            Config
 		dialect, endpoint string
@@ -157,7 +157,7 @@ func TestOllamaIsTwoServers(t *testing.T) {
 	}
 }
 
-func TestBedrockRefusalsHaveTheirType(t *testing.T) {
+func TestBedrockErrorTypes(t *testing.T) {
 	s := llmtest.Start(t, llmtest.Exchange{
 		Status: 400, Header: map[string]string{"X-Amzn-Errortype": "ValidationException:http://internal.amazon.com/"}, Body: `{"Message":"The model is wrong."}`,
 	})
@@ -165,15 +165,15 @@ func TestBedrockRefusalsHaveTheirType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.Generate(t.Context(), &llm.Request{Messages: []content.Message{says(content.RoleUser, content.User("Hi"))}})
+	_, err = client.Generate(t.Context(), &llm.Request{Messages: []content.Message{message(content.RoleUser, content.User("Hi"))}})
 	if e := wantAPIError(t, err); e.Type != "ValidationException" || e.Message != "The model is wrong." {
 		t.Errorf("%+v", e)
 	}
 }
 
-// TestAModelDoesNotChangeThePath: the name of a model may come from the settings of a
+// TestModelNameCannotChangeThePath: the name of a model may come from the settings of a
 // folder that was cloned, and the request carries the user's key.
-func TestAModelDoesNotChangeThePath(t *testing.T) {
+func TestModelNameCannotChangeThePath(t *testing.T) {
 	for model, want := range map[string]string{
 		"gemini-2.5-pro":        "/v1beta/models/gemini-2.5-pro:generateContent",
 		"tunedModels/mine":      "/v1beta/tunedModels/mine:generateContent",

@@ -25,8 +25,8 @@ func inOneBuffer(list iter.Seq[rawjson.Value]) iter.Seq[json.RawMessage] {
 	}
 }
 
-// TestMessagesOneByOne are those of the whole request.
-func TestMessagesOneByOne(t *testing.T) {
+// TestDecodeMessagesEqualsDecodeRequest are those of the whole request.
+func TestDecodeMessagesEqualsDecodeRequest(t *testing.T) {
 	for _, c := range []struct{ api, member, list string }{
 		{"chat", "messages", `[{"role":"system","content":"Be brief."},{"role":"user","content":"Run it."},
 			{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},

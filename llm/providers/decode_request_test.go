@@ -13,7 +13,7 @@ import (
 )
 
 // again encodes what a body was decoded to.
-func again(t *testing.T, api, provider string, body []byte) (rawjson.Value, *llm.Request) {
+func encodeAgain(t *testing.T, api, provider string, body []byte) (rawjson.Value, *llm.Request) {
 	t.Helper()
 	req, err := DecodeRequest(api, provider, body)
 	if err != nil {
@@ -30,9 +30,9 @@ func again(t *testing.T, api, provider string, body []byte) (rawjson.Value, *llm
 	return out, req
 }
 
-// TestRecordedRequestsComeOutAsTheyWere holds decode and encode to each other
+// TestRecordedRequestsAreUnderstood holds decode and encode to each other
 // over every recorded request of a dialect that reads them.
-func TestRecordedRequestsComeOutAsTheyWere(t *testing.T) {
+func TestRecordedRequestsAreUnderstood(t *testing.T) {
 	shared := os.Getenv("TRACT_SHARED")
 	if shared == "" {
 		shared = "../../../shared"
@@ -57,7 +57,7 @@ func TestRecordedRequestsComeOutAsTheyWere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			have, req := again(t, api, row.Get("provider").Text(), body)
+			have, req := encodeAgain(t, api, row.Get("provider").Text(), body)
 			if want, _ := rawjson.Parse(body); !rawjson.Equal(have, want) {
 				t.Errorf("comes out as\n%s\nwant\n%s", have, rawjson.Compact(want))
 			}
@@ -79,9 +79,9 @@ func TestRecordedRequestsComeOutAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestRequestsAreReadIntoBlocks shows for each dialect what becomes of a body, and
+// TestDecodeRequestReadsBlocks shows for each dialect what becomes of a body, and
 // that it comes out as it was.
-func TestRequestsAreReadIntoBlocks(t *testing.T) {
+func TestDecodeRequestReadsBlocks(t *testing.T) {
 	for name, c := range map[string]struct{ api, provider, body, said string }{
 		"messages": {
 			"messages", "anthropic", `{"model":"claude-opus-4-6","max_tokens":5000,"temperature":0.5,"metadata":{"user_id":"u"},"thinking":{"type":"enabled","budget_tokens":2000},
@@ -156,7 +156,7 @@ func TestRequestsAreReadIntoBlocks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have, req := again(t, c.api, c.provider, []byte(c.body))
+			have, req := encodeAgain(t, c.api, c.provider, []byte(c.body))
 			wantJSON(t, have, c.body)
 			var said []string
 			for _, m := range req.Messages {
@@ -179,13 +179,13 @@ func TestRequestsAreReadIntoBlocks(t *testing.T) {
 	}
 }
 
-// TestAResultOfTheProvidersOwnToolIsItsAnswer: it has the type of those that the
+// TestServerToolResultBelongsToTheResponse: it has the type of those that the
 // asker gives.
-func TestAResultOfTheProvidersOwnToolIsItsAnswer(t *testing.T) {
+func TestServerToolResultBelongsToTheResponse(t *testing.T) {
 	body := `{"input":[{"role":"user","content":"Find one."},{"type":"tool_search_call","id":"a","call_id":null,"execution":"server","arguments":{}},
 		{"type":"tool_search_output","id":"b","call_id":null,"execution":"server","tools":[]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
 		{"type":"function_call_output","call_id":"c","output":"ok"}]}`
-	have, req := again(t, "responses", "openai", []byte(body))
+	have, req := encodeAgain(t, "responses", "openai", []byte(body))
 	wantJSON(t, have, body)
 	if len(req.Messages) != 3 || len(req.Messages[1].Blocks) != 3 || len(req.Messages[2].Blocks) != 1 {
 		t.Fatalf("it is read as %+v", req.Messages)
@@ -195,8 +195,8 @@ func TestAResultOfTheProvidersOwnToolIsItsAnswer(t *testing.T) {
 	}
 }
 
-// TestRequestSettingsAreRead: what a body asks for has a field where there is one.
-func TestRequestSettingsAreRead(t *testing.T) {
+// TestDecodeRequestReadsSettings: what a body asks for has a field where there is one.
+func TestDecodeRequestReadsSettings(t *testing.T) {
 	req, err := DecodeRequest("messages", "", []byte(`{"model":"claude-opus-4-6","max_tokens":100,"temperature":0.5,"thinking":{"type":"adaptive","display":"summarized"},
 		"output_config":{"effort":"low"},"messages":[],"stream":true,"top_p":0.9,"tool_choice":{"type":"any"},"tools":[{"name":"f","description":"d","input_schema":{"type":"object"}}]}`))
 	if err != nil {
@@ -212,7 +212,7 @@ func TestRequestSettingsAreRead(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreNone(t *testing.T) {
+func TestDecodeRequestErrors(t *testing.T) {
 	for body, want := range map[string]string{
 		`[]`:                               "want an object",
 		`{`:                                "parse JSON",

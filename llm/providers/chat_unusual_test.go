@@ -10,7 +10,7 @@ import (
 )
 
 // chatSaid is the blocks of a response in short: kinds, words and seals.
-func chatSaid(r *llm.Response) string {
+func summarizeChat(r *llm.Response) string {
 	var b strings.Builder
 	for _, block := range r.Blocks {
 		w := block.Form()
@@ -47,7 +47,7 @@ func chatMessageBody(message string) string {
 func chatCallDelta(s string) string { return `{"tool_calls":[` + s + `]}` }
 
 // chatOdd is what servers send that is in no manual.
-var chatOdd = []struct{ name, provider, body, want string }{
+var chatUnusual = []struct{ name, provider, body, want string }{
 	{
 		"ids and names that come again", "alibaba",
 		chatChunks(chatCallDelta(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"x"}}`), chatCallDelta(`{"index":0,"id":"","function":{"name":"f","arguments":"\":1"}}`), chatCallDelta(`{"index":0,"id":"a","function":{"name":"","arguments":"}"}}`)),
@@ -196,14 +196,14 @@ var chatOdd = []struct{ name, provider, body, want string }{
 	},
 }
 
-func TestChatOddStreams(t *testing.T) {
-	for _, c := range chatOdd {
+func TestChatUnusualStreams(t *testing.T) {
+	for _, c := range chatUnusual {
 		t.Run(c.name, func(t *testing.T) {
 			reply, _, err := readAll(mustTarget("chat", c.provider, "m"), strings.NewReader(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := chatSaid(reply); got != c.want {
+			if got := summarizeChat(reply); got != c.want {
 				t.Errorf("have\n%swant\n%s", got, c.want)
 			}
 		})

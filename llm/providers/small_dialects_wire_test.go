@@ -17,7 +17,7 @@ import (
 var smallDialects = []string{"converse", "cohere", "ollama"}
 
 // each runs a test for every recording of every dialect here.
-func each(t *testing.T, test func(t *testing.T, r *recording)) {
+func eachSmallRecording(t *testing.T, test func(t *testing.T, r *recording)) {
 	t.Helper()
 	for _, dialect := range smallDialects {
 		for _, r := range recorded(t, dialect) {
@@ -26,8 +26,8 @@ func each(t *testing.T, test func(t *testing.T, r *recording)) {
 	}
 }
 
-func TestSmallDialectsFindWhatIsThere(t *testing.T) {
-	each(t, func(t *testing.T, r *recording) {
+func TestSmallDialectsReadRecordings(t *testing.T) {
+	eachSmallRecording(t, func(t *testing.T, r *recording) {
 		reply, unfinished, err := r.read(bytes.NewReader(r.body))
 		var api *llm.APIError
 		if want := r.Expected.Error; want == nil && err != nil {
@@ -35,14 +35,14 @@ func TestSmallDialectsFindWhatIsThere(t *testing.T) {
 		} else if want != nil && (!errors.As(err, &api) || api.Message != want.Message || api.Type != want.Type || !reply.Incomplete) {
 			t.Fatalf("error %v, want %+v", err, want)
 		}
-		r.checkWords(t, reply)
+		r.checkText(t, reply)
 		r.checkCalls(t, reply, unfinished)
 		r.checkHead(t, reply)
 	})
 }
 
-func TestSmallDialectsComeTheSameHoweverTheyAreCut(t *testing.T) {
-	each(t, func(t *testing.T, r *recording) {
+func TestSmallDialectsDoNotDependOnCuts(t *testing.T) {
+	eachSmallRecording(t, func(t *testing.T, r *recording) {
 		t.Parallel()
 		r.checkCuts(t)
 	})
@@ -68,8 +68,8 @@ func (r *recording) cutIntoEvents() [][]byte {
 
 // endOfBlock and endsOfStream is how an event says that.
 var (
-	endOfBlock   = []string{"contentBlockStop", `"content-end"`, `"tool-call-end"`}
-	endsOfStream = []string{"messageStop", `"message-end"`, `"done":true`, `"done": true`}
+	endOfBlock = []string{"contentBlockStop", `"content-end"`, `"tool-call-end"`}
+	streamEnds = []string{"messageStop", `"message-end"`, `"done":true`, `"done": true`}
 )
 
 func countAny(b []byte, signs []string) (n int) {
@@ -81,7 +81,7 @@ func countAny(b []byte, signs []string) (n int) {
 
 // untagged is a block without the end of its tag, of which white space may have
 // been cut off.
-func untagged(b content.Block) content.Block {
+func withoutCloseTag(b content.Block) content.Block {
 	if r, ok := b.(content.Reasoning); ok {
 		r.Close = ""
 		return r
@@ -89,15 +89,15 @@ func untagged(b content.Block) content.Block {
 	return b
 }
 
-// TestSmallDialectsNeverLoseAFinishedBlock ends each stream after each event.
-func TestSmallDialectsNeverLoseAFinishedBlock(t *testing.T) {
-	each(t, func(t *testing.T, r *recording) {
+// TestSmallDialectsKeepFinishedBlocksWhenCut ends each stream after each event.
+func TestSmallDialectsKeepFinishedBlocksWhenCut(t *testing.T) {
+	eachSmallRecording(t, func(t *testing.T, r *recording) {
 		events := r.cutIntoEvents()
 		full, _, _ := r.read(bytes.NewReader(r.body))
 		for i := range events {
 			part := bytes.Join(events[:i+1], nil)
 			got, _, err := r.read(bytes.NewReader(part))
-			over := countAny(part, endsOfStream) > 0
+			over := countAny(part, streamEnds) > 0
 			if r.Expected.Error == nil && over != (err == nil) || err != nil && r.Expected.Error == nil && !errors.Is(err, llm.ErrTruncated) {
 				t.Fatalf("after event %d: %v", i, err)
 			}
@@ -106,7 +106,7 @@ func TestSmallDialectsNeverLoseAFinishedBlock(t *testing.T) {
 				if b.Form().Incomplete {
 					continue
 				}
-				if whole++; !bytes.Equal(content.Encode(untagged(b)), content.Encode(untagged(full.Blocks[j]))) {
+				if whole++; !bytes.Equal(content.Encode(withoutCloseTag(b)), content.Encode(withoutCloseTag(full.Blocks[j]))) {
 					t.Fatalf("after event %d block %d is %+v, want %+v", i, j, b, full.Blocks[j])
 				}
 			}
@@ -117,10 +117,10 @@ func TestSmallDialectsNeverLoseAFinishedBlock(t *testing.T) {
 	})
 }
 
-// TestSmallDialectsGoBackAsTheyCame holds what is sent back to what the provider
+// TestSmallDialectsReplayRecordings holds what is sent back to what the provider
 // sent, after a stay in the store.
-func TestSmallDialectsGoBackAsTheyCame(t *testing.T) {
-	each(t, func(t *testing.T, r *recording) {
+func TestSmallDialectsReplayRecordings(t *testing.T) {
+	eachSmallRecording(t, func(t *testing.T, r *recording) {
 		reply, _, err := r.read(bytes.NewReader(r.body))
 		if err != nil {
 			return // half an answer
@@ -129,7 +129,7 @@ func TestSmallDialectsGoBackAsTheyCame(t *testing.T) {
 		tt := r.target()
 		have := tt.Dialect.Replay(tt, stored)
 		for _, b := range reply.Blocks {
-			if seal := b.Form().Seal.Data; !texts(have)[seal] && seal != "" {
+			if seal := b.Form().Seal.Data; !stringsIn(have)[seal] && seal != "" {
 				t.Errorf("the seal %q is not in what goes back", seal)
 			}
 		}
@@ -141,12 +141,12 @@ func TestSmallDialectsGoBackAsTheyCame(t *testing.T) {
 		if r.Container != "json" {
 			return
 		}
-		r.checkBack(t, have, want)
+		r.checkReplayed(t, have, want)
 	})
 }
 
-// TestAStreamSaysTheSameAsOnePiece compares the two forms of one answer.
-func TestAStreamSaysTheSameAsOnePiece(t *testing.T) {
+// TestStreamEqualsWholeResponse compares the two forms of one answer.
+func TestStreamEqualsWholeResponse(t *testing.T) {
 	for _, dialect := range smallDialects {
 		var first []byte
 		for _, r := range recorded(t, dialect)[:2] {
@@ -170,9 +170,9 @@ func TestAStreamSaysTheSameAsOnePiece(t *testing.T) {
 	}
 }
 
-// TestEveryContainerOfAStreamIsGood: Bedrock's own framing, lines, an array and
+// TestConverseReadsEveryFraming: Bedrock's own framing, lines, an array and
 // server-sent events of the same events say the same.
-func TestEveryContainerOfAStreamIsGood(t *testing.T) {
+func TestConverseReadsEveryFraming(t *testing.T) {
 	for _, r := range recorded(t, "converse") {
 		if r.Container != "jsonl" {
 			continue
@@ -193,13 +193,13 @@ func TestEveryContainerOfAStreamIsGood(t *testing.T) {
 				}
 				named = append(named, "event: "+name+"\ndata: "+string(event)+"\n\n"...)
 			}
-			plainSSE = append(plainSSE, event(string(v))...)
+			plainSSE = append(plainSSE, sseEvent(string(v))...)
 			array = append(append(array, v...), ',')
 		}
 		array[len(array)-1] = ']'
 		for name, body := range map[string][]byte{"binary": binary, "array": array, "events": plainSSE, "named events": named} {
-			if got, _, err := r.read(bytes.NewReader(body)); all(got, err) != all(want, failed) {
-				t.Errorf("%s as %s:\n%q\nwant\n%q", r.File, name, all(got, err), all(want, failed))
+			if got, _, err := r.read(bytes.NewReader(body)); describe(got, err) != describe(want, failed) {
+				t.Errorf("%s as %s:\n%q\nwant\n%q", r.File, name, describe(got, err), describe(want, failed))
 			}
 		}
 	}
