@@ -177,16 +177,16 @@ func TestAKindIsAddedAsThePageSays(t *testing.T) {
 	tested, _, _ = strings.Cut(tested, "\n## ")
 	names, packages := []string{}, []string{"./content", "./llm/providers"}
 	if all {
-		names, packages = append(names, "TestTheManualIsFresh"), append(packages, "./cmd/tract")
+		names, packages = append(names, "TestDocsCLIIsCurrent"), append(packages, "./cmd/tract")
 	}
 	for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(tested, -1) {
-		if name := m[1]; all || name != "TestEveryKindGoesAllTheWay" {
+		if name := m[1]; all || name != "TestEveryKindThroughEveryCommand" {
 			names = append(names, name)
 		}
 	}
 	out := in(t, dir, slices.Concat([]string{"go", "test", "-vet=off", "-v", "-run", "^(" + strings.Join(names, "|") + ")$"}, packages)...)
 	if all {
-		names = append(names, "TestEveryKindGoesAllTheWay/decision")
+		names = append(names, "TestEveryKindThroughEveryCommand/decision")
 	}
 	for _, name := range names {
 		if !strings.Contains(out, "--- PASS: "+name+" ") {

@@ -13,7 +13,6 @@ const (
 	resultTag    = "[tool-result] "
 )
 
-// block adds all of a block, indented.
 func (g *lineBuffer) block(b content.Block) {
 	switch b := b.(type) {
 	case nil:

@@ -127,7 +127,6 @@ func (g *lineBuffer) styleFor(op diff.Op, b content.Block) style {
 	return g.styles.forOp(op)
 }
 
-// changedBlock adds what changed in a block.
 func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 	a, b := textOf(it.A.Content), textOf(it.B.Content)
 	others := differingFields(it.A.Content, it.B.Content)

@@ -42,7 +42,6 @@ func summaryOf(b content.Block, erased *objects.Tombstone, width int, mark strin
 
 func purgedText(t *objects.Tombstone) string { return "[" + string(compile.WhyPurged(t)) + "]" }
 
-// commitContent adds the content of a commit, or that it was purged.
 func (g *lineBuffer) commitContent(c *commit.Commit) {
 	if c.Tombstone == nil {
 		g.block(c.Block)

@@ -94,7 +94,7 @@ func programs(s *story) map[string]any {
 	}
 }
 
-func TestWhatProgramsGet(t *testing.T) {
+func TestJSONGoldens(t *testing.T) {
 	for name, v := range programs(weather(t)) {
 		t.Run(name, func(t *testing.T) {
 			var out, line bytes.Buffer
@@ -113,7 +113,7 @@ func TestWhatProgramsGet(t *testing.T) {
 	}
 }
 
-func TestDecodedAnswerInWords(t *testing.T) {
+func TestDecodeJSON(t *testing.T) {
 	var v struct {
 		Blocks     []string
 		Text       string
@@ -162,7 +162,7 @@ func TestDecodedAnswerInWords(t *testing.T) {
 	}
 }
 
-func TestJSONMeansWhatWasStored(t *testing.T) {
+func TestJSONRoundTrip(t *testing.T) {
 	text := "\u009b2J\u202e\U000e0041\x7f\u2028 <b>&日本 🦀\x1b \\u202e"
 	var out bytes.Buffer
 	if err := Encode(&out, map[string]string{"text": text}); err != nil {
@@ -186,8 +186,8 @@ func TestJSONMeansWhatWasStored(t *testing.T) {
 	}
 }
 
-// TestJSONOnATerminal: JSON of others is shown with escapes that mean the same.
-func TestJSONOnATerminal(t *testing.T) {
+// TestJSONCannotControlTerminal: JSON of others is shown with escapes that mean the same.
+func TestJSONCannotControlTerminal(t *testing.T) {
 	for given, want := range map[string]string{
 		`{"a":"plain ü 日本"}`:                 `{"a":"plain ü 日本"}`,
 		"{\"a\":\"\u009b\x7f\u202e\u200d\"}": `{"a":"\u009b\u007f\u202e\u200d"}`,
@@ -199,7 +199,7 @@ func TestJSONOnATerminal(t *testing.T) {
 	}
 }
 
-func TestArgumentsAsTheyAre(t *testing.T) {
+func TestArgumentsKeepTheirBytes(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "{}", " \n": "{}", `{"a": 1e400}`: `{"a":1e400}`, "nope": "", `{"a":"` + "\xff" + `"}`: `{"a":"` + "\ufffd" + `"}`,
 		`{"a":1,"a":2}`: `{"a":1,"a":2}`, strings.Repeat("[", 300) + strings.Repeat("]", 300): "",

@@ -162,7 +162,6 @@ func (l *Live) end() {
 	l.open = nil
 }
 
-// livePiece adds a piece of a line.
 func (g *lineBuffer) livePiece(b *liveBlock, words string, ended bool) {
 	if !b.isThought() {
 		g.add(words)
@@ -213,7 +212,6 @@ func (l *Live) done(e llm.Event) {
 	b.done = true
 }
 
-// oneLineBlock shows a block in one line.
 func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
 	p := l.printer(b)
 	if p == nil {

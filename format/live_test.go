@@ -32,7 +32,7 @@ var answer = []llm.Event{
 	{Type: llm.HeadDone},
 }
 
-func TestAnswerIsShownAsItComes(t *testing.T) {
+func TestLiveShowsStream(t *testing.T) {
 	golden(t, "live.txt", everywhere(func(p *Printer) {
 		l := NewLive(p, p)
 		for _, e := range answer {
@@ -42,7 +42,7 @@ func TestAnswerIsShownAsItComes(t *testing.T) {
 	}))
 }
 
-func TestThoughtsGoWhereTheyAreAsked(t *testing.T) {
+func TestLiveReasoningPrinter(t *testing.T) {
 	var text, thoughts bytes.Buffer
 	l := NewLive(New(&text, Options{}), New(&thoughts, Options{}))
 	for _, e := range answer {
@@ -100,7 +100,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func TestPiecesShowWhatTheWholeDoes(t *testing.T) {
+func TestLivePiecesEqualWhole(t *testing.T) {
 	text := "日本語 🦀 e\u0301 ❤\ufe0f\r\nand \x1b[1m\u202e end\xff\n"
 	for _, o := range eyes {
 		shown := func(n int) string {

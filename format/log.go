@@ -88,7 +88,6 @@ func commitTitle(c *commit.Commit) string {
 	return c.Kind.String()
 }
 
-// forRole returns the style of a role.
 func (k *styles) forRole(r content.Role) style {
 	switch r {
 	case content.RoleSystem:
@@ -152,7 +151,6 @@ func refList(refs []string) string {
 	return "(" + Line(strings.Join(refs, ", ")) + ")"
 }
 
-// commitHeader adds the header of a commit in a log.
 func (g *lineBuffer) commitHeader(c Commit) {
 	g.add(paint(g.styles.id, "commit "+c.ID.String()))
 	if c.Rev != "" {
@@ -209,7 +207,6 @@ func modelText(o *commit.Origin) string {
 	return said
 }
 
-// usageText describes usage in tokens.
 func usageText(u content.Usage) string {
 	in, out := thousands(u.Input)+" in", thousands(u.Output)+" out"
 	if u.Cached > 0 {
@@ -221,7 +218,6 @@ func usageText(u content.Usage) string {
 	return in + ", " + out
 }
 
-// joinNonEmpty joins what is not empty.
 func joinNonEmpty(sep string, words ...string) string {
 	all := ""
 	for _, w := range words {

@@ -160,7 +160,6 @@ type lineBuffer struct {
 
 func (p *Printer) buffer() *lineBuffer { return &lineBuffer{Printer: p} }
 
-// end writes the page.
 func (g *lineBuffer) end() { g.write(g.b.String()) }
 
 // add adds sanitized text.

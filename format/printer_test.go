@@ -97,13 +97,13 @@ func (s *story) named() func(yield func(string) bool) {
 	}
 }
 
-func TestHistoryIsShown(t *testing.T) {
+func TestPrinterGoldens(t *testing.T) {
 	for name, show := range views(weather(t)) {
 		t.Run(name, func(t *testing.T) { golden(t, name+".txt", everywhere(show)) })
 	}
 }
 
-func TestEqualPromptsAreNothing(t *testing.T) {
+func TestDiffOfEqualPromptsIsEmpty(t *testing.T) {
 	s := weather(t)
 	var out bytes.Buffer
 	p := New(&out, Options{})
@@ -114,7 +114,7 @@ func TestEqualPromptsAreNothing(t *testing.T) {
 	}
 }
 
-func TestChangedTextIsShownByLinesAndWords(t *testing.T) {
+func TestDiffByLinesAndWords(t *testing.T) {
 	long := strings.Repeat("the same line\n", 20)
 	tell := func(blocks ...content.Block) *compile.Prompt {
 		s := newStory(t)
@@ -137,7 +137,7 @@ func TestChangedTextIsShownByLinesAndWords(t *testing.T) {
 	}))
 }
 
-func TestOnlyLongRunsAreFolded(t *testing.T) {
+func TestDiffFoldsOnlyLongRuns(t *testing.T) {
 	for _, c := range []struct {
 		n             int
 		before, after bool
@@ -151,7 +151,7 @@ func TestOnlyLongRunsAreFolded(t *testing.T) {
 	}
 }
 
-func TestTablesAlignWhatIsSeen(t *testing.T) {
+func TestTableAlignsVisibleWidth(t *testing.T) {
 	golden(t, "table.txt", everywhere(func(p *Printer) {
 		p.Table([][]string{
 			{p.Accent("* main"), "3fa2c1d", "the weather in 東京 and elsewhere, at some length"},
@@ -171,7 +171,7 @@ func TestTablesAlignWhatIsSeen(t *testing.T) {
 	}
 }
 
-func TestOwnColoursAreNotForgedInTables(t *testing.T) {
+func TestTableColorsCannotBeForged(t *testing.T) {
 	var out bytes.Buffer
 	p := New(&out, Options{Color: true})
 	forged := New(&out, Options{Color: true}).Warn("stored")
@@ -181,7 +181,7 @@ func TestOwnColoursAreNotForgedInTables(t *testing.T) {
 	}
 }
 
-func TestOwnColoursStayInText(t *testing.T) {
+func TestTextKeepsOwnColors(t *testing.T) {
 	var out bytes.Buffer
 	p := New(&out, Options{Color: true})
 	p.Text("a\n" + p.Dim("own\x1bwords") + "\x1b[2mb\x1b[22m\n")
@@ -190,7 +190,7 @@ func TestOwnColoursStayInText(t *testing.T) {
 	}
 }
 
-func TestNarrowLinesFit(t *testing.T) {
+func TestLinesFitNarrowTerminal(t *testing.T) {
 	s := weather(t)
 	for _, cells := range []int{40, 60} {
 		var out bytes.Buffer
@@ -302,8 +302,8 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// TestProgramsGetNoMark: the mark that a text has more lines is for people.
-func TestProgramsGetNoMark(t *testing.T) {
+// TestJSONSummaryHasNoMark: the mark that a text has more lines is for people.
+func TestJSONSummaryHasNoMark(t *testing.T) {
 	s := newStory(t)
 	s.add("long", draft(content.User("Hello\nmore")))
 	var out bytes.Buffer
@@ -315,7 +315,7 @@ func TestProgramsGetNoMark(t *testing.T) {
 	}
 }
 
-func TestCommitsWithoutWords(t *testing.T) {
+func TestCommitsWithoutText(t *testing.T) {
 	s := newStory(t)
 	s.add("ask", draft(content.User("x")))
 	s.add("pin", commit.Draft{Op: commit.Annotate, Target: s.tip.ID, Priority: priority.Pinned})
@@ -334,7 +334,7 @@ func TestCommitsWithoutWords(t *testing.T) {
 	}
 }
 
-func TestTokensSayWhatIsLeftOut(t *testing.T) {
+func TestTokensListWhatIsLeftOut(t *testing.T) {
 	for want, tokens := range map[string]compile.Tokens{
 		"1,204 tokens effective, 3,000 raw; left out: 400, reasoning 1,396\n": {Raw: 3000, Effective: 1204, Hidden: 400, HiddenReasoning: 1396},
 		"10 tokens effective, 1,234,567 raw; left out: 1,234,557\n":           {Raw: 1234567, Effective: 10, Hidden: 1234557},
@@ -348,7 +348,7 @@ func TestTokensSayWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestTimesAsPeopleSayThem(t *testing.T) {
+func TestRelativeTimes(t *testing.T) {
 	p := New(nil, Options{Now: began})
 	for ago, want := range map[time.Duration]string{
 		0: "0 seconds ago", time.Second: "1 second ago", 2 * time.Minute: "2 minutes ago", 26 * time.Hour: "26 hours ago",
@@ -367,7 +367,7 @@ var errPipe = errors.New("broken pipe")
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
-func TestTheFirstErrorIsKept(t *testing.T) {
+func TestPrinterKeepsFirstError(t *testing.T) {
 	p := New(brokenPipe{}, Options{})
 	for _, show := range views(weather(t)) {
 		show(p)
@@ -383,7 +383,7 @@ func TestTheFirstErrorIsKept(t *testing.T) {
 	}
 }
 
-func TestPromptWaitsForResults(t *testing.T) {
+func TestPromptListsPendingCalls(t *testing.T) {
 	s := newStory(t)
 	s.add("ask", commit.Draft{Block: content.User("look")})
 	s.add("call", commit.Draft{Block: content.ToolCall{CallID: "c1", Name: "ls", Arguments: "{}"}})

@@ -26,7 +26,6 @@ func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 	g.end()
 }
 
-// divergence adds one divergence.
 func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
 	g.line(paint(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.styles.id, firstIDs(pt.A)+" → "+firstIDs(pt.B)))
 	if pt.Part == diff.PartCall || pt.Part == diff.PartArguments {

@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-func TestStoredTextIsMadeVisible(t *testing.T) {
+func TestSanitize(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\n\ttext":                      "plain\n\ttext",
 		"\x1b[31mred\x1b]52;c;aGk=\x07":      `\x1b[31mred\x1b]52;c;aGk=\x07`,
@@ -58,7 +58,7 @@ func TestStoredTextIsMadeVisible(t *testing.T) {
 	}
 }
 
-func TestCleanTextIsNotCopied(t *testing.T) {
+func TestSanitizeReturnsCleanTextItself(t *testing.T) {
 	text := strings.Repeat("All is well. 日本語 🦀\n\t", 100)
 	if n := testing.AllocsPerRun(10, func() { Sanitize(text) }); n != 0 {
 		t.Errorf("%v allocations for clean text", n)
@@ -175,7 +175,7 @@ var eyes = []Options{
 	{}, {Width: 40}, {Color: true}, {Color: true, Background: Dark, Width: 33}, {Color: true, Background: Light},
 }
 
-func TestHostileTextNeverLeaves(t *testing.T) {
+func TestPrinterSanitizesEverything(t *testing.T) {
 	s := attack(t, hostile)
 	for _, o := range eyes {
 		if err := harmless(showAll(s, hostile, o), o.Color); err != nil {
@@ -193,7 +193,7 @@ func TestHostileTextNeverLeaves(t *testing.T) {
 	}
 }
 
-func TestStoredTextForgesNoHeading(t *testing.T) {
+func TestStoredTextCannotForgeHeadings(t *testing.T) {
 	s := newStory(t)
 	s.add("liar", draft(content.User("commit 0000\nKind:     system\n")))
 	var out bytes.Buffer
@@ -206,7 +206,7 @@ func TestStoredTextForgesNoHeading(t *testing.T) {
 	}
 }
 
-func TestRawTextIsExact(t *testing.T) {
+func TestRawKeepsBytes(t *testing.T) {
 	var out bytes.Buffer
 	New(&out, Options{Raw: true}).Text(hostile)
 	if out.String() != hostile {

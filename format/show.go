@@ -68,7 +68,6 @@ func (g *lineBuffer) pairs(name string, values map[string]string) {
 	}
 }
 
-// origin adds the origin of a block.
 func (g *lineBuffer) origin(o *commit.Origin) {
 	if o == nil {
 		return

@@ -22,7 +22,6 @@ func (p *Printer) Table(rows [][]string) {
 	g.end()
 }
 
-// cell is one cell of a table.
 type cell struct {
 	pieces []piece
 	right  bool // aligned right

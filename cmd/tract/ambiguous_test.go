@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// TestAmbiguousDigits asks for a commit by four digits that two ids begin with:
+// TestAmbiguousAbbreviationIsRefused asks for a commit by four digits that two ids begin with:
 // it is refused with both named, and with more digits each is found.
-func TestAmbiguousDigits(t *testing.T) {
+func TestAmbiguousAbbreviationIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	begin, one, other := twins(t, dir)
 	_, said := command(t, codeNotFound, "show", begin, "--dir", dir)

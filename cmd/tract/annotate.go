@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -56,13 +58,8 @@ func (a *app) annotate(cmd *cobra.Command, rev, word, reason string) error {
 	if err != nil {
 		return usageError(cmd, "%s", err)
 	}
-	b, at, err := a.branchAndCommit(ctx, rev)
-	if err != nil {
-		return err
-	}
-	id, err := b.Annotate(ctx, at.String(), level, reason)
-	if err != nil {
-		return err
-	}
-	return a.printAppended(ctx, b, id)
+	return a.changeCommit(ctx, rev, func(b *tract.Branch, at string) ([]objects.ID, error) {
+		id, err := b.Annotate(ctx, at, level, reason)
+		return []objects.ID{id}, err
+	})
 }

@@ -336,16 +336,6 @@ func (a *app) resolve(ctx context.Context, rev string) (objects.ID, error) {
 	return r.Resolve(ctx, rev)
 }
 
-// branchAndCommit is the branch to add to, and the commit that a revision names there.
-func (a *app) branchAndCommit(ctx context.Context, rev string) (*tract.Branch, objects.ID, error) {
-	b, err := a.currentBranch(ctx)
-	if err != nil {
-		return nil, objects.ID{}, err
-	}
-	at, err := a.resolve(ctx, rev)
-	return b, at, err
-}
-
 // resolveFrom is resolve for --from, where HEAD is not the branch about to be created.
 func (a *app) resolveFrom(ctx context.Context, rev string) (objects.ID, error) {
 	branch := a.branch

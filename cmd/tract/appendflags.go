@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/objects"
@@ -56,7 +57,37 @@ func (o *appendFlags) appendOptions(a *app) tract.AppendOptions {
 	}
 }
 
-// printAppended prints the new commits.
+// commitBlock commits a block to the current branch and prints it.
+func (a *app) commitBlock(ctx context.Context, block content.Block, opts tract.AppendOptions) error {
+	b, err := a.currentBranch(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := b.Append(ctx, []content.Block{block}, opts)
+	if err != nil {
+		return a.withPendingCalls(ctx, b, err)
+	}
+	a.warnInvalidUTF8(block.String())
+	return a.printAppended(ctx, b, ids...)
+}
+
+// changeCommit changes what later prompts have of a commit, and prints the new commits.
+func (a *app) changeCommit(ctx context.Context, rev string, change func(b *tract.Branch, at string) ([]objects.ID, error)) error {
+	b, err := a.currentBranch(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := a.resolve(ctx, rev)
+	if err != nil {
+		return err
+	}
+	ids, err := change(b, at.String())
+	if err != nil {
+		return err
+	}
+	return a.printAppended(ctx, b, ids...)
+}
+
 func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects.ID) error {
 	var list []any
 	var damage damageLog

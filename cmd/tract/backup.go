@@ -45,7 +45,6 @@ one engine to the other; HEAD and the settings stay where they are.`,
 	return cmd
 }
 
-// backupJSON is what was copied.
 type backupJSON struct {
 	Path    string `json:"path"`
 	Objects int    `json:"objects"`

@@ -16,7 +16,6 @@ type blockOptions struct {
 	format, source string // of reasoning
 }
 
-// blockFunc makes the block of a text.
 type blockFunc func(cmd *cobra.Command, text string) (content.Block, error)
 
 func newSystem(a *app) *cobra.Command {
@@ -87,25 +86,15 @@ you write in $EDITOR. It is stored byte for byte.`,
 
 func (a *app) appendBlock(cmd *cobra.Command, o *blockOptions, args []string, block blockFunc) error {
 	ctx := cmd.Context()
-	opts := o.appendOptions(a)
 	text, err := o.read(ctx, a, cmd, args, "")
 	if err != nil {
 		return err
 	}
-	said, err := block(cmd, text)
+	b, err := block(cmd, text)
 	if err != nil {
 		return err
 	}
-	b, err := a.currentBranch(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := b.Append(ctx, []content.Block{said}, opts)
-	if err != nil {
-		return err
-	}
-	a.warnInvalidUTF8(text)
-	return a.printAppended(ctx, b, ids...)
+	return a.commitBlock(ctx, b, o.appendOptions(a))
 }
 
 // warnInvalidUTF8 warns of text that cannot be sent as it is stored.

@@ -113,7 +113,6 @@ func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects
 	return at, fork(ctx, repo.Branch(name), at, command)
 }
 
-// fork makes a branch.
 func fork(ctx context.Context, b *tract.Branch, at objects.ID, command string) error {
 	if err := checkFree(ctx, b); err != nil {
 		return err
@@ -220,7 +219,6 @@ type branchJSON struct {
 	line string // the summary, for people
 }
 
-// headRow is HEAD in a list of all refs.
 func (a *app) headRow(ctx context.Context, h head) (r branchJSON, err error) {
 	r = branchJSON{Name: "HEAD", Ref: "HEAD", Branch: h.branch, Target: h.at}
 	if h.branch != "" {
@@ -229,7 +227,6 @@ func (a *app) headRow(ctx context.Context, h head) (r branchJSON, err error) {
 	return r, err
 }
 
-// branchRow returns the row of a ref in a list.
 func (a *app) branchRow(ctx context.Context, ref objects.Ref, damage *damageLog) (r branchJSON, err error) {
 	updated := ref.Updated.UTC()
 	r = branchJSON{Name: shortRef(ref.Name), Ref: ref.Name, Target: ref.Target, Updated: &updated}
@@ -247,7 +244,6 @@ func (a *app) branchRow(ctx context.Context, ref objects.Ref, damage *damageLog)
 	return r, err
 }
 
-// description returns the description of a branch.
 func (a *app) description(ctx context.Context, branch string) (string, error) {
 	for info, err := range a.repo.Refs(ctx, tract.RefQuery{Prefix: branch, Limit: 1, Descriptions: true}) {
 		if err != nil || info.Name == branch {

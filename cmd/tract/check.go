@@ -32,7 +32,6 @@ exit code is 1 if the prompt would be refused.`,
 	return cmd
 }
 
-// checkJSON is the result of check.
 type checkJSON struct {
 	OK       bool          `json:"ok"`
 	Problems []problemJSON `json:"problems"`
@@ -69,9 +68,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 		v.Problems = append(v.Problems, problemJSON{found.Rule, found.Commit, found.CallID, found.Path, found.Message, found.Warning})
 		rows = append(rows, []string{severity(p, found), found.Rule, shortOrDashes(found.Commit), found.Message})
 	}
-	if a.json {
-		err = format.Encode(a.out, v)
-	} else {
+	err = a.emit(v, func(p *format.Printer) {
 		p.Table(rows)
 		switch {
 		case v.OK && len(rows) > 0:
@@ -79,8 +76,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 		case v.OK:
 			p.Text("no known rule refuses it\n")
 		}
-		err = p.Err()
-	}
+	})
 	if err == nil && !v.OK {
 		return negative()
 	}
@@ -94,7 +90,6 @@ func severity(p *format.Printer, found tract.Problem) string {
 	return p.Warn("refused")
 }
 
-// checkTarget is the target of --for, or that of the settings.
 func (a *app) checkTarget(o *checkOptions) (*providers.Client, error) {
 	if o.to == "" {
 		return a.client()

@@ -87,16 +87,7 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	b, err := a.currentBranch(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := b.Append(ctx, []content.Block{block}, opts)
-	if err != nil {
-		return a.withPendingCalls(ctx, b, err)
-	}
-	a.warnInvalidUTF8(block.String())
-	return a.printAppended(ctx, b, ids...)
+	return a.commitBlock(ctx, block, opts)
 }
 
 // blockOf makes the block that the flags and the text describe.

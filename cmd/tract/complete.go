@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,6 @@ func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFu
 	}
 }
 
-// words completes one of a list of words.
 func words(list ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
@@ -83,42 +83,43 @@ func (a *app) completeFirstRevision(cmd *cobra.Command, args []string, begin str
 	return a.completeRevisions(cmd, args, begin)
 }
 
-func (a *app) completePending(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	repo, err := a.open(cmd.Context(), false)
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault
+// completeFirst completes the first argument with the names of a list. Errors mean no
+// completion.
+func (a *app) completeFirst(list func(context.Context, *tract.Repo) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		repo, err := a.open(cmd.Context(), false)
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, err := list(cmd.Context(), repo)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return printableNames(names), cobra.ShellCompDirectiveNoFileComp
 	}
-	name, err := a.branchName(cmd.Context())
+}
+
+// pendingCalls lists the ids of pending tool calls with their names.
+func (a *app) pendingCalls(ctx context.Context, repo *tract.Repo) (ids []string, err error) {
+	name, err := a.branchName(ctx)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, err
 	}
-	calls, err := repo.Branch(name).Pending(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var ids []string
+	calls, err := repo.Branch(name).Pending(ctx)
 	for _, c := range calls {
 		if !strings.Contains(c.CallID, "\t") { // which would end the name
 			ids = append(ids, c.CallID+"\t"+c.Name)
 		}
 	}
-	return printableNames(ids), cobra.ShellCompDirectiveNoFileComp
+	return ids, err
 }
 
-func (a *app) completeRescues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	repo, err := a.open(cmd.Context(), false)
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	rescues, err := repo.Rescues(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
+func rescueNames(ctx context.Context, repo *tract.Repo) (names []string, err error) {
+	rescues, err := repo.Rescues(ctx)
 	for _, r := range rescues {
 		names = append(names, r.Name)
 	}
-	return printableNames(names), cobra.ShellCompDirectiveNoFileComp
+	return names, err
 }
 
 // completeKeys completes the name of a setting, then its value.
@@ -144,7 +145,6 @@ func choices(key string) []string {
 	return k.Choices
 }
 
-// completeSettings completes KEY=VALUE.
 func (a *app) completeSettings(_ *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	if key, _, ok := strings.Cut(begin, "="); ok {

@@ -95,7 +95,6 @@ What is trusted is recorded beside your own settings.`,
 	return cmd
 }
 
-// settingJSON is one setting for a program.
 type settingJSON struct {
 	Key     string `json:"key"`
 	Value   string `json:"value"`
@@ -182,7 +181,7 @@ func (a *app) configList(o *configOptions) error {
 		}
 		rows = append(rows, row)
 	}
-	return a.emit(list, func(p *format.Printer) { p.Table(rows) })
+	return a.emitRows(list, rows)
 }
 
 // settingFiles is the files that set, unset and profiles change.

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWhatCannotBeUndoneAsks: at a terminal a purge asks first, and does nothing
+// TestIrreversibleCommandsAsk: at a terminal a purge asks first, and does nothing
 // without a yes.
-func TestWhatCannotBeUndoneAsks(t *testing.T) {
+func TestIrreversibleCommandsAsk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := func(args ...string) string {
@@ -55,8 +55,8 @@ func TestWhatCannotBeUndoneAsks(t *testing.T) {
 	}
 }
 
-// TestPagerThatIsNotThere shows what was asked for without it.
-func TestPagerThatIsNotThere(t *testing.T) {
+// TestMissingPager shows what was asked for without it.
+func TestMissingPager(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
 	command(t, codeOK, "init", dir)

@@ -29,7 +29,6 @@ there for you to explore.`,
 	}
 }
 
-// demoRun is one run of the demo.
 type demoRun struct {
 	a    *app
 	dir  string

@@ -64,7 +64,6 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	bad := false
 	var rows [][]string
-	p := a.printer()
 	for _, f := range list {
 		mark := "ok"
 		if !f.OK {
@@ -76,17 +75,10 @@ func (a *app) doctor(ctx context.Context) error {
 		}
 		rows = append(rows, []string{mark, f.Name, detail})
 	}
-	if a.json {
-		if err := format.Encode(a.out, list); err != nil {
-			return err
-		}
-	} else {
-		p.Table(rows)
+	if err := a.emitRows(list, rows); err != nil || !bad {
+		return err
 	}
-	if bad {
-		return negative()
-	}
-	return p.Err()
+	return negative()
 }
 
 func (a *app) checkSettings(context.Context) (string, error) {

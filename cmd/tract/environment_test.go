@@ -19,9 +19,9 @@ import (
 // list.
 var byName = []string{"apiKey", "providerWithKey", "checkKeys"}
 
-// TestEveryVariableIsInTheHelp compares the topic environment of the help with what the
+// TestHelpListsEveryVariable compares the topic environment of the help with what the
 // source reads.
-func TestEveryVariableIsInTheHelp(t *testing.T) {
+func TestHelpListsEveryVariable(t *testing.T) {
 	listed := map[string]string{}
 	for _, group := range environment() {
 		for _, v := range group.list {

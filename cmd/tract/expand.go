@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/objects"
+)
 
 func newExpand(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -12,16 +16,10 @@ one of those commits.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeFirstRevision,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			b, at, err := a.branchAndCommit(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			id, err := b.Expand(ctx, at.String())
-			if err != nil {
-				return err
-			}
-			return a.printAppended(ctx, b, id)
+			return a.changeCommit(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
+				id, err := b.Expand(cmd.Context(), at)
+				return []objects.ID{id}, err
+			})
 		},
 	}
 }

@@ -39,10 +39,10 @@ func memory(t *testing.T) string {
 	return filepath.Join(dir, "work")
 }
 
-// TestFaultAtEveryStepOfEveryVerb kills every command that changes something at each of
+// TestFaultAtEveryStepOfEveryCommand kills every command that changes something at each of
 // its steps, and lets each of them fail or write a part. The store is sound then,
 // nothing that was acknowledged is lost, and the same command works.
-func TestFaultAtEveryStepOfEveryVerb(t *testing.T) {
+func TestFaultAtEveryStepOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	base, env := faultDir(t)
 	dir := memory(t)
@@ -88,9 +88,9 @@ func TestFaultAtEveryStepOfEveryVerb(t *testing.T) {
 	}
 }
 
-// TestPowerFailureOfEveryVerb makes the folders that a power failure can leave of every
+// TestPowerFailureDuringEveryCommand makes the folders that a power failure can leave of every
 // command that changes something. What bears the name of a copy is sound.
-func TestPowerFailureOfEveryVerb(t *testing.T) {
+func TestPowerFailureDuringEveryCommand(t *testing.T) {
 	t.Parallel()
 	base, env := faultDir(t)
 	dir := memory(t)

@@ -176,10 +176,10 @@ func faultRounds(short, usual, long int) int {
 
 var acknowledgedID = regexp.MustCompile(`(?m)^\[\S+ ([0-9a-f]{7})\]`)
 
-// TestKillOfEveryVerb kills every command that changes something at random moments.
+// TestKillDuringEveryCommand kills every command that changes something at random moments.
 // The store is sound then, nothing that was acknowledged is lost, and the same command
 // works without any repair.
-func TestKillOfEveryVerb(t *testing.T) {
+func TestKillDuringEveryCommand(t *testing.T) {
 	t.Parallel()
 	base, env := faultDir(t)
 	dir := filepath.Join(t.TempDir(), "work")
@@ -277,9 +277,9 @@ func idsOf(t *testing.T, dir string, env []string) (map[string]bool, error) {
 	return ids, nil
 }
 
-// TestControlOfFaults: a commit that was said to be there and is not, and a journal
+// TestFaultInjectionWorks: a commit that was said to be there and is not, and a journal
 // that was lost without a trace, are found out.
-func TestControlOfFaults(t *testing.T) {
+func TestFaultInjectionWorks(t *testing.T) {
 	base, env := faultDir(t)
 	dir := filepath.Join(t.TempDir(), "work")
 	restore(t, base, dir)
@@ -305,10 +305,10 @@ func TestControlOfFaults(t *testing.T) {
 	}
 }
 
-// TestFullDiskOfEveryVerb lets no file grow beyond a size, at many sizes. A command
+// TestFullDiskDuringEveryCommand lets no file grow beyond a size, at many sizes. A command
 // works or says why it does not; the store is sound, and the command works when there
 // is room again.
-func TestFullDiskOfEveryVerb(t *testing.T) {
+func TestFullDiskDuringEveryCommand(t *testing.T) {
 	t.Parallel()
 	base, env := faultDir(t)
 	dir := filepath.Join(t.TempDir(), "work")
@@ -338,9 +338,9 @@ func TestFullDiskOfEveryVerb(t *testing.T) {
 	}
 }
 
-// TestReadingWritesNothing runs every command that only reads and compares the files
+// TestReadingCommandsWriteNothing runs every command that only reads and compares the files
 // before and after.
-func TestReadingWritesNothing(t *testing.T) {
+func TestReadingCommandsWriteNothing(t *testing.T) {
 	t.Parallel()
 	dir, env := faultDir(t)
 	before := filesOf(t, filepath.Join(dir, ".tract"))

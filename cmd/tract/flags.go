@@ -70,7 +70,6 @@ func (l *limit) Set(text string) error {
 	return nil
 }
 
-// limitFlag adds the flag -n.
 func limitFlag(cmd *cobra.Command, to *int, help string) {
 	cmd.Flags().VarP((*limit)(to), "max-count", "n", help)
 }

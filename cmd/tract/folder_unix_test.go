@@ -75,9 +75,9 @@ var folderCommands = [][]string{
 	{"__complete", "profile", "load", ""},
 }
 
-// TestAFolderOfSomebodyElse gives a store away, which takes root. Nobody uses it then,
+// TestFolderOfAnotherUserIsRefused gives a store away, which takes root. Nobody uses it then,
 // root neither, and nothing of it is read before that is said.
-func TestAFolderOfSomebodyElse(t *testing.T) {
+func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away; TestOwners of package safefile shows the rule to all")
@@ -147,9 +147,9 @@ func TestAFolderOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestWhatOthersCanWriteIsRefused holds for the folder, and for each file that is read
+// TestWritableByOthersIsRefused holds for the folder, and for each file that is read
 // there.
-func TestWhatOthersCanWriteIsRefused(t *testing.T) {
+func TestWritableByOthersIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		".": {"log"}, "config.toml": {"log"}, "HEAD": {"log"}, "tract.db": {"log"}, "tract.db-journal": {"log"}, "tract.db-lock": {"user", "x"}, "tract.db-turn": {"user", "x"},
@@ -177,10 +177,10 @@ func TestWhatOthersCanWriteIsRefused(t *testing.T) {
 	}
 }
 
-// TestSpecialFilesInAFolder puts what is not a regular file in the place of each file of
+// TestSpecialFilesInStoreFolder puts what is not a regular file in the place of each file of
 // a store's folder. Every command ends, none reads what a link leads to or writes
 // through it, and what cannot be done is said in one line.
-func TestSpecialFilesInAFolder(t *testing.T) {
+func TestSpecialFilesInStoreFolder(t *testing.T) {
 	kinds := map[string]func(path string) error{
 		"named pipe":    func(p string) error { return syscall.Mkfifo(p, 0o600) },
 		"folder":        func(p string) error { return os.Mkdir(p, 0o700) },

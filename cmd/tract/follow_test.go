@@ -22,9 +22,9 @@ type seenCommit struct {
 	ID, Kind string
 }
 
-// TestTwoProcesses lets one process ask, again and again, while another follows
+// TestFollowSeesAnotherProcess lets one process ask, again and again, while another follows
 // the log: neither fails, and every commit is seen, in order.
-func TestTwoProcesses(t *testing.T) {
+func TestFollowSeesAnotherProcess(t *testing.T) {
 	const rounds = 8
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)

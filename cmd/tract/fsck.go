@@ -84,11 +84,7 @@ func (a *app) fsck(ctx context.Context) error {
 			Where: "HEAD", What: err.Error(), Means: "nothing is lost: tract switch NAME rewrites it",
 		}})
 	}
-	if a.json {
-		err = format.Encode(a.out, healthOf(health))
-	} else {
-		err = a.showHealth(health)
-	}
+	err = a.emit(healthOf(health), func(p *format.Printer) { a.showHealth(p, health) })
 	if err == nil && !health.OK() {
 		err = damaged(health, p)
 	}
@@ -110,8 +106,7 @@ func damaged(h *maintain.FsckResult, p *storeLocation) error {
 // maxDamagesShown is how many damages are shown to people unless they ask for all.
 const maxDamagesShown = 20
 
-func (a *app) showHealth(h *maintain.FsckResult) error {
-	p := a.printer()
+func (a *app) showHealth(p *format.Printer, h *maintain.FsckResult) {
 	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(h.Objects, "object"),
 		count(h.Commits, "commit"), count(h.Refs, "ref"), count(h.Entries, "entry")))
 	if h.Erased > 0 {
@@ -137,5 +132,4 @@ func (a *app) showHealth(h *maintain.FsckResult) error {
 	if h.OK() {
 		p.Text("The store is sound.\n")
 	}
-	return p.Err()
 }

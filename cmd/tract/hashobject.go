@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,11 +32,7 @@ is stored, and no store is needed.`,
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return format.Encode(a.out, map[string]any{"id": id, "kind": kind})
-			}
-			_, err = fmt.Fprintln(a.out, id)
-			return err
+			return a.emit(map[string]any{"id": id, "kind": kind}, func(p *format.Printer) { p.Line(id.String()) })
 		},
 	}
 	o.flags(cmd)

@@ -62,7 +62,6 @@ func parseHead(line string) (head, error) {
 	return head{at: id}, err
 }
 
-// setHead moves HEAD.
 func (a *app) setHead(h head) error {
 	p, err := a.findStore()
 	if err != nil {

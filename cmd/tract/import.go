@@ -10,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,7 +27,7 @@ type importOptions struct {
 }
 
 func newImport(a *app) *cobra.Command {
-	o := &importOptions{}
+	o := &importOptions{format: string(importers.Auto)}
 	cmd := &cobra.Command{
 		Use: "import FILE|DIR|-", Short: "Import conversations from other programs",
 		Long: `Import conversations: message arrays and request bodies of OpenAI and Anthropic, one per
@@ -51,21 +50,18 @@ code is 1.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.as, "as", "", "name of the branch")
-	f.StringVar(&o.format, "format", string(importers.Auto), "format of the file: "+formatNames())
+	a.choiceFlag(cmd, &o.format, "format", "format of the file: "+strings.Join(formatNames(), ", "), formatNames()...)
 	f.BoolVar(&o.dry, "dry-run", false, "only report what would be imported")
-	a.completeFlag(cmd, "format", cobra.FixedCompletions(strings.Split(formatNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func formatNames() string {
-	var names []string
+func formatNames() (names []string) {
 	for _, f := range importers.Formats() {
 		names = append(names, string(f))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
-// importJSON is what was imported to one branch.
 type importJSON struct {
 	Session string `json:"session"`
 	Branch  string `json:"branch"`
@@ -74,15 +70,15 @@ type importJSON struct {
 	Source  string `json:"source"`
 }
 
-// importRun is one run of the command.
 type importRun struct {
-	app      *app
-	repo     *tract.Repo
-	o        *importOptions
-	folder   bool
-	done     []importJSON
-	blocks   int // read so far
-	reported int // of them, when progress was last said
+	app    *app
+	repo   *tract.Repo
+	o      *importOptions
+	folder bool
+	done   []importJSON
+	bytes  int64 // read so far
+	total  int64 // in all files; 0: unknown
+	step   func(done, total int64)
 
 	failed int     // files
 	errors []error // of them
@@ -90,9 +86,6 @@ type importRun struct {
 
 func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {
 	ctx := cmd.Context()
-	if !slices.Contains(importers.Formats(), importers.Format(o.format)) {
-		return usageError(cmd, "--format %q: want one of %s", o.format, formatNames())
-	}
 	if f := cmd.Flags(); f.Changed("branch") || f.Changed("from") {
 		return usageError(cmd, "import: --branch and --from do not apply, since each session becomes a branch of its own; use --as NAME")
 	}
@@ -111,6 +104,13 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	}
 	m := &importRun{app: a, repo: repo, o: o, folder: folder}
 	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			m.total += info.Size()
+		}
+	}
+	step, end := a.progress("importing")
+	m.step = step
+	for _, file := range files {
 		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {
 			break
 		}
@@ -120,6 +120,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 		}
 		err = nil
 	}
+	end()
 	if err == nil && m.failed == 0 && len(m.done) == 0 {
 		if folder {
 			return errNoConversations(path, len(files))
@@ -172,7 +173,6 @@ func logsIn(root string) ([]string, error) {
 	return files, err
 }
 
-// importError gives an error of an import a hint.
 func importError(err error) error {
 	switch {
 	case as[*tract.DivergedError](err):
@@ -194,7 +194,6 @@ func (m *importRun) skipUnknown(err error) bool {
 	return true
 }
 
-// file imports one file.
 func (m *importRun) file(ctx context.Context, path string) error {
 	name, in := path, m.app.stdin(ctx)
 	if path == "-" {
@@ -215,14 +214,13 @@ func (m *importRun) file(ctx context.Context, path string) error {
 		n.within = true
 	}
 	var bad error
-	list, err := m.repo.Import(ctx, m.read(name, in, &n, &bad), tract.ImportOptions{DryRun: m.o.dry})
+	list, err := m.repo.Import(ctx, m.read(name, io.TeeReader(in, m), &n, &bad), tract.ImportOptions{DryRun: m.o.dry})
 	if err != nil && (bad == nil || !errors.Is(err, bad)) { // what is wrong with the file names it
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	for _, b := range list {
 		m.done = append(m.done, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
 	}
-	m.progress(name, true)
 	return err
 }
 
@@ -255,8 +253,6 @@ func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.S
 			if !yield(f, nil) {
 				return
 			}
-			m.blocks += len(e.Parts)
-			m.progress(name, false)
 		}
 		if *bad = errors.Join(list...); *bad != nil {
 			yield(tract.ImportedMessage{}, *bad)
@@ -317,25 +313,15 @@ func cleanName(s string) string {
 	return strings.TrimRight(strings.TrimLeft(strings.TrimSuffix(s, ".lock"), ".-"), ".")
 }
 
-// progressStep is the number of blocks between two updates.
-const progressStep = 200
-
-// progress shows on a terminal how far the import is.
-func (m *importRun) progress(name string, end bool) {
-	if m.app.json || !end && m.blocks < m.reported+progressStep {
-		return
+// Write counts bytes that are read, for the progress bar.
+func (m *importRun) Write(b []byte) (int, error) {
+	m.bytes += int64(len(b))
+	if m.step != nil {
+		m.step(m.bytes, m.total)
 	}
-	if m.reported = m.blocks; !isTerminal(m.app.err) {
-		return
-	}
-	line := ""
-	if !end {
-		line = "tract: importing " + format.Line(filepath.Base(name)) + ", " + count(m.blocks, "block")
-	}
-	fmt.Fprintf(m.app.err, "\r\x1b[K%s", line)
+	return len(b), nil
 }
 
-// show prints what was imported.
 func (m *importRun) show() error {
 	if m.app.json {
 		if m.done == nil {
@@ -397,7 +383,6 @@ func (m *importRun) noSpaceHint(err error) error {
 	return withHint(err, "%s; %s are imported, and the next import continues from there", room, count(added, "block"))
 }
 
-// splitErrors is the errors that one is made of.
 func splitErrors(err error) []error {
 	if list, is := err.(interface{ Unwrap() []error }); is {
 		return list.Unwrap()

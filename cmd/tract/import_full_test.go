@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// TestImportIntoADiskThatGetsFull: the batches before the one for which there was no room
+// TestImportUntilDiskIsFull: the batches before the one for which there was no room
 // are in. The error says so, and the next import goes on from there.
-func TestImportIntoADiskThatGetsFull(t *testing.T) {
+func TestImportUntilDiskIsFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env := append(os.Environ(), "HOME="+dir, "USER=ada", "TRACT_DIR=")
@@ -62,8 +62,8 @@ func TestImportIntoADiskThatGetsFull(t *testing.T) {
 	}
 }
 
-// TestImportIntoAFullDisk changes nothing, and says so.
-func TestImportIntoAFullDisk(t *testing.T) {
+// TestImportToFullDiskChangesNothing changes nothing, and says so.
+func TestImportToFullDiskChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir, env := faultDir(t)
 	out, err := program(t, dir, env, 1, []string{"import", "log.json", "--as", "b"}).CombinedOutput()

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// TestEveryKindGoesAllTheWay commits a pinned block of every kind and looks for its words
+// TestEveryKindThroughEveryCommand commits a pinned block of every kind and looks for its words
 // in everything that shows, finds or sends blocks. Kinds that are added are held to it too.
-func TestEveryKindGoesAllTheWay(t *testing.T) {
+func TestEveryKindThroughEveryCommand(t *testing.T) {
 	const words = "xyzzy"
 	server := content.Form{Dialect: "another"}.Wire()
 	call := content.ToolCall{Wire: server, CallID: "c1", Name: "f", Arguments: `"` + words + `"`, Server: true}

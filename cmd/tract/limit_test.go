@@ -22,10 +22,10 @@ func (e *endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestTooLongIsRefused gives a text that is longer than a block may be, in a file
+// TestTextOverLimitIsRefused gives a text that is longer than a block may be, in a file
 // and through a pipe: it is refused with the limit named, before it fills the
 // memory, and nothing is committed.
-func TestTooLongIsRefused(t *testing.T) {
+func TestTextOverLimitIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)

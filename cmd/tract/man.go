@@ -98,7 +98,6 @@ func markdownFile(cmd *cobra.Command) string {
 	return strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
 }
 
-// markdownPage returns the page of a command in Markdown.
 func markdownPage(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
 	var b strings.Builder

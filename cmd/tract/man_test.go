@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestNothingInAManualPageIsACommand feeds words that would speak to the formatter.
-func TestNothingInAManualPageIsACommand(t *testing.T) {
+// TestRoffEscapesCommands feeds words that would speak to the formatter.
+func TestRoffEscapesCommands(t *testing.T) {
 	for text, want := range map[string]string{
 		".TH is no title":    `\&.TH is no title`,
 		"so:\n'quoted' word": "so:\n\\&'quoted' word",

@@ -165,7 +165,6 @@ func (a *app) mergeError(err error) error {
 	return err
 }
 
-// mergeJSON is what a merge did.
 type mergeJSON struct {
 	Branch    string          `json:"branch"`
 	Kind      tract.MergeKind `json:"kind"`
@@ -179,7 +178,6 @@ type mergeJSON struct {
 	Conflicts []any           `json:"conflicts,omitempty"`
 }
 
-// printMerge prints the result of a merge.
 func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult) error {
 	done := "merged"
 	switch {

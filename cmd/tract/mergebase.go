@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/inspect"
@@ -60,17 +58,13 @@ func (a *app) mergeBase(cmd *cobra.Command, o *mergeBaseOptions, args []string) 
 	for _, id := range bases {
 		list = append(list, id.String())
 	}
-	if a.json {
-		if err := format.Encode(a.out, list); err != nil {
-			return err
-		}
-	} else {
+	err = a.emit(list, func(p *format.Printer) {
 		for _, id := range list {
-			fmt.Fprintln(a.out, id)
+			p.Line(id)
 		}
-	}
-	if len(list) == 0 {
+	})
+	if err == nil && len(list) == 0 {
 		return negative()
 	}
-	return nil
+	return err
 }

@@ -39,7 +39,6 @@ did to refs; in a chat session, each turn is one. tract undo NUMBER undoes an op
 	return cmd
 }
 
-// opJSON is one operation.
 type opJSON struct {
 	moveJSON
 	Parts  []uint64 `json:"parts,omitempty"`

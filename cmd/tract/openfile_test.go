@@ -43,9 +43,9 @@ func readers(path, dir string) [][]string {
 	return list
 }
 
-// TestAFileThatIsNotOpenedYet: to open a FIFO that nobody writes into takes until somebody
+// TestInterruptWhileOpeningFIFO: to open a FIFO that nobody writes into takes until somebody
 // does. A person can end that.
-func TestAFileThatIsNotOpenedYet(t *testing.T) {
+func TestInterruptWhileOpeningFIFO(t *testing.T) {
 	path := fifo(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -68,8 +68,8 @@ func TestAFileThatIsNotOpenedYet(t *testing.T) {
 	}
 }
 
-// TestAFileThatComesTooLate is closed when it can be opened after all.
-func TestAFileThatComesTooLate(t *testing.T) {
+// TestFileOpenedAfterInterruptIsClosed is closed when it can be opened after all.
+func TestFileOpenedAfterInterruptIsClosed(t *testing.T) {
 	path := fifo(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -89,9 +89,9 @@ func TestAFileThatComesTooLate(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhileAFileSaysNothing stops commands that read a file into which a
+// TestInterruptWhileReadingFIFO stops commands that read a file into which a
 // program writes nothing: the first signal ends them.
-func TestInterruptedWhileAFileSaysNothing(t *testing.T) {
+func TestInterruptWhileReadingFIFO(t *testing.T) {
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	command(t, codeOK, "user", "Hello?", "--dir", dir)
@@ -122,8 +122,8 @@ func TestInterruptedWhileAFileSaysNothing(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsWrittenMeanwhile is read like any other.
-func TestAFileThatIsWrittenMeanwhile(t *testing.T) {
+// TestReadFIFOWhileItIsWritten is read like any other.
+func TestReadFIFOWhileItIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	path := fifo(t)

@@ -13,10 +13,8 @@ import (
 // Results go to stdout, everything else to stderr. Stored text reaches a terminal only through
 // package format.
 
-// printer returns a printer for stdout.
 func (a *app) printer() *format.Printer { return a.screen.printer(a.out) }
 
-// stderrPrinter returns a printer for stderr.
 func (a *app) stderrPrinter() *format.Printer { return a.screen.printer(a.err) }
 
 // emit writes a result: v as JSON with --json, otherwise what show prints.
@@ -37,7 +35,6 @@ func (a *app) emitPage(v any, show func(p *format.Printer)) error {
 	return a.paged(show)
 }
 
-// emitRows is emit for a table.
 func (a *app) emitRows(v any, rows [][]string) error {
 	return a.emit(v, func(p *format.Printer) { p.Table(rows) })
 }

@@ -216,7 +216,7 @@ func (a *app) listProfiles() error {
 			list, rows = append(list, profileJSON{Name: name, Origin: file.Path}), append(rows, []string{name, file.Path})
 		}
 	}
-	return a.emit(list, func(p *format.Printer) { p.Table(rows) })
+	return a.emitRows(list, rows)
 }
 
 func (a *app) showProfile(o *profileOptions, name string) error {

@@ -145,7 +145,6 @@ func providerWithKey() string {
 	return ""
 }
 
-// options returns the options of the library.
 func (o *requestFlags) options(a *app, cmd *cobra.Command, client llm.Target) (tract.AskOptions, error) {
 	opts, err := a.askOptions()
 	if err != nil {
@@ -300,7 +299,6 @@ func (a *app) newResponsePrinter(o *requestFlags) (*responsePrinter, error) {
 	return s, nil
 }
 
-// event shows one event.
 func (s *responsePrinter) event(e llm.Event) {
 	s.gotEvents = true
 	if s.o.jsonl {

@@ -28,10 +28,10 @@ var slow = llmtest.Exchange{
 	Pace: time.Hour,
 }
 
-// TestInterruptedAnswer stops a process in the middle of an answer, also by closing its
+// TestInterruptKeepsPartialResponse stops a process in the middle of an answer, also by closing its
 // terminal: it ends at once with 130, what came is kept and named, and the branch is as
 // it was.
-func TestInterruptedAnswer(t *testing.T) {
+func TestInterruptKeepsPartialResponse(t *testing.T) {
 	for _, end := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		t.Run(end.String(), func(t *testing.T) { interruptedAnswer(t, end) })
 	}
@@ -73,9 +73,9 @@ func interruptedAnswer(t *testing.T, end os.Signal) {
 	}
 }
 
-// TestBranchMovesMeanwhile lets somebody else commit while the model answers: the
+// TestBranchMovesDuringRequest lets somebody else commit while the model answers: the
 // reply is not put upon what it did not see, it is kept, and can be taken.
-func TestBranchMovesMeanwhile(t *testing.T) {
+func TestBranchMovesDuringRequest(t *testing.T) {
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)
@@ -123,9 +123,9 @@ func rescued(t *testing.T, dir string) []rescueJSON {
 	return list
 }
 
-// TestAReplyThatCannotBeStoredLiesInAFile takes the store away while the model answers:
+// TestUnstorableResponseIsSavedToFile takes the store away while the model answers:
 // what came was paid for, and lies in a file that the hint names.
-func TestAReplyThatCannotBeStoredLiesInAFile(t *testing.T) {
+func TestUnstorableResponseIsSavedToFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
 	command(t, codeOK, "init", dir)
@@ -151,9 +151,9 @@ func TestAReplyThatCannotBeStoredLiesInAFile(t *testing.T) {
 	}
 }
 
-// TestDebugLinesAreLinesOfTheirOwn: on a terminal, where all goes to one place, no debug
+// TestDebugLinesDoNotSplitAnswer: on a terminal, where all goes to one place, no debug
 // line is glued to what is shown of an answer, however it ends.
-func TestDebugLinesAreLinesOfTheirOwn(t *testing.T) {
+func TestDebugLinesDoNotSplitAnswer(t *testing.T) {
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)

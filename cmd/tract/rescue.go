@@ -34,7 +34,7 @@ them from the list.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.rescueList(cmd.Context()) },
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Short: "Show a kept response", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
+		Use: "show NAME", Short: "Show a kept response", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeFirst(rescueNames),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueShow(cmd.Context(), args[0]) },
 	}
 	take := &cobra.Command{
@@ -51,7 +51,7 @@ tract undo takes it back.`,
 		Example: `  tract rescue take main/20261121T101500.000Z
   tract rescue take main/20261121T101500.000Z --branch late-answer --new
   tract rescue take main/20261121T101500.000Z --here`,
-		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRescues,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeFirst(rescueNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.from != "" {
 				return usageError(cmd, "--from: a response follows the commit that it answers; --branch NAME --new creates a branch there")
@@ -61,7 +61,7 @@ tract undo takes it back.`,
 	}
 	take.Flags().BoolVar(&here, "here", false, "commit it at the end of the branch as it is now")
 	drop := &cobra.Command{
-		Use: "drop NAME...", Short: "Drop kept responses from the list; their commits stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRescues,
+		Use: "drop NAME...", Short: "Drop kept responses from the list; their commits stay", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeFirst(rescueNames),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescueDrop(cmd.Context(), args, dryRun) },
 	}
 	drop.Flags().BoolVar(&dryRun, "dry-run", false, "only report what would be dropped")
@@ -97,7 +97,7 @@ func (a *app) rescueList(ctx context.Context) error {
 		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(r.Commits), format.SummaryJSON(last, 0)})
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(r.Commits)) + " blocks", format.SummaryOf(last, 0)})
 	}
-	return damage.result(a.emit(list, func(p *format.Printer) { p.Table(rows) }))
+	return damage.result(a.emitRows(list, rows))
 }
 
 func (a *app) rescueShow(ctx context.Context, name string) error {

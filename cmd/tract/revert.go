@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/objects"
+)
 
 func newRevert(a *app) *cobra.Command {
 	reason := ""
@@ -15,16 +19,9 @@ brought in.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeFirstRevision,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			b, at, err := a.branchAndCommit(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			ids, err := b.Revert(ctx, at.String(), reason)
-			if err != nil {
-				return err
-			}
-			return a.printAppended(ctx, b, ids...)
+			return a.changeCommit(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
+				return b.Revert(cmd.Context(), at, reason)
+			})
 		},
 	}
 	cmd.Flags().StringVarP(&reason, "message", "m", "", "reason")

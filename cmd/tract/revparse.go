@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,11 +41,7 @@ after a ^, as git does.`,
 					}
 				}
 			}
-			if a.json {
-				return format.Encode(a.out, lines)
-			}
-			_, err = io.WriteString(a.out, strings.Join(lines, "\n")+"\n")
-			return err
+			return a.emit(lines, func(p *format.Printer) { p.Text(strings.Join(lines, "\n") + "\n") })
 		},
 		ValidArgsFunction: a.completeRevisions,
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHintsQuoteForAShell: an id or a name stands in a hint as a shell reads it.
-func TestHintsQuoteForAShell(t *testing.T) {
+// TestHintsQuoteForShell: an id or a name stands in a hint as a shell reads it.
+func TestHintsQuoteForShell(t *testing.T) {
 	for given, want := range map[string]string{
 		"call_1":              "call_1",
 		"":                    "''",

@@ -85,9 +85,9 @@ var evilLines = [][]string{
 // line of its own.
 var sayWords = []string{"cat-file", "chat", "decode", "edit", "generate", "replay", "__complete"}
 
-// TestTextDoesNotControlTheTerminal runs every command there is on a terminal, in a store
+// TestStoredTextCannotControlTerminal runs every command there is on a terminal, in a store
 // whose every field would like to control it, and with an argument that would.
-func TestTextDoesNotControlTheTerminal(t *testing.T) {
+func TestStoredTextCannotControlTerminal(t *testing.T) {
 	checkComplete(t, everyCommand)
 	e := newEvil(t)
 	if shown, want := e.tract("--branch", "waits", "status"), `; tract tool-result $'E\033[95;41mred\033]0;title\007`; !strings.Contains(shown, want) {

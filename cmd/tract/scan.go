@@ -55,7 +55,6 @@ func ruleNames() []string {
 	return names
 }
 
-// ruleJSON is a rule for programs.
 type ruleJSON struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"`
@@ -104,7 +103,6 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	return damage.result(a.showSecrets(secretsOf(list), looked))
 }
 
-// ruleFlag adds the flag --rule.
 func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
 	cmd.Flags().StringSliceVar(rules, "rule", nil, help)
 	a.completeFlag(cmd, "rule", words(ruleNames()...))

@@ -27,12 +27,7 @@ func (s *session) result(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	ids, err := b.Append(ctx, []content.Block{result}, tract.AppendOptions{})
-	if err != nil {
-		return s.a.withPendingCalls(ctx, b, err)
-	}
-	s.a.warnInvalidUTF8(result.Text)
-	if err := s.a.printAppended(ctx, b, ids...); err != nil {
+	if err := s.a.commitBlock(ctx, result, tract.AppendOptions{}); err != nil {
 		return err
 	}
 	if waits, err := s.listPending(ctx, b); err != nil || waits {

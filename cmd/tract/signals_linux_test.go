@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestASignalEndsACommandThatOnlyReads interrupts a log that nobody reads on from: it ends as any
+// TestSignalEndsReadingCommand interrupts a log that nobody reads on from: it ends as any
 // program does, which a shell reports as 130.
-func TestASignalEndsACommandThatOnlyReads(t *testing.T) {
+func TestSignalEndsReadingCommand(t *testing.T) {
 	dir := t.TempDir()
 	process(t, "init", dir)
 	long := exec.CommandContext(t.Context(), "tract", "user", "-", "--dir", dir)

@@ -122,7 +122,6 @@ func (a *app) status(ctx context.Context) error {
 	return cmp.Or(p.Err(), s.damage)
 }
 
-// headLine describes where HEAD is.
 func (s *statusJSON) headLine() string {
 	switch {
 	case s.Branch == "":
@@ -248,7 +247,6 @@ func hasReasoningBudget(v settings.Values) bool {
 	return v.Int("reasoning.budget") > 0 || len(v.Budgets()) > 0
 }
 
-// storeStatus describes the store.
 func (a *app) storeStatus(ctx context.Context) storeJSON {
 	if server := a.location.server; server != "" {
 		s := storeJSON{Engine: "postgres", Path: server}

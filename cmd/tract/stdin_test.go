@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestInterruptedWhileItWaitsForWords stops commands that wait for words that do not
+// TestInterruptWhileReadingStdin stops commands that wait for words that do not
 // come: they end at once, and what was said so far is not committed.
-func TestInterruptedWhileItWaitsForWords(t *testing.T) {
+func TestInterruptWhileReadingStdin(t *testing.T) {
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
 	for _, args := range [][]string{{"user", "-"}, {"assistant"}, {"decode", "-"}, {"import", "-", "--as", "x"}, {"hash-object", "-"}} {
@@ -45,9 +45,9 @@ func TestInterruptedWhileItWaitsForWords(t *testing.T) {
 	command(t, codeNotFound, "log", "--dir", dir)
 }
 
-// TestAPasteIsNotObeyed: a short paste goes into the line that is edited, where the terminal
+// TestPasteIsNotExecuted: a short paste goes into the line that is edited, where the terminal
 // shows it; one that could control the terminal is named there.
-func TestAPasteIsNotObeyed(t *testing.T) {
+func TestPasteIsNotExecuted(t *testing.T) {
 	for text, shown := range map[string]string{
 		"a word می\u200cخواهم": "a word می\u200cخواهم",
 		"\u009b2J":             "[paste 1: 4 bytes, 1 lines]",

@@ -81,7 +81,6 @@ func (a *app) switchToRev(ctx context.Context, rev string) error {
 	return a.moveHead(head{at: at}, at)
 }
 
-// moveHead moves HEAD and prints it.
 func (a *app) moveHead(h head, at objects.ID) error {
 	if err := a.setHead(h); err != nil {
 		return err
@@ -130,7 +129,6 @@ func (a *app) moveHeadToEmpty(ctx context.Context, operation, name string, write
 	return a.setHead(head{branch: name})
 }
 
-// printHead prints where HEAD is.
 func (a *app) printHead(h head, at objects.ID) error {
 	if a.json {
 		v := map[string]any{"head": at}

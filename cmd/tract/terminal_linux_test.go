@@ -374,9 +374,9 @@ func TestSessionUndoesATurn(t *testing.T) {
 	}
 }
 
-// TestSessionTakesTheIDOfItsHint: a call whose id has a space can be answered as the hint
+// TestSessionAcceptsIDFromHint: a call whose id has a space can be answered as the hint
 // writes it.
-func TestSessionTakesTheIDOfItsHint(t *testing.T) {
+func TestSessionAcceptsIDFromHint(t *testing.T) {
 	t.Parallel()
 	server := llmtest.Start(t, llmtest.Exchange{Body: `{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Take a coat."}}]}`})
 	dir := t.TempDir()

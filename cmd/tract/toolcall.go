@@ -24,7 +24,6 @@ ID commits its result. The arguments default to {}.`,
 
 func (a *app) toolCall(cmd *cobra.Command, o *appendFlags, args []string) error {
 	ctx := cmd.Context()
-	opts := o.appendOptions(a)
 	arguments := "{}"
 	if len(args) == 3 || o.file != "" || !isTerminal(a.in) {
 		text, err := o.read(ctx, a, cmd, args[2:], "")
@@ -41,13 +40,5 @@ func (a *app) toolCall(cmd *cobra.Command, o *appendFlags, args []string) error 
 	case !json.Valid([]byte(arguments)):
 		a.info("warning: the arguments are not JSON; they are stored as they are")
 	}
-	b, err := a.currentBranch(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := b.Append(ctx, []content.Block{content.ToolCall{CallID: args[0], Name: args[1], Arguments: arguments}}, opts)
-	if err != nil {
-		return err
-	}
-	return a.printAppended(ctx, b, ids...)
+	return a.commitBlock(ctx, content.ToolCall{CallID: args[0], Name: args[1], Arguments: arguments}, o.appendOptions(a))
 }

@@ -33,13 +33,12 @@ call that will never be run.`,
 	o.flags(a, cmd)
 	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text is its error")
 	cmd.Flags().BoolVar(&o.abandon, "abandon", false, "the call will not be run")
-	cmd.ValidArgsFunction = a.completePending
+	cmd.ValidArgsFunction = a.completeFirst(a.pendingCalls)
 	return cmd
 }
 
 func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string) error {
 	ctx := cmd.Context()
-	opts := o.appendOptions(a)
 	result := content.ToolResult{CallID: args[0], IsError: o.failed}
 	if o.abandon {
 		if len(args) > 1 || o.file != "" {
@@ -53,16 +52,7 @@ func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string
 		}
 		result.Text = text
 	}
-	b, err := a.currentBranch(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := b.Append(ctx, []content.Block{result}, opts)
-	if err != nil {
-		return a.withPendingCalls(ctx, b, err)
-	}
-	a.warnInvalidUTF8(result.Text)
-	return a.printAppended(ctx, b, ids...)
+	return a.commitBlock(ctx, result, o.appendOptions(a))
 }
 
 // resultCommand returns the command that answers a tool call.

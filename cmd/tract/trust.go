@@ -73,7 +73,6 @@ func sudoUser() int {
 	return uid
 }
 
-// folderOwner is what is accepted of a folder: its owner.
 func folderOwner(info fs.FileInfo) []byte {
 	uid, known := safefile.Owner(info)
 	if !known {

@@ -25,9 +25,9 @@ func (peculiar) Generate(context.Context, *llm.Request) (*llm.Response, error) {
 	return &llm.Response{Blocks: []content.Block{content.Assistant("Because.")}}, nil
 }
 
-// TestVerifyOfARequestThatDiffers is a story that no command line tells: every
+// TestVerifyReportsDifferentRequest is a story that no command line tells: every
 // request that tract itself made can be made again.
-func TestVerifyOfARequestThatDiffers(t *testing.T) {
+func TestVerifyReportsDifferentRequest(t *testing.T) {
 	dir := t.TempDir()
 	client, err := providers.Open("openai", providers.Config{Model: "m", APIKey: "k"})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheManualIsFresh holds docs/cli to the words of --help.
-func TestTheManualIsFresh(t *testing.T) {
+// TestDocsCLIIsCurrent holds docs/cli to the words of --help.
+func TestDocsCLIIsCurrent(t *testing.T) {
 	dir := t.TempDir()
 	var errOut bytes.Buffer
 	if code := run(t.Context(), []string{"man", "--format", "markdown", "--dir", dir}, strings.NewReader(""), &bytes.Buffer{}, &errOut); code != codeOK {

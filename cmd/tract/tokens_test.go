@@ -29,9 +29,9 @@ type numbers struct {
 	Budget struct{ Used int }
 }
 
-// TestEveryViewHasTheSameNumbers compares compile, compile --budget, compile --explain,
+// TestTokenCountsAgreeEverywhere compares compile, compile --budget, compile --explain,
 // status, usage and reasoning stats, as JSON and as text, over several histories.
-func TestEveryViewHasTheSameNumbers(t *testing.T) {
+func TestTokenCountsAgreeEverywhere(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	think := func(n int) content.Block { return content.Reasoning{Text: strings.Repeat("why? ", n)} }
 	for name, fill := range map[string]func(t *testing.T, b *tract.Branch){
