@@ -4,20 +4,23 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// appendSQL writes several batches with one statement, and so in one transaction. Each wins
+// An append is one statement, and so one transaction, that writes several batches. Each wins
 // or loses the compare-and-swap of its own ref; one that loses inserts nothing. Rows are
-// inserted in the order of their keys, so that two of these statements do not deadlock.
-//
-// A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
-// swap compares the hash of the newest log entry, which no two states of a ref share.
-const appendSQL = `
-with move as (
-	select * from unnest($2::int[], $3::text[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[], $11::bytea[])
+// inserted in the order of their keys, so that two of these statements do not deadlock. The
+// statement has only the parts that the batches need. $1 is the repo, $2 the time; each ?
+// is the next parameter.
+const (
+	// A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
+	// swap compares the hash of the newest log entry, which no two states of a ref share.
+	movePart = `with move as (
+	select * from unnest(?::int[], ?::text[], ?::bytea[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bytea[])
 		as m (g, name, target, line, gen, updated, seq, newest, prev, record)
 ), moved as (
 	insert into tract_ref as r (repo, name, target, line, gen, version, updated, seq, newest, prev)
@@ -29,31 +32,61 @@ with move as (
 	where r.newest is not distinct from excluded.prev
 	returning r.name, r.version
 ), won as (
-	select m.g from move m join moved using (name) union all select g from unnest($12::int[]) f (g)
+	select m.g from move m join moved using (name) union all select g from unnest(?::int[]) f (g)
 ), logged as (
 	insert into tract_log (repo, seq, name, record)
 	select $1, seq, name, record from move where name in (select name from moved)
-), begun as (
+)`
+
+	loosePart = `with won as (
+	select g from unnest(?::int[]) f (g)
+)`
+
+	linePart = `, begun as (
 	insert into tract_line (repo, line, first, from_line, from_gen, sealed)
 	select $1, line, first, from_line, from_gen, first
-	from unnest($13::int[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[]) l (g, line, first, from_line, from_gen)
+	from unnest(?::int[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[]) l (g, line, first, from_line, from_gen)
 	where g in (table won) order by line
-), tail as (
+)`
+
+	commitPart = `, tail as (
 	insert into tract_tail (repo, line, gen, id, head, content, body, put)
 	select $1, line, gen, id, head, content,
-		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content) then null else body end, $18
-	from unnest($19::int[], $20::bigint[], $21::bigint[], $22::bytea[], $23::bytea[], $24::bytea[], $25::bytea[], $26::bool[])
+		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content) then null else body end, $2::bigint
+	from unnest(?::int[], ?::bigint[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bytea[], ?::bytea[], ?::bool[])
 		t (g, line, gen, id, head, content, body, copies)
 	where g in (table won) order by line, gen
-), blob as (
+)`
+
+	blobPart = `, blob as (
 	insert into tract_blob as b (repo, id, kind, codec, data, put)
-	select distinct on (id) $1, id, kind, codec, data, $18
-	from unnest($27::int[], $28::bytea[], $29::smallint[], $30::smallint[], $31::bytea[], $32::bool[]) n (g, id, kind, codec, data, copies)
+	select distinct on (id) $1, id, kind, codec, data, $2::bigint
+	from unnest(?::int[], ?::bytea[], ?::smallint[], ?::smallint[], ?::bytea[], ?::bool[]) n (g, id, kind, codec, data, copies)
 	where g in (table won) and not (copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = n.id))
 	order by id
 	on conflict (repo, id) do update set put = excluded.put where b.put < excluded.put - 3600000
+)`
 )
-select name, version from moved`
+
+// statement is the text of an append and its parameters.
+type statement struct {
+	text strings.Builder
+	args []any
+}
+
+// add appends a part and its parameters.
+func (s *statement) add(part string, args ...any) {
+	for i := 0; ; i++ {
+		before, after, more := strings.Cut(part, "?")
+		s.text.WriteString(before)
+		if !more {
+			return
+		}
+		s.args = append(s.args, args[i])
+		s.text.WriteString("$" + strconv.Itoa(len(s.args)))
+		part = after
+	}
+}
 
 const (
 	maxWorkers    = 4       // statements at a time
@@ -161,12 +194,12 @@ func (q *queue) take() (group []*request) {
 func (s *store) writeGroup(group []*request) {
 	moved := map[string]uint64{}
 	err := s.attempt(context.Background(), statementTime, func(ctx context.Context) error {
-		args := s.appendArgs(group)
+		sql, args := s.appendOf(group)
 		if len(group[0].write.refs) <= 1 {
-			return s.rowsOnce(ctx, scanMoved(moved), appendSQL, args...)
+			return s.rowsOnce(ctx, scanMoved(moved), sql, args...)
 		}
 		// All refs of a batch move or none: that takes a transaction.
-		return s.writeAll(ctx, moved, len(group[0].write.refs), args)
+		return s.writeAll(ctx, moved, len(group[0].write.refs), sql, args)
 	})
 	if err != nil && len(group) > 1 && isUndone(err) {
 		for _, r := range group { // one of them is to blame
@@ -189,9 +222,9 @@ func (s *store) writeGroup(group []*request) {
 
 var errLost = errors.New("a ref has moved")
 
-func (s *store) writeAll(ctx context.Context, moved map[string]uint64, want int, args []any) error {
+func (s *store) writeAll(ctx context.Context, moved map[string]uint64, want int, sql string, args []any) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := (txQuerier{tx}).query(ctx, scanMoved(moved), appendSQL, args...); err != nil {
+		if err := (txQuerier{tx}).query(ctx, scanMoved(moved), sql, args...); err != nil {
 			return err
 		}
 		if len(moved) < want {
@@ -216,17 +249,17 @@ func scanMoved(moved map[string]uint64) func(pgx.Rows) error {
 	}
 }
 
-// appendArgs are the parameters of appendSQL.
-func (s *store) appendArgs(group []*request) []any {
+// appendOf returns the statement that writes a group.
+func (s *store) appendOf(group []*request) (sql string, args []any) {
 	var refs refArrays
-	var free []int32
+	var loose []int32 // batches without refs
 	var lines lineArrays
 	var commits commitArrays
 	var blobs blobArrays
 	for i, r := range group {
 		g := int32(i)
 		if len(r.write.refs) == 0 {
-			free = append(free, g)
+			loose = append(loose, g)
 		}
 		for k := range r.write.refs {
 			refs.add(g, &r.write.refs[k])
@@ -241,7 +274,27 @@ func (s *store) appendArgs(group []*request) []any {
 			blobs.add(g, &r.write.blobs[k], r.write.copies)
 		}
 	}
-	return slices.Concat([]any{s.repo}, refs.args(), []any{free}, lines.args(), []any{nowMillis()}, commits.args(), blobs.args())
+	b := statement{args: []any{s.repo, nowMillis()}}
+	if len(refs.g) > 0 {
+		b.add(movePart, append(refs.args(), loose)...)
+	} else {
+		b.add(loosePart, loose)
+	}
+	if len(lines.g) > 0 {
+		b.add(linePart, lines.args()...)
+	}
+	if len(commits.g) > 0 {
+		b.add(commitPart, commits.args()...)
+	}
+	if len(blobs.g) > 0 {
+		b.add(blobPart, blobs.args()...)
+	}
+	if len(refs.g) > 0 {
+		b.add(` select name, version from moved where $2::bigint > 0`)
+	} else {
+		b.add(` select '', 0::bigint from won where false and $1::bigint + $2::bigint > 0`) // both must be used
+	}
+	return b.text.String(), b.args
 }
 
 // The columns of the rows of a statement. An array of rows would need types of its own in

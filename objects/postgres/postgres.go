@@ -140,6 +140,11 @@ func parse(address string) (config *pgxpool.Config, repo, name string, err error
 	if config.ConnConfig.RuntimeParams["application_name"] == "" && !query.Has("application_name") {
 		config.ConnConfig.RuntimeParams["application_name"] = "tract"
 	}
+	if mode := config.ConnConfig.DefaultQueryExecMode; mode == pgx.QueryExecModeCacheStatement {
+		// Planning an append takes longer than running it, and a plan for other arrays is as
+		// good. A pooler, which may not know this parameter, has another mode.
+		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	}
 	return config, repo, name, nil
 }
 
