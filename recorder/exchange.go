@@ -95,7 +95,7 @@ func (a *asked) prepare(ctx context.Context, x *index) error {
 	for _, m := range a.request.Messages {
 		masked := content.Message{Role: m.Role, Blocks: make([]content.Block, len(m.Blocks))}
 		for i, b := range m.Blocks {
-			masked.Blocks[i], _ = x.masked(b)
+			masked.Blocks[i] = x.masked(b)
 			a.anchors = append(a.anchors, anchorsOf(m.Role, b)...)
 		}
 		a.messages = append(a.messages, masked)
@@ -126,24 +126,15 @@ func (x *index) resolved(ctx context.Context, messages []content.Message) ([]con
 	for i, m := range all {
 		var blocks []content.Block
 		for _, b := range m.Blocks {
-			id := referenceOf(b)
-			if id != "" && len(x.items[id]) == 0 {
-				if err := x.loadAll(ctx); err != nil {
-					return nil, err
-				}
+			item, err := x.item(ctx, referenceOf(b))
+			if err != nil {
+				return nil, err
 			}
-			if id == "" || len(x.items[id]) == 0 {
+			if len(item) == 0 {
 				blocks = append(blocks, b)
 				continue
 			}
-			for _, at := range x.items[id] {
-				c, err := commit.Read(ctx, x.repo.Store(), at)
-				if err == nil {
-					err = commit.Load(ctx, x.repo.Store(), c)
-				}
-				if err != nil {
-					return nil, err
-				}
+			for _, c := range item {
 				blocks = append(blocks, c.Block)
 				all[i].Role = c.Role
 			}
@@ -151,6 +142,29 @@ func (x *index) resolved(ctx context.Context, messages []content.Message) ([]con
 		all[i].Blocks = blocks
 	}
 	return all, nil
+}
+
+// item returns the blocks of an item of a provider; none when the item is not known.
+func (x *index) item(ctx context.Context, id string) (list []*commit.Commit, err error) {
+	if id == "" {
+		return nil, nil
+	}
+	if len(x.items[id]) == 0 {
+		if err := x.loadAll(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, at := range x.items[id] {
+		c, err := commit.Read(ctx, x.repo.Store(), at)
+		if err == nil {
+			err = commit.Load(ctx, x.repo.Store(), c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 // referenceOf returns the id of the item that a block refers to; empty: it is no reference.
@@ -241,14 +255,13 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 	var reply []content.Block
 	if an.reply != nil {
 		for _, b := range an.reply.Blocks {
-			b, _ = c.index.masked(b)
-			reply = append(reply, b)
+			reply = append(reply, c.index.masked(b))
 		}
 	}
 	c.index.mu.Lock()
 	defer c.index.mu.Unlock()
-	if err := c.index.committed(x.ctx, a, p, added, done, reply); err != nil {
-		return done, p.branch, nil //nolint:nilerr // it is committed; the branch is read again when it is needed
+	if c.index.committed(x.ctx, a, p, added, done, reply) != nil {
+		c.index.forget(p.branch) // it is committed
 	}
 	return done, p.branch, nil
 }

@@ -142,53 +142,27 @@ func (x *index) read(ctx context.Context, branch string, tip objects.ID) error {
 		return nil
 	}
 	t := &thread{branch: branch, tip: tip, erased: map[objects.ID]bool{}, anchors: map[string]bool{}}
-	edits := map[objects.ID]*commit.Commit{}
-	for _, c := range line {
-		if c.Op == commit.Edit && c.Origin != nil && c.Origin.Importer == recordedBy {
-			edits[c.Target] = c
-		}
-		if c.Origin == nil || c.Origin.Importer != recordedBy {
-			continue
-		}
-		if t.details = c.Origin.Original; !c.Origin.Manifest.IsZero() {
-			t.manifest = c.Origin.Manifest
-		}
-	}
-	var messages []content.Message
-	var ids []objects.ID
-	purged := map[int]objects.ID{}
-	for _, c := range line {
-		if c.Op != commit.Append || c.Role == content.NoRole {
-			continue
-		}
-		said := c
-		if edits[c.ID] != nil {
-			said = edits[c.ID]
-		}
-		block := said.Block
-		if block == nil {
-			continue
-		}
-		block, _ = x.masked(block)
-		if said.Tombstone != nil { // it is compared by the id of its content
-			t.erased[said.ContentID] = true
-			purged[len(messages)] = said.ContentID
-		}
-		messages = append(messages, content.Message{Role: c.Role, Blocks: []content.Block{block}})
-		ids = append(ids, c.ID)
-		x.anchor(t, c.ID, c.Role, block)
-		if c.Origin != nil && c.Origin.ResponseID != "" {
-			x.told[c.Origin.ResponseID], x.whose[c.ID] = c.ID, t
+	said := t.sent(line)
+	messages := make([]content.Message, len(said))
+	for i, b := range said {
+		block := x.masked(b.now.Block)
+		messages[i] = content.Message{Role: b.first.Role, Blocks: []content.Block{block}}
+		x.anchor(t, b.first.ID, b.first.Role, block)
+		if b.first.Origin != nil && b.first.Origin.ResponseID != "" {
+			x.told[b.first.Origin.ResponseID], x.whose[b.first.ID] = b.first.ID, t
 		}
 	}
 	n := -1
 	t.tail = &reconcile.Builder{}
 	t.entries = t.tail.Add(messages, func(content.Block) (objects.ID, bool) {
 		n++
-		return purged[n], !purged[n].IsZero()
+		return said[n].now.ContentID, said[n].now.Tombstone != nil // a purged block is compared by the id of its content
 	})
 	for i := range t.entries {
-		t.entries[i].Ref = ids[i]
+		t.entries[i].Ref = said[i].first.ID
+		if said[i].now.Tombstone != nil {
+			t.erased[said[i].now.ContentID] = true
+		}
 	}
 	t.claim = claimKey(t.details)
 	if t.claim == "" && !strings.HasPrefix(branch, x.prefix) { // it was named by On, and others made it
@@ -198,13 +172,56 @@ func (x *index) read(ctx context.Context, branch string, tip objects.ID) error {
 	return nil
 }
 
+// sentBlock is a block that a client sends, as it was first said and as it reads now.
+type sentBlock struct{ first, now *commit.Commit }
+
+// sent returns the blocks of a history that its client sends, and notes what the recorder
+// knew of it. Only edits of the client count: it does not know of others.
+func (t *thread) sent(line []*commit.Commit) (list []sentBlock) {
+	edits, leftOut := map[objects.ID]*commit.Commit{}, map[objects.ID]bool{}
+	for _, c := range line {
+		if c.Origin == nil || c.Origin.Importer != recordedBy {
+			continue
+		}
+		switch c.Op {
+		case commit.Edit:
+			edits[c.Target] = c
+		case commit.Annotate:
+			leftOut[c.Target] = true
+		}
+		if t.details = c.Origin.Original; !c.Origin.Manifest.IsZero() {
+			t.manifest = c.Origin.Manifest
+		}
+	}
+	for _, c := range line {
+		if c.Op != commit.Append || c.Role == content.NoRole || leftOut[c.ID] || c.Block == nil {
+			continue
+		}
+		now := c
+		if edit := edits[c.ID]; edit != nil && edit.Block != nil {
+			now = edit
+		}
+		list = append(list, sentBlock{c, now})
+	}
+	return list
+}
+
+// forget drops the thread of a branch: it is read again when it is needed.
+func (x *index) forget(branch string) {
+	if t := x.threads[branch]; t != nil {
+		x.drop(t)
+	}
+	x.all = false
+	clear(x.looked)
+}
+
 // masked returns a block as it is compared. What is stored may be masked, what a client
 // sends again is not: secrets count as their masks on both sides.
-func (x *index) masked(b content.Block) (content.Block, []string) {
-	if !x.masks {
-		return b, nil
+func (x *index) masked(b content.Block) content.Block {
+	if x.masks {
+		b, _ = history.MaskBlock(b)
 	}
-	return history.MaskBlock(b)
+	return b
 }
 
 // put adds a thread. The lock is held.

@@ -73,8 +73,7 @@ func userTexts(messages []content.Message) (texts []string) {
 
 // asks reports whether an argument of a call is one of some texts.
 func (x *index) asks(call content.ToolCall, texts []string) bool {
-	masked, _ := x.masked(call)
-	arguments, err := rawjson.Parse([]byte(masked.String()))
+	arguments, err := rawjson.Parse([]byte(x.masked(call).String()))
 	if err != nil {
 		return false
 	}

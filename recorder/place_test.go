@@ -144,3 +144,52 @@ func TestANoteDoesNotStandInTheWayOfAnAnswer(t *testing.T) {
 	all.Wait()
 	w.want(map[string]string{"main": "Q | the request was answered 429 Too Many Requests | A"})
 }
+
+// TestARequestStandsBehindItsOwnReasoning: two responses say the same for other reasons. The
+// request that repeats the second one with its sealed reasoning goes on from it.
+func TestARequestStandsBehindItsOwnReasoning(t *testing.T) {
+	answer := func(n int) string {
+		return fmt.Sprintf(`{"id":"msg_%d","type":"message","role":"assistant","model":"c-1","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},
+			"content":[{"type":"thinking","thinking":"reason %d","signature":"seal %d"},{"type":"text","text":"A"}]}`, n, n, n)
+	}
+	n := 0
+	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		n++
+		io.WriteString(out, answer(n))
+	})
+	ask := func(list string) {
+		t.Helper()
+		req := w.request(recorder.On(t.Context(), "main"), `{"model":"c-1","max_tokens":9,"messages":[`+list+`]}`)
+		req.URL.Path = "/v1/messages"
+		res, err := w.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	ask(`{"role":"user","content":"Q"}`)
+	ask(`{"role":"user","content":"Q"}`)
+	ask(`{"role":"user","content":"Q"},{"role":"assistant","content":[{"type":"thinking","thinking":"reason 2","signature":"seal 2"},{"type":"text","text":"A"}]},{"role":"user","content":"Q2"}`)
+	ask(`{"role":"user","content":"Q"},{"role":"assistant","content":[{"type":"thinking","thinking":"reason 9","signature":"seal 9"},{"type":"text","text":"A"}]},{"role":"user","content":"Q3"}`)
+	w.settle()
+	reasons := map[string]string{}
+	for b, err := range w.repo.Refs(t.Context(), tract.RefQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, err := range w.repo.Log(t.Context(), b.Name, tract.LogOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Kind.String() == "reasoning" || c.Kind.String() == "user" {
+				reasons[b.Name] = c.Block.String() + " | " + reasons[b.Name]
+			}
+		}
+	}
+	want := map[string]string{"main": "Q | reason 1 | ", "main/fork-2": "Q | reason 2 | Q2 | reason 3 | ", "main/fork-3": "Q | reason 9 | Q3 | reason 4 | "}
+	if fmt.Sprint(reasons) != fmt.Sprint(want) {
+		t.Errorf("have %q\nwant %q", reasons, want)
+	}
+}

@@ -219,6 +219,10 @@ func (t *Transport) Close(ctx context.Context) error {
 	return errors.Join(err, t.spool.Close())
 }
 
+// ClearSpool removes the committed exchanges from a spool and overwrites their bytes. What is
+// purged from a store must not stay there.
+func ClearSpool(folder string) error { return spool.Clear(folder) }
+
 // maxBody is the most bytes of a request or a response that are recorded.
 const maxBody = 64 << 20
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback 
 		a.info("requests pass, and nothing is recorded")
 	default:
 		s.recorder = recorder.New(repo, recorder.Options{
-			Next: transport, Prefix: o.prefix(), Provider: providerOfTarget, Unmasked: unmasked,
+			Next: transport, Prefix: o.prefix(), Provider: providerOfTarget, Unmasked: unmasked, Spool: a.spoolFolder(),
 			OnError: func(e *recorder.Error) { a.debug("%v", e) },
 		})
 		transport = s.recorder
@@ -139,6 +140,15 @@ func (a *app) openForProxy(ctx context.Context) (repo *tract.Repo, unmasked bool
 	}
 	repo, err = a.open(ctx, true)
 	return repo, v.Text("secrets.mask") == "off", err
+}
+
+// spoolFolder returns the folder that keeps recorded exchanges until they are committed; empty
+// for a store without a folder.
+func (a *app) spoolFolder() string {
+	if a.location == nil || a.location.root == "" {
+		return ""
+	}
+	return filepath.Join(a.location.root, "spool")
 }
 
 // providerOfTarget names the provider that a forwarded request goes to.
@@ -183,7 +193,7 @@ func (s *proxyServer) stop(ctx context.Context, grace time.Duration) {
 	_ = s.server.Shutdown(ctx) // requests that still run are cut at the end of the grace
 	_ = s.server.Close()
 	if s.recorder != nil {
-		_ = s.recorder.Wait(ctx) // what is left stays in the spool
+		_ = s.recorder.Close(ctx) // what is left stays in the spool
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/recorder"
 )
 
 type purgeOptions struct {
@@ -112,7 +113,11 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 		step, end := a.progress("purging")
 		defer end()
 		o.DryRun, o.Progress = dry, step
-		return maintain.Purge(ctx, repo, o.PurgeOptions)
+		r, err := maintain.Purge(ctx, repo, o.PurgeOptions)
+		if spool := a.spoolFolder(); err == nil && !dry && spool != "" {
+			err = recorder.ClearSpool(spool)
+		}
+		return r, err
 	}
 	got, err := run(true)
 	if err != nil {

@@ -231,7 +231,7 @@ func (s *Spool) do(o operation) {
 	if err := s.append(f, appendFrame(nil, frame)); err != nil {
 		f.lost = true
 		s.dropped.Add(1)
-		s.remove(f)
+		_ = s.remove(f) // the exchange is lost anyway
 		return
 	}
 	if o.then != nil {
