@@ -146,7 +146,7 @@ func lastEdits(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.
 // blameTime is how long two versions of a block are compared at most.
 const blameTime = 500 * time.Millisecond
 
-// blameBlock is the lines of the last version of a block.
+// blameBlock returns the lines of the last version of a block.
 func blameBlock(first *commit.Commit, edits []version) []Line {
 	lines := linesOf(first)
 	known := map[objects.ID][]Line{first.ID: lines}
@@ -157,18 +157,18 @@ func blameBlock(first *commit.Commit, edits []version) []Line {
 		}
 		lines = linesOf(v.Commit)
 		for _, id := range over {
-			inherit(lines, known[id], v.Commit)
+			inheritLines(lines, known[id], v.Commit)
 		}
 		known[v.ID] = lines
 	}
 	return lines
 }
 
-// inherit gives the lines that an edit left unchanged to the commits that they belonged to
+// inheritLines gives the lines that an edit left unchanged to the commits that they belonged to
 // before, unless another version has claimed them.
-func inherit(lines, before []Line, edit *commit.Commit) {
+func inheritLines(lines, before []Line, edit *commit.Commit) {
 	from, at := 0, 0
-	for _, span := range diff.Texts(joined(before), joined(lines), diff.TextOptions{Timeout: blameTime}) {
+	for _, span := range diff.Texts(joinLines(before), joinLines(lines), diff.TextOptions{Timeout: blameTime}) {
 		n := strings.Count(span.Text, "\n")
 		switch span.Op {
 		case diff.Same:
@@ -186,8 +186,8 @@ func inherit(lines, before []Line, edit *commit.Commit) {
 	}
 }
 
-// joined is the text of lines, each with its line feed.
-func joined(lines []Line) string {
+// joinLines returns the text of lines, each with its line feed.
+func joinLines(lines []Line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l.Text)

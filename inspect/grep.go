@@ -79,7 +79,7 @@ func (o *GrepOptions) search(c *commit.Commit, pattern *regexp.Regexp, yield fun
 	return true
 }
 
-// textOf is the whole text of a block.
+// textOf returns the whole text of a block.
 func textOf(b content.Block) string {
 	switch b := b.(type) {
 	case nil:

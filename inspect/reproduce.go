@@ -54,7 +54,7 @@ func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Target
 		return nil, err
 	}
 	x := &Reproduction{ID: c.Origin.Manifest, Commit: c.ID, Manifest: m}
-	return x, x.make(ctx, repo.Store(), targets, &sentBefore{})
+	return x, x.reproduce(ctx, repo.Store(), targets, &sentBefore{})
 }
 
 // sentBefore is which commits the request of a manifest sent, so that the flags of the next
@@ -75,8 +75,8 @@ func (s *sentBefore) after(ctx context.Context, r objects.Reader, id objects.ID,
 	return flags, err
 }
 
-// make compiles the prompt of the manifest again and compares.
-func (x *Reproduction) make(ctx context.Context, r objects.Reader, targets Targets, before *sentBefore) (err error) {
+// reproduce compiles the prompt of the manifest again and compares.
+func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets Targets, before *sentBefore) (err error) {
 	m := x.Manifest
 	if x.Prompt, err = compile.Chain(ctx, r, m.Head, m.Options); err != nil {
 		return err
@@ -165,7 +165,7 @@ func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOpti
 			x := &made
 			x.Manifest, err = compile.ReadManifest(ctx, repo.Store(), x.ID)
 			if err == nil {
-				err = x.make(ctx, repo.Store(), targets, &before)
+				err = x.reproduce(ctx, repo.Store(), targets, &before)
 			}
 			if err != nil {
 				err = fmt.Errorf("verify %s: %w", x.Commit.Short(), err)

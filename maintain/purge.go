@@ -115,28 +115,28 @@ func (w *purge) run(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case w.Reasoning:
-		err = w.reasoning(ctx)
+		err = w.addReasoning(ctx)
 	case w.Secrets:
-		err = w.secrets(ctx)
+		err = w.addSecrets(ctx)
 	default:
-		err = w.revs(ctx)
+		err = w.addRevs(ctx)
 	}
 	if err == nil && !w.Reasoning { // reasoning that other commits share is spared
-		err = w.sharing(ctx)
+		err = w.findShared(ctx)
 	}
 	w.done.SizeBefore = size(ctx, w.store)
 	w.done.SizeAfter = w.done.SizeBefore
 	if err != nil || w.DryRun || len(w.tombstones) == 0 {
 		return err
 	}
-	if err := w.replace(ctx); err != nil {
+	if err := w.writeMasks(ctx); err != nil {
 		return err
 	}
-	return w.erase(ctx)
+	return w.writeTombstones(ctx)
 }
 
-// revs adds what Revs name.
-func (w *purge) revs(ctx context.Context) error {
+// addRevs adds what Revs name.
+func (w *purge) addRevs(ctx context.Context) error {
 	list, err := w.commits(ctx)
 	if err != nil {
 		return err
@@ -144,12 +144,12 @@ func (w *purge) revs(ctx context.Context) error {
 	if len(list) == 1 && len(w.Revs) == 1 && list[0].ContentID.IsZero() && list[0].LabelID.IsZero() {
 		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no content", list[0].Op)}
 	}
-	if _, err := w.contents(ctx, list); err != nil {
+	if _, err := w.addContents(ctx, list); err != nil {
 		return err
 	}
 	for _, c := range list {
 		if !c.LabelID.IsZero() {
-			if err := w.object(ctx, c.LabelID); err != nil {
+			if err := w.addObject(ctx, c.LabelID); err != nil {
 				return err
 			}
 		}
@@ -164,7 +164,7 @@ func (w *purge) revs(ctx context.Context) error {
 func (w *purge) commits(ctx context.Context) (list []*commit.Commit, err error) {
 	seen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
-		added, err := w.other(ctx, rev)
+		added, err := w.addOther(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
@@ -197,8 +197,8 @@ func (w *purge) revision(ctx context.Context, rev string) (commits iter.Seq2[*co
 	return commit.History(ctx, w.store, []objects.ID{to}, []objects.ID{from}), from.IsZero(), err
 }
 
-// other adds the object that rev names, and reports whether it is no commit.
-func (w *purge) other(ctx context.Context, rev string) (bool, error) {
+// addOther adds the object that rev names, and reports whether it is no commit.
+func (w *purge) addOther(ctx context.Context, rev string) (bool, error) {
 	id, err := w.resolver.Object(ctx, rev)
 	if err != nil {
 		return false, nil //nolint:nilerr // such as a range: it is resolved as one, with a better error
@@ -211,15 +211,15 @@ func (w *purge) other(ctx context.Context, rev string) (bool, error) {
 		return false, err
 	}
 	w.wanted[id] = true
-	return true, w.object(ctx, id)
+	return true, w.addObject(ctx, id)
 }
 
-// sharing finds the commits that have the objects that are wanted, and the other
+// findShared finds the commits that have the objects that are wanted, and the other
 // commits that are concerned.
-func (w *purge) sharing(ctx context.Context) error {
+func (w *purge) findShared(ctx context.Context) error {
 	var edits []*commit.Commit
 	used := map[objects.ID]bool{}
-	for c, err := range ever(ctx, w.store) {
+	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
 			return err
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// reasoning adds the reasoning to purge. It looks at all reasoning: what stays keeps what
+// addReasoning adds the reasoning to purge. It looks at all reasoning: what stays keeps what
 // equals it.
-func (w *purge) reasoning(ctx context.Context) error {
+func (w *purge) addReasoning(ctx context.Context) error {
 	chosen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
 		commits, _, err := w.revision(ctx, rev)
@@ -30,7 +30,7 @@ func (w *purge) reasoning(ctx context.Context) error {
 	}
 	var all []*commit.Commit // and edits of it
 	pins := false            // some commit or annotation pins something
-	for c, err := range ever(ctx, w.store) {
+	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (w *purge) reasoning(ctx context.Context) error {
 		return w.OlderThan > 0 && !c.Time.Before(w.Time.Add(-w.OlderThan))
 	}
 	spared := &w.done.Spared
-	w.done.Commits, err = w.contents(ctx, w.separable(all, func(c *commit.Commit) bool {
+	w.done.Commits, err = w.addContents(ctx, w.withoutShared(all, func(c *commit.Commit) bool {
 		switch {
 		case len(w.Revs) > 0 && !chosen[c.ID]:
 		case young(c):
@@ -69,9 +69,9 @@ func (w *purge) reasoning(ctx context.Context) error {
 	return err
 }
 
-// separable returns the reasoning to purge, without what equals reasoning that stays. An
+// withoutShared returns the reasoning to purge, without what equals reasoning that stays. An
 // edit is purged with its block, unless it is young.
-func (w *purge) separable(all []*commit.Commit, goes, young func(*commit.Commit) bool) (list []*commit.Commit) {
+func (w *purge) withoutShared(all []*commit.Commit, goes, young func(*commit.Commit) bool) (list []*commit.Commit) {
 	going := map[objects.ID]bool{}
 	stays := map[objects.ID]bool{} // contents
 	for _, op := range []commit.Op{commit.Append, commit.Edit} {

@@ -11,8 +11,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// secrets adds the objects with secrets.
-func (w *purge) secrets(ctx context.Context) error {
+// addSecrets adds the objects with secrets.
+func (w *purge) addSecrets(ctx context.Context) error {
 	revs := w.Revs
 	if len(revs) == 0 {
 		revs = []string{""}
@@ -28,10 +28,10 @@ func (w *purge) secrets(ctx context.Context) error {
 			case w.wanted[l.Object]:
 				continue
 			case w.Mask && l.Where == inContent:
-				w.masked[l.Object] = masked(l.Commit.Block, w.Rules)
+				w.masked[l.Object] = maskedEdit(l.Commit.Block, w.Rules)
 			}
 			w.wanted[l.Object] = true
-			if err := w.object(ctx, l.Object); err != nil {
+			if err := w.addObject(ctx, l.Object); err != nil {
 				return err
 			}
 		}
@@ -39,9 +39,9 @@ func (w *purge) secrets(ctx context.Context) error {
 	return nil
 }
 
-// masked returns a block as the edit that masks its secrets has it: changed reasoning is
+// maskedEdit returns a block as the edit that masks its secrets has it: changed reasoning is
 // no longer its provider's.
-func masked(b content.Block, rules []string) content.Block {
+func maskedEdit(b content.Block, rules []string) content.Block {
 	b, _ = history.MaskBlock(b, rules...)
 	if b.Kind() == content.KindReasoning {
 		if edited, err := content.WithText(b, b.String()); err == nil {
@@ -51,8 +51,8 @@ func masked(b content.Block, rules []string) content.Block {
 	return b
 }
 
-// replace adds edits and annotations with masks to every branch.
-func (w *purge) replace(ctx context.Context) error {
+// writeMasks adds edits and annotations with masks to every branch.
+func (w *purge) writeMasks(ctx context.Context) error {
 	if len(w.masked) == 0 {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (w *purge) replace(ctx context.Context) error {
 				return nil, nil
 			}
 			line, err := commit.Linearize(ctx, w.store, tip.ID)
-			return w.drafts(branch, line), err
+			return w.maskDrafts(branch, line), err
 		})
 		if err != nil {
 			return fmt.Errorf("mask secrets on branch %s: %w", branch, err)
@@ -80,9 +80,9 @@ func (w *purge) replace(ctx context.Context) error {
 	return nil
 }
 
-// drafts returns edits and annotations with masks, for the contents with secrets that
+// maskDrafts returns edits and annotations with masks, for the contents with secrets that
 // count at the end of a branch.
-func (w *purge) drafts(branch string, line []*commit.Commit) (drafts []commit.Draft) {
+func (w *purge) maskDrafts(branch string, line []*commit.Commit) (drafts []commit.Draft) {
 	origin := &commit.Origin{Source: commit.SourceUser, Session: branch}
 	latest, _ := history.LatestChanges(line)
 	for _, c := range line {

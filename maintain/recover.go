@@ -123,14 +123,14 @@ func (w *recovery) finish() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if err := w.replay(); err != nil {
+	if err := w.restoreLog(); err != nil {
 		return err
 	}
-	if err := w.erase(); err != nil {
+	if err := w.restoreTombstones(); err != nil {
 		return err
 	}
-	want := w.want()
-	if err := w.move(want); err != nil {
+	want := w.refTargets()
+	if err := w.moveRefs(want); err != nil {
 		return err
 	}
 	var roots []objects.ID
@@ -145,8 +145,8 @@ func (w *recovery) finish() error {
 	return nil
 }
 
-// erase gives the new store the tombstones of objects that were found nowhere.
-func (w *recovery) erase() error {
+// restoreTombstones gives the new store the tombstones of objects that were found nowhere.
+func (w *recovery) restoreTombstones() error {
 	w.erased = slices.DeleteFunc(w.erased, func(t objects.Tombstone) bool {
 		n, _ := w.graph.find(t.ID)
 		return !w.graph.nodes[n].erased
@@ -156,9 +156,9 @@ func (w *recovery) erase() error {
 	return err
 }
 
-// replay gives the new store the log: every entry that follows, in the chain of each of
+// restoreLog gives the new store the log: every entry that follows, in the chain of each of
 // its refs, what was taken over before. They keep their numbers and their hashes.
-func (w *recovery) replay() error {
+func (w *recovery) restoreLog() error {
 	var seq uint64
 	var list []objects.LogEntry
 	at := map[string]objects.RefUpdate{} // where a ref is, and its newest entry as Prev
@@ -179,7 +179,7 @@ func (w *recovery) replay() error {
 	return target.Restore(w.ctx, list)
 }
 
-// follows tells whether the moves of an entry begin where the refs are.
+// follows reports whether the moves of an entry begin where the refs are.
 func follows(at map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
 	seen := map[string]bool{}
 	for _, u := range moves {
@@ -192,8 +192,8 @@ func follows(at map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
 	return len(moves) > 0
 }
 
-// want returns the targets that refs get.
-func (w *recovery) want() map[string]objects.ID {
+// refTargets returns the targets that refs get.
+func (w *recovery) refTargets() map[string]objects.ID {
 	want := map[string]objects.ID{}
 	for _, r := range w.refs {
 		if w.graph.has(r.Target) {
@@ -212,7 +212,7 @@ func (w *recovery) want() map[string]objects.ID {
 			want[name], w.done.Rescued[r.Name] = id, name
 		}
 	}
-	w.unnamed(want)
+	w.rescueUnnamed(want)
 	return want
 }
 
@@ -251,9 +251,9 @@ func (w *recovery) intact(id objects.ID) bool {
 	return !slices.ContainsFunc(w.graph.out(n)[w.graph.nodes[n].parents:], func(to int32) bool { return w.graph.nodes[to].kind == 0 })
 }
 
-// unnamed adds rescue refs for the tips of histories without a ref, when refs or entries
+// rescueUnnamed adds rescue refs for the tips of histories without a ref, when refs or entries
 // of their log are lost: each may have been a branch.
-func (w *recovery) unnamed(want map[string]objects.ID) {
+func (w *recovery) rescueUnnamed(want map[string]objects.ID) {
 	damaged := slices.ContainsFunc(w.done.Damages, func(d objects.Damage) bool { return !d.Harmless && d.ID.IsZero() })
 	if !damaged && len(w.done.Rescued) == 0 {
 		return
@@ -279,8 +279,8 @@ func (w *recovery) unnamed(want map[string]objects.ID) {
 	}
 }
 
-// move moves the refs from where the log left them to their targets.
-func (w *recovery) move(want map[string]objects.ID) error {
+// moveRefs moves the refs from where the log left them to their targets.
+func (w *recovery) moveRefs(want map[string]objects.ID) error {
 	have, err := w.target.Refs(w.ctx, objects.RefQuery{})
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ type scanner struct {
 
 // commits returns the commits to scan, and about how many they are.
 func (k *scanner) commits(ctx context.Context) (commits iter.Seq2[*commit.Commit, error], total int64, err error) {
-	commits = ever(ctx, k.store)
+	commits = everReachable(ctx, k.store)
 	tips, err := history.Tips(ctx, k.store)
 	if k.Rev != "" {
 		var from, to objects.ID
@@ -147,8 +147,8 @@ func (k *scanner) scan(ctx context.Context, c *commit.Commit, damaged error) err
 	return err
 }
 
-// first reports whether an object was not scanned yet.
-func (k *scanner) first(id objects.ID) bool {
+// firstVisit reports whether an object was not scanned yet.
+func (k *scanner) firstVisit(id objects.ID) bool {
 	if id.IsZero() || k.seen[id] {
 		return false
 	}
@@ -158,7 +158,7 @@ func (k *scanner) first(id objects.ID) bool {
 
 // commit scans one commit and what it links to.
 func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
-	if c.Block != nil && c.Tombstone == nil && k.first(c.ContentID) {
+	if c.Block != nil && c.Tombstone == nil && k.firstVisit(c.ContentID) {
 		leak := Leak{Commit: c, Object: c.ContentID, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
 		var failed error
 		content.RewriteText(c.Block, func(s string) string {
@@ -171,7 +171,7 @@ func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
 			return failed
 		}
 	}
-	if k.first(c.LabelID) {
+	if k.firstVisit(c.LabelID) {
 		if err := k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: inLabel}, c.Label.Text); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
 	if err := k.author(ctx, c, c.Author); err != nil {
 		return err
 	}
-	if c.Origin != nil && k.first(c.OriginID) {
+	if c.Origin != nil && k.firstVisit(c.OriginID) {
 		return k.origin(ctx, c)
 	}
 	return nil
@@ -202,7 +202,7 @@ func (k *scanner) origin(ctx context.Context, c *commit.Commit) error {
 			return err
 		}
 	}
-	if !k.first(c.Origin.Manifest) {
+	if !k.firstVisit(c.Origin.Manifest) {
 		return nil
 	}
 	return k.request(ctx, c)
@@ -219,7 +219,7 @@ func (k *scanner) request(ctx context.Context, c *commit.Commit) error {
 			return err
 		}
 	}
-	if k.first(m.Tools) {
+	if k.firstVisit(m.Tools) {
 		tools, err := objects.Read(ctx, k.store, m.Tools)
 		if err != nil && !errors.Is(err, objects.ErrPurged) {
 			return err
@@ -302,7 +302,7 @@ func (k *scanner) descriptions(ctx context.Context) error {
 	for _, entry := range log {
 		for _, u := range entry.Refs {
 			name, is := strings.CutPrefix(u.Name, refs.Describe)
-			if !is || k.stopped || !k.first(u.New) {
+			if !is || k.stopped || !k.firstVisit(u.New) {
 				continue
 			}
 			if err := k.description(ctx, u.New, tips[refs.Heads+name]); err != nil {

@@ -13,9 +13,9 @@ import (
 // purgePage is how many blocks are read at once to compute what tombstones keep of them.
 const purgePage = 256
 
-// contents adds the content of commits, page by page. It returns the commits whose
+// addContents adds the content of commits, page by page. It returns the commits whose
 // content was not purged yet; of several with equal content, all.
-func (w *purge) contents(ctx context.Context, list []*commit.Commit) (there []*commit.Commit, err error) {
+func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (there []*commit.Commit, err error) {
 	for len(list) > 0 {
 		page := list[:min(len(list), purgePage)]
 		list = list[len(page):]
@@ -44,8 +44,8 @@ func (w *purge) addContent(c *commit.Commit) {
 	}
 }
 
-// object adds an object by its id.
-func (w *purge) object(ctx context.Context, id objects.ID) error {
+// addObject adds an object by its id.
+func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 	o, err := objects.Read(ctx, w.store, id)
 	switch {
 	case errors.Is(err, objects.ErrPurged):
@@ -81,8 +81,8 @@ func (w *purge) add(id objects.ID, size int64, rest []byte) {
 // maxRest is the most bytes of a block that a tombstone keeps.
 const maxRest = 1 << 10
 
-// chunks adds the chunks of long contents, except those that other content shares.
-func (w *purge) chunks(ctx context.Context) error {
+// addChunks adds the chunks of long contents, except those that other content shares.
+func (w *purge) addChunks(ctx context.Context) error {
 	if len(w.lists) == 0 {
 		return nil
 	}
@@ -114,9 +114,9 @@ func (w *purge) chunks(ctx context.Context) error {
 	return nil
 }
 
-// erase replaces the added objects by tombstones.
-func (w *purge) erase(ctx context.Context) (err error) {
-	if err = w.chunks(ctx); err == nil {
+// writeTombstones replaces the added objects by tombstones.
+func (w *purge) writeTombstones(ctx context.Context) (err error) {
+	if err = w.addChunks(ctx); err == nil {
 		w.done.Objects, err = objects.Purge(ctx, w.store, w.tombstones, w.Progress)
 	}
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 // the requests lead to them.
 func (w *purge) findCopies(ctx context.Context) error {
 	seen := map[objects.ID]bool{{}: true}
-	for c, err := range ever(ctx, w.store) {
+	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
 			return err
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// ever yields the headers of all commits that a ref leads to, or led to according to the
+// everReachable yields the headers of all commits that a ref leads to, or led to according to the
 // ref log: first those of the present branches, tags and rescued responses. An error is the
 // last element.
-func ever(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commit, error] {
+func everReachable(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		seen := map[objects.ID]bool{}
 		tips, err := history.Tips(ctx, s)
