@@ -18,6 +18,7 @@ import (
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
 	"check.go leftOutProblems":               "only calls and results are listed",
+	"toolloop.go earlierCalls":               "only calls and results are paired",
 	"toolloop.go findCalls":                  "only calls and results are paired",
 	"toolloop.go checkResults":               "only calls and results are paired",
 	"compile/messages.go appendBlock":        "only results are sorted, by their calls",

@@ -111,17 +111,7 @@ type callState struct {
 // of tip or in an earlier draft. A result without the name of its tool gets that of the
 // call. A history that cannot be read is no reason not to add to it.
 func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []commit.Draft) error {
-	made, wanted := map[string]bool{}, map[string]bool{}
-	for i := range drafts {
-		switch v := drafts[i].Block.(type) {
-		case content.ToolCall:
-			made[v.CallID] = true
-		case content.ToolResult:
-			if !made[v.CallID] && !v.Server {
-				wanted[v.CallID] = true
-			}
-		}
-	}
+	wanted := earlierCalls(drafts)
 	calls := map[string]*callState{}
 	if len(wanted) > 0 && tip != nil {
 		if err := b.findCalls(ctx, tip.ID, wanted, calls); err != nil {
@@ -153,6 +143,23 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 		}
 	}
 	return nil
+}
+
+// earlierCalls returns the ids of the tool calls that the results in drafts answer, without
+// those of the drafts.
+func earlierCalls(drafts []commit.Draft) map[string]bool {
+	made, wanted := map[string]bool{}, map[string]bool{}
+	for i := range drafts {
+		switch v := drafts[i].Block.(type) {
+		case content.ToolCall:
+			made[v.CallID] = true
+		case content.ToolResult:
+			if !made[v.CallID] && !v.Server {
+				wanted[v.CallID] = true
+			}
+		}
+	}
+	return wanted
 }
 
 // findCalls finds the newest calls with some ids. It walks from the tip until it has them
