@@ -238,7 +238,7 @@ func (c *compaction) copyLoose() error {
 		begin, err := e.Part(0, min(1, e.ValueSize))
 		return !isTombstone(begin), err // it was put again
 	}
-	return c.src.each(objectsBucket, nil, false, want, func(key, value []byte) error {
+	return c.src.each(objectsBucket, []byte{}, false, want, func(key, value []byte) error {
 		id := objects.ID(key)
 		was, seen := c.loose[id]
 		now := looseCopy{copied: true, tombstone: isTombstone(value)}
@@ -342,11 +342,7 @@ func (c *compaction) copyReferred() error {
 			bit := rows.first + i
 			return r.keeps(bit) && !kept.has(bit) && !young.has(bit)
 		}
-		some := false
-		for i := 0; i < rows.rows && !some; i++ {
-			some = fresh(i)
-		}
-		if !some || rows.n > c.pack {
+		if rows.n > c.pack || !anyRow(rows.rows, fresh) {
 			continue
 		}
 		if err := c.bringBackRows(rows.n, fresh); err != nil {
@@ -354,6 +350,16 @@ func (c *compaction) copyReferred() error {
 		}
 	}
 	return nil
+}
+
+// anyRow reports whether f holds for one of n rows.
+func anyRow(n int, f func(i int) bool) bool {
+	for i := range n {
+		if f(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // bringBack copies a loose object that was left out.
@@ -393,7 +399,7 @@ func (c *compaction) bringBackRows(n uint32, wanted func(i int) bool) error {
 func (c *compaction) copyRefs() error {
 	if c.refs == nil {
 		c.refs = map[string]bool{}
-		err := c.src.each(refsBucket, nil, false, nil, func(key, value []byte) error {
+		err := c.src.each(refsBucket, []byte{}, false, nil, func(key, value []byte) error {
 			r, err := decodeRef(string(key), value)
 			if err != nil {
 				return err

@@ -104,7 +104,7 @@ func (r *reachability) readAges(o objects.Sweep) error {
 // readLoose reads the objects that are in no pack. One of the journal that is in a pack too
 // is known by that.
 func (r *reachability) readLoose(objects.Sweep) error {
-	err := r.src.each(objectsBucket, nil, false, nil, func(key, value []byte) error { return r.addLoose(key, value, false) })
+	err := r.src.each(objectsBucket, []byte{}, false, nil, func(key, value []byte) error { return r.addLoose(key, value, false) })
 	if err != nil || r.src.locked != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (r *reachability) addLoose(key, value []byte, journal bool) error {
 
 // readPacks reads which packs there are, and to which loose objects theirs refer.
 func (r *reachability) readPacks(objects.Sweep) error {
-	err := r.src.each(headsBucket, nil, false, nil, func(key, head []byte) error {
+	err := r.src.each(headsBucket, []byte{}, false, nil, func(key, head []byte) error {
 		n, err := packNumber(key)
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (r *reachability) refer(id objects.ID) {
 
 // readRoots reads what refs and log entries name.
 func (r *reachability) readRoots(objects.Sweep) error {
-	err := r.src.each(refsBucket, nil, true, nil, func(key, value []byte) error {
+	err := r.src.each(refsBucket, []byte{}, true, nil, func(key, value []byte) error {
 		ref, err := decodeRef(string(key), value)
 		r.addRoot(ref.Target)
 		return err
@@ -200,7 +200,7 @@ func (r *reachability) readRoots(objects.Sweep) error {
 		}
 		return err
 	}
-	if err := r.src.each(logBucket, nil, false, nil, add); err != nil {
+	if err := r.src.each(logBucket, []byte{}, false, nil, add); err != nil {
 		return err
 	}
 	file := r.seq
@@ -425,31 +425,20 @@ func (r *reachability) count(swept *objects.Swept) error {
 		add(o.fate, id, o.size)
 	}
 	for _, rows := range r.packs {
-		kept, young := 0, 0
-		for bit := rows.first; bit < rows.first+rows.rows; bit++ {
-			switch {
-			case r.kept.has(bit):
-				kept++
-			case r.young.has(bit):
-				young++
-			}
-		}
+		kept, young := r.countRows(rows)
 		swept.Kept, swept.Young = swept.Kept+kept, swept.Young+young
 		if kept+young+rows.purged == rows.rows {
 			continue
 		}
 		err := r.src.view(func(l *snapshot) error {
 			p, err := l.pack(rows.n)
-			if err != nil {
-				return err
-			}
-			for i := range p.Len() {
+			for i := 0; err == nil && i < p.Len(); i++ {
 				if !r.keeps(rows.first+i) && !p.isPurged(i) {
 					_, size := p.Data(i)
 					add(fateGone, p.id(i), size)
 				}
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return err
@@ -457,4 +446,17 @@ func (r *reachability) count(swept *objects.Swept) error {
 	}
 	slices.SortFunc(swept.Examples, objects.ID.Compare)
 	return nil
+}
+
+// countRows counts the objects of a pack that are kept.
+func (r *reachability) countRows(rows packRows) (kept, young int) {
+	for bit := rows.first; bit < rows.first+rows.rows; bit++ {
+		switch {
+		case r.kept.has(bit):
+			kept++
+		case r.young.has(bit):
+			young++
+		}
+	}
+	return kept, young
 }

@@ -76,44 +76,20 @@ func (l *snapshot) withoutJournal() *snapshot {
 	return &c
 }
 
+// pair is a key and its value.
+type pair struct{ key, value []byte }
+
 // each calls f with the keys and values of a bucket from a key on, and no view is open then.
 // Keys that want, which may be nil, refuses are left out.
 func (src *source) each(bucket int, from []byte, withJournal bool, want func(e page.Entry) (bool, error), f func(key, value []byte) error) error {
-	type pair struct{ key, value []byte }
-	for more := true; more; {
+	for from != nil {
 		var list []pair
-		more = false
-		err := src.view(func(l *snapshot) error {
+		err := src.view(func(l *snapshot) (err error) {
 			if !withJournal {
 				l = l.withoutJournal()
 			}
-			size := 0
-			for e, err := range l.ascend(bucket, from) {
-				if err == nil && size >= viewBytes {
-					more = true
-					break
-				}
-				wanted := true
-				if err == nil && want != nil {
-					wanted, err = want(e)
-				}
-				if err != nil {
-					return err
-				}
-				from = append(bytes.Clone(e.Key), 0)
-				size += len(e.Key)
-				if !wanted {
-					continue
-				}
-				value, err := e.Value()
-				if err != nil {
-					return err
-				}
-				size += len(value)
-				list = append(list, pair{from[:len(from)-1], value})
-			}
-			src.count(size)
-			return nil
+			list, from, err = src.pairs(l, bucket, from, want)
+			return err
 		})
 		if err != nil {
 			return err
@@ -126,6 +102,37 @@ func (src *source) each(bucket int, from []byte, withJournal bool, want func(e p
 		}
 	}
 	return nil
+}
+
+// pairs reads the next keys and values of a bucket. next is the key to go on from, if any.
+func (src *source) pairs(l *snapshot, bucket int, from []byte, want func(e page.Entry) (bool, error)) (list []pair, next []byte, err error) {
+	size := 0
+	defer func() { src.count(size) }()
+	for e, err := range l.ascend(bucket, from) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if size >= viewBytes {
+			return list, bytes.Clone(e.Key), nil
+		}
+		size += len(e.Key)
+		if want != nil {
+			wanted, err := want(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			if !wanted {
+				continue
+			}
+		}
+		value, err := e.Value()
+		if err != nil {
+			return nil, nil, err
+		}
+		size += len(value)
+		list = append(list, pair{bytes.Clone(e.Key), value})
+	}
+	return list, nil, nil
 }
 
 // count notes that so many bytes were read in one view.
