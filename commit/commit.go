@@ -33,7 +33,7 @@ const (
 
 var opNames = [...]string{"", "append", "edit", "annotate", "compress", "merge"}
 
-// String is the name of the operation.
+// String returns the name of the operation.
 func (o Op) String() string {
 	if o > 0 && o < opEnd {
 		return opNames[o]

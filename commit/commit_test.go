@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the vectors anew")
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 987654321, time.UTC)
 
-// conversation is a history with every operation and every field of a header.
+// conversation returns a history with every operation and every field of a header.
 func conversation() []Draft {
 	reply := &Origin{
 		Source: SourceModel, Session: "main", Provider: "anthropic", Dialect: "messages", Endpoint: "api.anthropic.com",
@@ -217,7 +217,7 @@ func TestVectors(t *testing.T) {
 	holdStill(t, "../testdata/vectors/merge.json", merged(t))
 }
 
-// merged is the objects of two lines and of what joins them.
+// merged returns the objects of two lines and of what joins them.
 func merged(t *testing.T) []objects.Object {
 	t.Helper()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -16,7 +16,7 @@ const (
 
 var keyNames = [...]string{"caller", "request", "response", "import"}
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k KeyKind) String() string {
 	if k < keyEnd {
 		return keyNames[k]
@@ -36,7 +36,7 @@ type Key struct {
 // IsZero reports whether there is no key.
 func (k Key) IsZero() bool { return k == Key{} }
 
-// String is the key, for people.
+// String returns the key, for people.
 func (k Key) String() string {
 	switch {
 	case k.Kind == KeyCaller:

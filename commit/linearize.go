@@ -17,7 +17,7 @@ func Linearize(ctx context.Context, r objects.Reader, tip objects.ID) ([]*Commit
 	return l.list, nil
 }
 
-// IncomingCommits gives what a second history has beyond a first, in the order of Line.
+// IncomingCommits returns what a second history has beyond a first, in the order of Line.
 func IncomingCommits(ctx context.Context, r objects.Reader, first, second objects.ID) ([]*Commit, error) {
 	only := map[objects.ID]bool{}
 	for c, err := range History(ctx, r, []objects.ID{second}, []objects.ID{first}) {

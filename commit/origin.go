@@ -180,7 +180,7 @@ type Label struct {
 	Meta map[string]string
 }
 
-// IsZero tells whether nothing is said.
+// IsZero reports whether nothing is said.
 func (l Label) IsZero() bool { return l.Text == "" && len(l.Meta) == 0 }
 
 // Object makes the object of l.

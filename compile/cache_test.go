@@ -53,7 +53,7 @@ func drawDraft(t *rapid.T, known []*commit.Commit) commit.Draft {
 	return d
 }
 
-// difference says where two prompts differ first.
+// difference returns where two prompts differ first.
 func difference(a, b *Prompt) string {
 	for i := range min(len(a.Entries), len(b.Entries)) {
 		if x, y := a.Entries[i], b.Entries[i]; !reflect.DeepEqual(x, y) {

@@ -7,7 +7,7 @@ type Attribution struct {
 	Ref       int   // without thoughts of its own: index of the nearest call before it that has some; else -1
 }
 
-// Attribute tells which thoughts led to which tool call in the blocks of one
+// Attribute reports which thoughts led to which tool call in the blocks of one
 // turn, in the order of the wire. A call owns the thoughts since the call before
 // it, whoever runs the tools; text and results in between do not matter. A call
 // without thoughts of its own is taken to have been made beside the nearest one

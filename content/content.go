@@ -1,15 +1,12 @@
-// Package content is the words of a conversation: what one commit can hold and
-// one message can say.
+// Package content defines the blocks of a conversation, and their records.
 //
-// A [Block] is one thing said: a piece of text, a thought, a tool call, its
-// result. There is one file for each sort of block; [Kind] tells them apart, and
-// [Kind.Traits] says how they behave. For most uses: make blocks with [System],
-// [User] and [Assistant] or as literals of their types, and tell them apart with
-// a type switch.
+// A [Block] is one piece: a text, reasoning, a tool call, its result, an image. There is one file for
+// each kind; [Kind.Traits] says how a kind behaves. For most uses: make blocks with [System], [User]
+// and [Assistant] or as literals of their types, and distinguish them with a type switch.
 //
-// A block keeps its bytes as they came, valid UTF-8 or not. [Encode] gives the
-// one canonical record of a block and [Decode] refuses every other, so equal
-// blocks have equal hashes. Blocks are values: nothing here changes one.
+// A block keeps its bytes as they came, valid UTF-8 or not. [Encode] returns the one canonical
+// record of a block and [Decode] refuses every other record, so that equal blocks have equal hashes.
+// Blocks are values: nothing in this package changes one.
 package content
 
 import (
@@ -96,7 +93,7 @@ const (
 
 var roleNames = [...]string{"none", "system", "user", "assistant", "tool"}
 
-// String is the name of the role.
+// String returns the name of the role.
 func (r Role) String() string {
 	if r < roleEnd {
 		return roleNames[r]
@@ -152,7 +149,7 @@ const (
 
 var sealNames = [...]string{"", "signature", "encrypted", "redacted", "opaque"}
 
-// String is the name of the type; empty for NoSeal.
+// String returns the name of the type; empty for NoSeal.
 func (t SealType) String() string {
 	if t < sealEnd {
 		return sealNames[t]
@@ -169,7 +166,7 @@ type Seal struct {
 	Minted string // DIALECT/MODEL
 }
 
-// IsZero tells whether there is no seal.
+// IsZero reports whether there is no seal.
 func (s Seal) IsZero() bool { return s == Seal{} }
 
 // WithText returns b with other words: what `edit` commits. The kind and the role

@@ -75,7 +75,7 @@ func (k Kind) Traits() Traits {
 	return Traits{}
 }
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if name := k.Traits().Name; name != "" {
 		return name
@@ -110,7 +110,7 @@ func ParseKind(name string) (Kind, error) {
 // imageBytes is what an image weighs in a prompt, whatever its file weighs.
 const imageBytes = 6 << 10
 
-// PromptBytes is how many bytes of a prompt a block of this kind takes, when its
+// PromptBytes returns how many bytes of a prompt a block of this kind takes, when its
 // record has size bytes. It is what budgets and token estimates count.
 func (k Kind) PromptBytes(size int64) int64 {
 	if k == KindImage {

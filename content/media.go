@@ -31,7 +31,7 @@ type Media struct {
 // Kind is m.Of.
 func (m Media) Kind() Kind { return m.Of }
 
-// String is the name or the URL.
+// String returns the name or the URL.
 func (m Media) String() string {
 	if m.URL != "" {
 		return m.URL

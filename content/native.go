@@ -18,7 +18,7 @@ type Native struct {
 // Kind is KindNative.
 func (n Native) Kind() Kind { return KindNative }
 
-// String is the JSON.
+// String returns the JSON.
 func (n Native) String() string { return n.JSON }
 
 func (n Native) withText(text string) Block {

@@ -57,7 +57,7 @@ type Reasoning struct {
 // Kind is KindReasoning.
 func (r Reasoning) Kind() Kind { return KindReasoning }
 
-// String is the text, parts joined with a blank line. It is empty for a thought
+// String returns the text, parts joined with a blank line. It is empty for a thought
 // that only its provider can read.
 func (r Reasoning) String() string {
 	if len(r.Parts) > 0 {

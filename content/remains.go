@@ -2,12 +2,12 @@ package content
 
 import "github.com/tract-vcs/tract/internal/canonical"
 
-// Remains is what stays of a block when its words are erased: its kind, its role, and
+// Remains returns what stays of a block when its words are erased: its kind, its role, and
 // what other blocks know it by. It holds nothing that was said, thought, called with
 // or answered, and no seal.
 func Remains(b Block) Block { return b.remains(Form{Role: b.Form().Role}.Wire()) }
 
-// EmptyBlock is a block of a kind of which nothing else is known; nil of an unknown kind.
+// EmptyBlock returns a block of a kind of which nothing else is known; nil of an unknown kind.
 func EmptyBlock(k Kind) Block {
 	t := k.Traits()
 	if t.decode == nil {

@@ -2,7 +2,7 @@ package content
 
 import "slices"
 
-// RewriteText gives b with everything that can be read in it replaced by what f makes
+// RewriteText returns b with everything that can be read in it replaced by what f makes
 // of it: words, names, arguments, and the JSON that is kept of a provider's form,
 // which f has to leave valid. Of media it is the URL, the name, and the bytes when they
 // are text. What ties blocks together (ids, the name of a tool) and the seal stay.
@@ -19,7 +19,7 @@ func RewriteText(b Block, f func(string) string) Block {
 	return b
 }
 
-// rewriter replaces texts, and tells whether any was.
+// rewriter replaces texts, and reports whether any was.
 type rewriter struct {
 	f       func(string) string
 	changed bool
@@ -56,7 +56,7 @@ func (r *rewriter) parts(field *[]string) {
 	*field = parts
 }
 
-// WithoutSeal gives b without its seal and without what its provider knows it by: what
+// WithoutSeal returns b without its seal and without what its provider knows it by: what
 // is left when its words are changed. The words themselves stay.
 func WithoutSeal(b Block) Block {
 	f := b.Form()

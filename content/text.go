@@ -35,13 +35,13 @@ type Text struct {
 	Text string
 }
 
-// System is an instruction without a name.
+// System returns an instruction without a name.
 func System(text string) Text { return Text{Of: KindSystem, Text: text} }
 
-// User is what a person says.
+// User returns what a person says.
 func User(text string) Text { return Text{Of: KindUser, Text: text} }
 
-// Assistant is what a model answers.
+// Assistant returns what a model answers.
 func Assistant(text string) Text { return Text{Of: KindAssistant, Text: text} }
 
 // Note is words for people.
@@ -50,7 +50,7 @@ func Note(text string) Text { return Text{Of: KindNote, Text: text} }
 // Kind is t.Of.
 func (t Text) Kind() Kind { return t.Of }
 
-// String is the words.
+// String returns the words.
 func (t Text) String() string { return t.Text }
 
 func (t Text) withText(text string) Block {

@@ -20,7 +20,7 @@ type ToolCall struct {
 // Kind is KindToolCall.
 func (c ToolCall) Kind() Kind { return KindToolCall }
 
-// String is the arguments.
+// String returns the arguments.
 func (c ToolCall) String() string { return c.Arguments }
 
 func (c ToolCall) withText(text string) Block {

@@ -22,7 +22,7 @@ type ToolResult struct {
 // Kind is KindToolResult.
 func (r ToolResult) Kind() Kind { return KindToolResult }
 
-// String is the content.
+// String returns the content.
 func (r ToolResult) String() string {
 	if len(r.Parts) > 0 {
 		return string(r.Parts)

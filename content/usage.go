@@ -11,7 +11,7 @@ type Usage struct {
 	Raw        []byte // the provider's own JSON
 }
 
-// IsZero tells whether nothing was reported.
+// IsZero reports whether nothing was reported.
 func (u Usage) IsZero() bool {
 	return u.Input|u.Output|u.Reasoning|u.Cached|u.CacheWrite == 0 && len(u.Raw) == 0
 }

@@ -20,7 +20,7 @@ type Wire struct {
 	form *Form     // nil: the zero form. Copies share it, so that nobody writes to it.
 }
 
-// Wire gives the form to a block.
+// Wire returns the form to a block.
 func (f Form) Wire() Wire {
 	if f.isZero() {
 		return Wire{}
@@ -33,7 +33,7 @@ func (f *Form) isZero() bool {
 	return f.Dialect == "" && f.ID == "" && f.Type == "" && len(f.Extra) == 0 && f.Seal.IsZero() && f.Role == NoRole && !f.Incomplete
 }
 
-// Form is what is kept. It is zero for a block made by hand.
+// Form returns what is kept. It is zero for a block made by hand.
 func (w Wire) Form() (f Form) {
 	if w.form != nil {
 		f = *w.form
@@ -92,5 +92,5 @@ func (w *Wire) SetIncomplete(incomplete bool) {
 // WithForm returns a block with another form.
 func WithForm(b Block, f Form) Block { return b.withWire(f.Wire()) }
 
-// afterEdit is the form that is left when the words of a block were replaced.
+// afterEdit returns the form that is left when the words of a block were replaced.
 func (w Wire) afterEdit() Wire { return Form{Role: w.Form().Role}.Wire() }

@@ -37,7 +37,7 @@ func anchors[T any, K comparable](a, b []T, key func(T) K) []pair {
 	return ascending(pairs)
 }
 
-// ascending is the longest part of pairs, which ascend in a, that ascends in b
+// ascending returns the longest part of pairs, which ascend in a, that ascends in b
 // too.
 func ascending(pairs []pair) []pair {
 	var ends []int // ends[n]: the pair that ends the best run of n+1 pairs
@@ -95,7 +95,7 @@ func newGrid(rows, cols int) *grid {
 	return g
 }
 
-// bounds is the first and the last column of a row.
+// bounds returns the first and the last column of a row.
 func (g *grid) bounds(row int) (lo, hi int) {
 	if g.band == 0 {
 		return 0, g.cols

@@ -14,7 +14,7 @@ const (
 	threshold = 300 // less is not alike
 )
 
-// likeness tells how well two blocks belong together; 0: not at all.
+// likeness reports how well two blocks belong together; 0: not at all.
 func likeness(a, b *Block, left, right *sketch) int {
 	if a.key == b.key {
 		return identical
@@ -32,7 +32,7 @@ func likeness(a, b *Block, left, right *sketch) int {
 	return like
 }
 
-// name is what a block is called; blocks with different names are not alike.
+// name returns what a block is called; blocks with different names are not alike.
 func name(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
@@ -43,7 +43,7 @@ func name(b content.Block) string {
 	return ""
 }
 
-// id is the tool call that a block belongs to.
+// id returns the tool call that a block belongs to.
 func id(b content.Block) string {
 	switch b := b.(type) {
 	case content.ToolCall:
@@ -76,7 +76,7 @@ func sketches(blocks []*Block) []*sketch {
 	return list
 }
 
-// like is the part of both sets that both have, in thousandths, by estimate.
+// like returns the part of both sets that both have, in thousandths, by estimate.
 func (s *sketch) like(t *sketch) int {
 	shared, all := 0, 0
 	for i := range s {

@@ -31,7 +31,7 @@ const (
 
 var opNames = [...]string{"same", "remove", "add", "change"}
 
-// String is the name of the operation.
+// String returns the name of the operation.
 func (o Op) String() string {
 	if int(o) < len(opNames) {
 		return opNames[o]
@@ -49,7 +49,7 @@ type Diff struct {
 	Stat  Stat
 }
 
-// Equal tells whether both prompts say the same.
+// Equal reports whether both prompts say the same.
 func (d *Diff) Equal() bool { return d.Stat.Added+d.Stat.Removed+d.Stat.Changed == 0 }
 
 // Item is one block, on one side or both.
@@ -130,7 +130,7 @@ func Histories(a, b []*commit.Commit) *History {
 	return h
 }
 
-// end is the commit before which a line stops.
+// end returns the commit before which a line stops.
 func end(line []*commit.Commit) objects.ID {
 	if len(line) == 0 {
 		return objects.ID{}

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// newest is the commits of a line, newest first, as a log gives them; all but
+// newest returns the commits of a line, newest first, as a log gives them; all but
 // the oldest skip.
 func (l *line) newest(skip int) []*commit.Commit {
 	list := slices.Clone(l.commits[skip:])

@@ -22,7 +22,7 @@ type line struct {
 
 func newLine(t testing.TB) *line { return &line{t: t, store: objects.Memory()} }
 
-// fork is the same history up to now, with its own future.
+// fork returns the same history up to now, with its own future.
 func (l *line) fork() *line {
 	f := *l
 	f.commits = append([]*commit.Commit(nil), l.commits...)
@@ -60,7 +60,7 @@ func (l *line) prompt() *compile.Prompt {
 	return p
 }
 
-// told is a difference as one string: = same, - only on A, + only on B, ~ changed.
+// told returns a difference as one string: = same, - only on A, + only on B, ~ changed.
 func told(d *Diff) string {
 	var b strings.Builder
 	words := func(b *Block) string { return strings.ReplaceAll(b.Content.String(), " ", "_") }
@@ -79,7 +79,7 @@ func told(d *Diff) string {
 	return strings.TrimSpace(b.String())
 }
 
-// check tells whether a difference gives back both prompts and counts right.
+// check reports whether a difference gives back both prompts and counts right.
 func check(t testing.TB, d *Diff, a, b *compile.Prompt) {
 	t.Helper()
 	var sideA, sideB []content.Block

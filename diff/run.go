@@ -28,7 +28,7 @@ type Run struct {
 	First []Point // where each part differs for the first time, in the order of the runs
 }
 
-// Equal tells whether both runs did the same.
+// Equal reports whether both runs did the same.
 func (r *Run) Equal() bool { return len(r.First) == 0 }
 
 // Point is a place where two runs differ. A side that has nothing there is empty.
@@ -80,7 +80,7 @@ func Runs(a, b []*commit.Commit) *Run {
 	return r
 }
 
-// at is the commits of a part; the arguments are in the call.
+// at returns the commits of a part; the arguments are in the call.
 func (s act) at(p Part) []*commit.Commit {
 	if p == PartArguments {
 		p = PartCall
@@ -149,7 +149,7 @@ func failed(results []*commit.Commit) bool {
 	return false
 }
 
-// sameJSON tells whether two texts are the same JSON, or else the same text.
+// sameJSON reports whether two texts are the same JSON, or else the same text.
 func sameJSON(a, b string) bool {
 	if a == b {
 		return true

@@ -46,7 +46,7 @@ func Texts(a, b string, o TextOptions) []Span {
 	return c.spans
 }
 
-// commonLines is how many bytes of whole lines both texts begin with, and end
+// commonLines returns how many bytes of whole lines both texts begin with, and end
 // with.
 func commonLines(a, b string) (head, tail int) {
 	n := min(len(a), len(b))

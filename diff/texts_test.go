@@ -18,7 +18,7 @@ func script(spans []Span) string {
 	return b.String()
 }
 
-// holds tells what spans between a and b do not keep to.
+// holds reports what spans between a and b do not keep to.
 func holds(a, b string, spans []Span) error {
 	var left, right strings.Builder
 	for i, s := range spans {

@@ -148,7 +148,7 @@ func (v *verified) checkRun(list []Object, next ID) (ID, error) {
 	for i := range list {
 		o := &list[i]
 		if o.ID != next {
-			return next, &CorruptError{ID: o.ID, Cause: errElsewhere}
+			return next, &CorruptError{ID: o.ID, Cause: errWrongPlace}
 		}
 		if !v.checks {
 			if err := o.Check(); err != nil {
@@ -164,8 +164,8 @@ func (v *verified) checkRun(list []Object, next ID) (ID, error) {
 }
 
 var (
-	errElsewhere = errors.New("the store returned it in place of another object")
-	errUnasked   = errors.New("the store returned it unasked")
+	errWrongPlace   = errors.New("the store returned it in place of another object")
+	errNotRequested = errors.New("the store returned it unasked")
 )
 
 // Load checks the objects of an engine that does not check them itself.
@@ -180,7 +180,7 @@ func (v *verified) Load(ctx context.Context, w LoadRequest) (rest []int, err err
 	asked := w
 	asked.Give = func(i int, o *Object, err error) error {
 		if id, _ := w.At(i); err == nil && o.ID != id {
-			err = &CorruptError{ID: o.ID, Cause: errUnasked}
+			err = &CorruptError{ID: o.ID, Cause: errNotRequested}
 		}
 		if err == nil {
 			err = o.Check()

@@ -85,7 +85,7 @@ func TestVerifyRunsNeverHoldWrongBytes(t *testing.T) {
 	}
 }
 
-// TestVerifyRunsFollowFirstParents gives a good commit in the place of another.
+// TestVerifyRunsFollowFirstParents returns a good commit in the place of another.
 func TestVerifyRunsFollowFirstParents(t *testing.T) {
 	s, commits, _ := story(t)
 	lying := bulkLiar{liar{s, func(o objects.Object) objects.Object {

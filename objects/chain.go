@@ -10,7 +10,7 @@ import (
 // *[NotFoundError] for an object that is not there.
 func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		end, diverged, err := walkEnd(ctx, get, tip, o)
+		end, diverged, err := stopPoint(ctx, get, tip, o)
 		if err != nil {
 			yield(Object{}, err)
 			return
@@ -47,15 +47,15 @@ func firstParent(o Object) ID {
 	return o.Parents[0]
 }
 
-// walkEnd finds where a walk from tip ends: before the first commit that is, or
+// stopPoint finds where a walk from tip ends: before the first commit that is, or
 // has above it, one of o.Stop. It has diverged when that is none of them.
-func walkEnd(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) (end ID, diverged bool, err error) {
+func stopPoint(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) (end ID, diverged bool, err error) {
 	nearest := -1
 	for _, stop := range o.Stop {
 		if stop.IsZero() {
 			continue
 		}
-		base, steps, err := forkPoint(ctx, get, tip, stop)
+		base, steps, err := commonAncestor(ctx, get, tip, stop)
 		if err != nil {
 			return ID{}, false, err
 		}
@@ -71,10 +71,10 @@ func walkEnd(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainO
 	return end, diverged, nil
 }
 
-// forkPoint finds the first commit on the line of tip that is also on the line
+// commonAncestor finds the first commit on the line of tip that is also on the line
 // of stop, and how many steps below tip it is; zero when there is none. It goes
 // down both lines in step, so that a near one is found without reading further.
-func forkPoint(ctx context.Context, get func(ID) (Object, error), tip, stop ID) (base ID, steps int, err error) {
+func commonAncestor(ctx context.Context, get func(ID) (Object, error), tip, stop ID) (base ID, steps int, err error) {
 	onTip, onStop := map[ID]int{tip: 0}, map[ID]int{stop: 0}
 	for n := 0; !tip.IsZero() || !stop.IsZero(); n++ {
 		if _, ok := onStop[tip]; ok && !tip.IsZero() {
@@ -83,10 +83,10 @@ func forkPoint(ctx context.Context, get func(ID) (Object, error), tip, stop ID) 
 		if steps, ok := onTip[stop]; ok && !stop.IsZero() {
 			return stop, steps, nil
 		}
-		if tip, err = below(ctx, get, tip); err != nil {
+		if tip, err = parentOf(ctx, get, tip); err != nil {
 			return ID{}, 0, err
 		}
-		if stop, err = below(ctx, get, stop); err != nil {
+		if stop, err = parentOf(ctx, get, stop); err != nil {
 			return ID{}, 0, err
 		}
 		onTip[tip], onStop[stop] = n+1, n+1
@@ -94,7 +94,7 @@ func forkPoint(ctx context.Context, get func(ID) (Object, error), tip, stop ID) 
 	return ID{}, 0, nil
 }
 
-func below(ctx context.Context, get func(ID) (Object, error), id ID) (ID, error) {
+func parentOf(ctx context.Context, get func(ID) (Object, error), id ID) (ID, error) {
 	if id.IsZero() {
 		return ID{}, nil
 	}

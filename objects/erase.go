@@ -26,7 +26,7 @@ const (
 	mostRest = 2 << 10
 )
 
-// Record is the canonical record of the tombstone. Its id is not in it.
+// Record returns the canonical record of the tombstone. Its id is not in it.
 func (t Tombstone) Record() []byte {
 	var e canonical.Encoder
 	e.Uint(1, uint64(t.Kind))
@@ -66,7 +66,7 @@ func ParseTombstone(id ID, record []byte) (Tombstone, error) {
 	return t, nil
 }
 
-// check says what of a tombstone cannot be.
+// check returns what of a tombstone cannot be.
 func (t Tombstone) check() error {
 	switch {
 	case !t.Kind.Purgeable():
@@ -79,7 +79,7 @@ func (t Tombstone) check() error {
 	return nil
 }
 
-// Purgeable tells whether objects of a kind hold words that may be taken away: all
+// Purgeable reports whether objects of a kind hold words that may be taken away: all
 // but those of which histories, their proofs and their costs are made.
 func (k Kind) Purgeable() bool {
 	switch k {
@@ -139,7 +139,7 @@ func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, t
 	return erased, err
 }
 
-// Complete is the tombstone as it is laid in the place of an object that is there; an
+// Complete returns the tombstone as it is laid in the place of an object that is there; an
 // error when objects of its kind are never erased. It is for engines.
 func (t Tombstone) Complete(o Object) (Tombstone, error) {
 	if t.Kind = o.Kind; t.Size == 0 {

@@ -48,10 +48,10 @@ func (e *CorruptError) Error() string {
 // Is makes the error an ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Cause }
 
-// ofOneObject tells whether a sequence goes on after err.
+// ofOneObject reports whether a sequence goes on after err.
 func ofOneObject(err error) bool {
 	var c *CorruptError
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, ErrPurged)

@@ -24,13 +24,13 @@ func ParseID(s string) (ID, error) {
 	return id, nil
 }
 
-// String is the id as 64 lower-case hexadecimal digits.
+// String returns the id as 64 lower-case hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Short is the first seven digits, for people.
+// Short returns the first seven digits, for people.
 func (id ID) Short() string { return hex.EncodeToString(id[:4])[:7] }
 
-// IsZero tells whether the id names nothing.
+// IsZero reports whether the id names nothing.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // Compare orders ids as their digits do.
@@ -54,7 +54,7 @@ func (id *ID) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Hash is the BLAKE3-256 hash of pieces, one behind the other: for bytes that are
+// Hash returns the BLAKE3-256 hash of pieces, one behind the other: for bytes that are
 // compared and never stored, such as a request body.
 func Hash(pieces ...[]byte) (id ID) {
 	h := hashers.Get().(*blake3.Hasher) // Sum256 has one on the stack, which then grows by 16 kB

@@ -10,7 +10,7 @@ type Cache struct {
 	known map[any]any
 }
 
-// Get gives what is known under a key, made by f when it is asked for first. A key
+// Get returns what is known under a key, made by f when it is asked for first. A key
 // is a value of a type of its own of the room that asks.
 func (m *Cache) Get(key any, f func() any) any {
 	m.mu.Lock()

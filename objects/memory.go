@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Memory is a store that lives as long as the process: the engine "mem:".
+// Memory returns a store that lives as long as the process: the engine "mem:".
 func Memory() Store {
 	return Verify(&memory{objects: map[ID]Object{}, erased: map[ID]Tombstone{}, refs: map[string]Ref{}, newest: map[string]ID{}, moved: make(chan struct{})})
 }
@@ -33,7 +33,7 @@ type memory struct {
 	running  sync.RWMutex // held by every Update, so that Close waits for it
 }
 
-func (m *memory) look(f func()) error {
+func (m *memory) read(f func()) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.closed {
@@ -46,7 +46,7 @@ func (m *memory) look(f func()) error {
 func (m *memory) get(id ID) (obj Object, err error) {
 	var found, erased bool
 	var left Tombstone
-	err = m.look(func() { obj, found = m.objects[id]; left, erased = m.erased[id] })
+	err = m.read(func() { obj, found = m.objects[id]; left, erased = m.erased[id] })
 	switch {
 	case err != nil:
 		return Object{}, err
@@ -81,7 +81,7 @@ func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 }
 
 func (m *memory) Missing(ctx context.Context, ids []ID) (missing []ID, err error) {
-	err = m.look(func() {
+	err = m.read(func() {
 		for _, id := range ids {
 			if _, erased := m.erased[id]; !erased && m.objects[id].Kind == 0 {
 				missing = append(missing, id)
@@ -98,7 +98,7 @@ func (m *memory) Find(ctx context.Context, kind Kind, prefix string, limit int) 
 			ids = append(ids, id)
 		}
 	}
-	err = m.look(func() {
+	err = m.read(func() {
 		for id, obj := range m.objects {
 			add(id, obj.Kind)
 		}
@@ -118,7 +118,7 @@ func (m *memory) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[Ob
 }
 
 func (m *memory) GetRefs(ctx context.Context, names ...string) (refs []Ref, err error) {
-	err = m.look(func() {
+	err = m.read(func() {
 		for _, name := range names {
 			if r, ok := m.refs[name]; ok {
 				refs = append(refs, r)
@@ -129,7 +129,7 @@ func (m *memory) GetRefs(ctx context.Context, names ...string) (refs []Ref, err 
 }
 
 func (m *memory) Refs(ctx context.Context, q RefQuery) (refs []Ref, err error) {
-	err = m.look(func() {
+	err = m.read(func() {
 		for name, r := range m.refs {
 			if strings.HasPrefix(name, q.Prefix) && name > q.After {
 				refs = append(refs, r)
@@ -151,7 +151,7 @@ func (m *memory) Refs(ctx context.Context, q RefQuery) (refs []Ref, err error) {
 }
 
 func (m *memory) Log(ctx context.Context, name string, before uint64, limit int) (entries []LogEntry, err error) {
-	err = m.look(func() {
+	err = m.read(func() {
 		for i := len(m.log) - 1; i >= 0; i-- {
 			if limit > 0 && len(entries) == limit {
 				return
@@ -224,7 +224,7 @@ func (m *memory) Audit(ctx context.Context, a Audit) error {
 	var erased []Tombstone
 	var refs []Ref
 	var entries []LogEntry
-	err := m.look(func() {
+	err := m.read(func() {
 		list, erased = slices.Collect(maps.Values(m.objects)), slices.Collect(maps.Values(m.erased))
 		refs, entries = slices.Collect(maps.Values(m.refs)), slices.Clone(m.log)
 	})
@@ -387,7 +387,7 @@ func (m *memory) Watch(ctx context.Context, name string) iter.Seq2[Ref, error] {
 		for last, first := (Ref{}), true; ; first = false {
 			var now Ref
 			var moved chan struct{}
-			if err := m.look(func() { now, moved = m.refs[name], m.moved }); err != nil {
+			if err := m.read(func() { now, moved = m.refs[name], m.moved }); err != nil {
 				yield(Ref{Name: name}, err)
 				return
 			}
@@ -421,5 +421,5 @@ func (m *memory) Close() error {
 	return nil
 }
 
-// utcMillis is the precision at which a store keeps time.
+// utcMillis returns the precision at which a store keeps time.
 func utcMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -36,7 +36,7 @@ const (
 
 var kindNames = [...]string{"", "commit", "content", "origin", "manifest", "list", "chunk", "tools", "label"}
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	if k.Valid() {
 		return kindNames[k]
@@ -44,7 +44,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Valid tells whether k is one of the kinds.
+// Valid reports whether k is one of the kinds.
 func (k Kind) Valid() bool { return k > 0 && k < kindEnd }
 
 // ParseKind reads the name of a kind.
@@ -76,7 +76,7 @@ func New(kind Kind, parents, links []ID, data []byte) Object {
 
 var hashers = sync.Pool{New: func() any { return blake3.New() }}
 
-// Clone gives a copy that shares nothing with o.
+// Clone returns a copy that shares nothing with o.
 func (o Object) Clone() Object {
 	o.Parents, o.Links, o.Data = slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data)
 	return o
@@ -115,7 +115,7 @@ func appendIDs(b []byte, ids []ID) []byte {
 	return b
 }
 
-// Check says what is wrong with the object: its kind, a size over a limit, or
+// Check returns what is wrong with the object: its kind, a size over a limit, or
 // an id that is not its hash. Wrong bytes are a *[CorruptError].
 func (o Object) Check() error {
 	switch {

@@ -12,7 +12,7 @@ import (
 // maxRefName is the most bytes of a ref name.
 const maxRefName = 255
 
-// CheckRefName says what is wrong with the name of a ref. A name is "refs/" and
+// CheckRefName returns what is wrong with the name of a ref. A name is "refs/" and
 // at least two more parts, in printable UTF-8 of at most 255 bytes, with none of
 // what paths, shells and revisions could take for something else.
 func CheckRefName(name string) error {
@@ -86,7 +86,7 @@ func isPlainRef(name string) bool {
 	return parts > 1 && last != '/'
 }
 
-// checkBatch says what is wrong with a batch before an engine sees it.
+// checkBatch returns what is wrong with a batch before an engine sees it.
 func checkBatch(b Batch) error {
 	if err := checkAll(b.Put); err != nil {
 		return fmt.Errorf("put: %w", err)

@@ -37,7 +37,7 @@ func (g Group) IsZero() bool { return g == Group{} }
 // String is 32 hexadecimal digits.
 func (g Group) String() string { return hex.EncodeToString(g[:]) }
 
-// MarshalText gives what String does.
+// MarshalText returns what String does.
 func (g Group) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
 // Note says who moved refs, when, and with which command: its name and ids,
@@ -188,7 +188,7 @@ func As[T any](s Store) (T, bool) {
 	}
 }
 
-// Read gives one object; a missing one is a *[NotFoundError].
+// Read returns one object; a missing one is a *[NotFoundError].
 func Read(ctx context.Context, r Reader, id ID) (Object, error) {
 	for o, err := range r.Get(ctx, []ID{id}) {
 		return o, err
@@ -196,7 +196,7 @@ func Read(ctx context.Context, r Reader, id ID) (Object, error) {
 	return Object{}, &NotFoundError{ID: id}
 }
 
-// ReadRef gives one ref; a missing one has a zero Target.
+// ReadRef returns one ref; a missing one has a zero Target.
 func ReadRef(ctx context.Context, r RefReader, name string) (Ref, error) {
 	refs, err := r.GetRefs(ctx, name)
 	if err != nil || len(refs) == 0 {
@@ -212,6 +212,6 @@ func (e unknownError) Unwrap() error { return e.error }
 // Unknown marks an error of Apply after which the batch may have been written.
 func Unknown(err error) error { return unknownError{err} }
 
-// IsUnknown tells whether the batch may have been written although Apply
+// IsUnknown reports whether the batch may have been written although Apply
 // failed. Repeating it is right: it then lands once.
 func IsUnknown(err error) bool { return errors.As(err, new(unknownError)) }

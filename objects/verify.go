@@ -44,7 +44,7 @@ func (v *verified) Cache() *Cache {
 	return &v.memo
 }
 
-// Unwrap gives the engine; see [As].
+// Unwrap returns the engine; see [As].
 func (v *verified) Unwrap() Store { return v.Store }
 
 func (v *verified) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
@@ -55,7 +55,7 @@ func (v *verified) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 		}
 		for o, err := range v.Store.Get(ctx, ids) {
 			if err == nil && !asked[o.ID] {
-				err = &CorruptError{ID: o.ID, Cause: errUnasked}
+				err = &CorruptError{ID: o.ID, Cause: errNotRequested}
 			}
 			if o, err = v.check(o, err); !yield(o, err) {
 				return
@@ -75,7 +75,7 @@ func (v *verified) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[
 				want, content = content, ID{}
 			}
 			if err == nil && obj.ID != want {
-				err = &CorruptError{ID: obj.ID, Cause: errElsewhere}
+				err = &CorruptError{ID: obj.ID, Cause: errWrongPlace}
 			}
 			obj, err = v.check(obj, err)
 			if err == nil && !isContent {

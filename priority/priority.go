@@ -24,7 +24,7 @@ const (
 
 var levelNames = [...]string{"default", "skip", "normal", "pinned"}
 
-// String is the name that people type: default, skip, normal or pinned.
+// String returns the name that people type: default, skip, normal or pinned.
 func (l Level) String() string {
 	if int(l) < len(levelNames) {
 		return levelNames[l]
@@ -64,7 +64,7 @@ const (
 
 var stripNames = [...]string{"none", "all-but-last", "all"}
 
-// String is the value of the setting.
+// String returns the value of the setting.
 func (s Strip) String() string {
 	if int(s) < len(stripNames) {
 		return stripNames[s]
@@ -160,7 +160,7 @@ func (e *OverBudgetError) Error() string {
 	return fmt.Sprintf("budget of %d tokens: what is pinned, of the system or in the last turn needs %d", e.Budget, e.Fixed)
 }
 
-// Fit says which turns have to be left out so that the rest is within budget
+// Fit returns which turns have to be left out so that the rest is within budget
 // tokens: whole turns, the oldest first. A budget of zero or less is none. What
 // is Fixed stays even when its turn goes. The error is an *[OverBudgetError].
 func Fit(budget int, turns []Turn) (drop []bool, err error) {

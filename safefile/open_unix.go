@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Owner is the user that a file or a folder belongs to, where that is known.
+// Owner returns the user that a file or a folder belongs to, where that is known.
 func Owner(info fs.FileInfo) (uid int, known bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -104,7 +104,7 @@ func (p Policy) Read(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// notRegular is the error for what is in the place of a file.
+// notRegular returns the error for what is in the place of a file.
 func notRegular(path string, mode fs.FileMode) error {
 	what := "a device"
 	switch {

@@ -228,14 +228,14 @@ func (a *app) checkBranch(ctx context.Context) error {
 		return nil
 	}
 	unknown := refs.None(refs.Heads + a.branch)
-	search := suggest.To(a.branch, (len(a.branch)+2)/4)
+	search := suggest.NewSearch(a.branch, (len(a.branch)+2)/4)
 	for info, err := range repo.Refs(ctx, tract.RefQuery{Limit: 1000}) {
 		if err != nil {
 			return err
 		}
-		search.Try(info.Name, info.Name)
+		search.Add(info.Name, info.Name)
 	}
-	if unknown.Nearest = search.Name(); unknown.Nearest != "" {
+	if unknown.Nearest = search.Best(); unknown.Nearest != "" {
 		return unknown
 	}
 	return withHint(unknown, "--new creates it empty, --from REV at a revision; tract branch lists branches")

@@ -110,13 +110,13 @@ func badFlag(cmd *cobra.Command, err error) error {
 	if given == "version" {
 		return withHint(usageError(cmd, "%s", err), "tract version")
 	}
-	search := suggest.To(given, (len(given)+2)/4)
+	search := suggest.NewSearch(given, (len(given)+2)/4)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			search.Try(f.Name, f.Name)
+			search.Add(f.Name, f.Name)
 		}
 	})
-	if meant := search.Name(); meant != "" {
+	if meant := search.Best(); meant != "" {
 		return withHint(usageError(cmd, "%s", err), "did you mean --%s? See %s --help", meant, cmd.CommandPath())
 	}
 	return usageError(cmd, "%s", err)

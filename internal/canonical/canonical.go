@@ -51,7 +51,7 @@ type Encoder struct {
 // no more beside their words.
 const smallRecord = 120
 
-// NewEncoder gives an encoder that writes into the free room behind room, and into
+// NewEncoder returns an encoder that writes into the free room behind room, and into
 // memory of its own from where that is not enough.
 func NewEncoder(room []byte) Encoder { return Encoder{buf: room[len(room):]} }
 
@@ -178,7 +178,7 @@ func (d *Decoder) fail(format string, args ...any) {
 // bytes, and what String gives is a piece of it and no copy.
 func (d *Decoder) Reset(b []byte, text string) { *d = Decoder{rest: b, text: text} }
 
-// Next moves to the next field and tells whether there is one.
+// Next moves to the next field and reports whether there is one.
 func (d *Decoder) Next() bool {
 	if d.again {
 		d.again = false
@@ -236,10 +236,10 @@ func (d *Decoder) value(wire uint64) bool {
 // the rest of the record is for another loop.
 func (d *Decoder) Again() { d.again = d.open }
 
-// Field is the number of the field that the last Next moved to.
+// Field returns the number of the field that the last Next moved to.
 func (d *Decoder) Field() int { return d.field }
 
-// Err is the first thing that was wrong, nil when the record was read whole.
+// Err returns the first thing that was wrong, nil when the record was read whole.
 func (d *Decoder) Err() error {
 	if d.err == nil && d.open && !d.again {
 		d.fail("unknown field %d", d.field)
@@ -268,7 +268,7 @@ func (d *Decoder) take(bytes, repeat bool) bool {
 	return true
 }
 
-// Uint is the number at hand.
+// Uint returns the number at hand.
 func (d *Decoder) Uint() uint64 {
 	if !d.take(false, false) {
 		return 0
@@ -276,10 +276,10 @@ func (d *Decoder) Uint() uint64 {
 	return d.num
 }
 
-// Int is the signed number at hand.
+// Int returns the signed number at hand.
 func (d *Decoder) Int() int64 { return unzigzag(d.Uint()) }
 
-// Small is the number at hand when it is below limit; a larger one is refused.
+// Small returns the number at hand when it is below limit; a larger one is refused.
 func (d *Decoder) Small(limit uint64) uint64 {
 	v := d.Uint()
 	if v >= limit {
@@ -289,10 +289,10 @@ func (d *Decoder) Small(limit uint64) uint64 {
 	return v
 }
 
-// Bool is the flag at hand.
+// Bool returns the flag at hand.
 func (d *Decoder) Bool() bool { return d.Small(2) == 1 }
 
-// String is a copy of the bytes at hand.
+// String returns a copy of the bytes at hand.
 func (d *Decoder) String() string {
 	raw := d.Raw()
 	if d.text == "" {
@@ -302,7 +302,7 @@ func (d *Decoder) String() string {
 	return d.text[end-len(raw) : end]
 }
 
-// Raw is the bytes at hand, a piece of the record.
+// Raw returns the bytes at hand, a piece of the record.
 func (d *Decoder) Raw() []byte {
 	if !d.take(true, false) {
 		return nil
@@ -318,7 +318,7 @@ func (d *Decoder) Item() []byte {
 	return d.raw
 }
 
-// Uints is the list of numbers at hand.
+// Uints returns the list of numbers at hand.
 func (d *Decoder) Uints() (list []uint64) {
 	for b := d.Raw(); len(b) > 0; {
 		v, n := number(b)

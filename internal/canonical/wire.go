@@ -34,7 +34,7 @@ func appendNumber(b []byte, v uint64) []byte {
 	return binary.AppendUvarint(b, v)
 }
 
-// zigzag is a signed number as one that is small when it is near zero.
+// zigzag returns a signed number as one that is small when it is near zero.
 func zigzag(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) }
 
 func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }

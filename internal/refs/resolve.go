@@ -317,7 +317,7 @@ func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 			return e
 		}
 	}
-	search := suggest.To(base, max(min(2, len(base)-1), len(base)/3)) // something has to be right
+	search := suggest.NewSearch(base, max(min(2, len(base)-1), len(base)/3)) // something has to be right
 	for _, folder := range []string{Heads, Tags} {
 		all, err := r.Store.Refs(ctx, objects.RefQuery{Prefix: folder, Limit: 1000})
 		if err != nil || len(base) > 255 {
@@ -325,9 +325,9 @@ func (r Resolver) unknown(ctx context.Context, rev, base string) error {
 		}
 		for _, ref := range all {
 			name := Name(ref.Name)
-			search.Try(name, name)
+			search.Add(name, name)
 		}
-		e.Nearest = search.Name()
+		e.Nearest = search.Best()
 	}
 	return e
 }

@@ -22,7 +22,7 @@ type anchor struct {
 // gone through is always <<classBits: so any is a place in next, and nothing is checked.
 const classBits = 6
 
-// step is the state after one more byte.
+// step returns the state after one more byte.
 func (a *anchors) step(state uint16, c byte) uint16 { return a.next[state|a.class[c]] }
 
 // scan looks at each place where a word stands.
@@ -122,7 +122,7 @@ func (a *anchors) link(next [][1 << classBits]uint16) {
 	}
 }
 
-// number gives the states other numbers, so that those with words come last.
+// number returns the states other numbers, so that those with words come last.
 func (a *anchors) number(next [][1 << classBits]uint16) {
 	order := make([]int, 0, len(a.found))
 	for _, words := range []bool{false, true} {

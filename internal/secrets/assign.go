@@ -56,21 +56,21 @@ func (v *view) assignment(rule string, at, end int) {
 	}
 }
 
-// strongPassword tells whether a password has letters of both cases, digits and a
+// strongPassword reports whether a password has letters of both cases, digits and a
 // sign, as a name in a program never has.
 func strongPassword(s string) bool {
 	sign := strings.ContainsFunc(s, func(r rune) bool { return r < 0x80 && !token.has(byte(r)) && r != '.' })
 	return sign && mixed(s)
 }
 
-// isName tells whether a value may be a name in a program.
+// isName reports whether a value may be a name in a program.
 func isName(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x80 && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 }
 
-// endsIn tells whether a name, without its - and _, ends in one of some words.
+// endsIn reports whether a name, without its - and _, ends in one of some words.
 func endsIn(name string, ends []string) bool {
 	for _, end := range ends {
 		at := len(name)
@@ -91,7 +91,7 @@ func endsIn(name string, ends []string) bool {
 	return false
 }
 
-// kindOfKey is the rule that knows a value by its name, which is in small letters.
+// kindOfKey returns the rule that knows a value by its name, which is in small letters.
 func kindOfKey(rule, name string) string {
 	switch {
 	case strings.Contains(name, "aws") || endsIn(name, []string{"secretaccesskey"}):
@@ -173,7 +173,7 @@ func (v *view) around(at int) (from, to int, quoted bool) {
 	return at, to, false
 }
 
-// isCode tells whether a value without quotes is a piece of a program: a call, a
+// isCode reports whether a value without quotes is a piece of a program: a call, a
 // member, a place in a list.
 func (v *view) isCode(to int, value string, how manner) bool {
 	if to < len(v.text) && strings.IndexByte("([{", v.text[to]) >= 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// isJSON tells whether a text is a JSON object or array.
+// isJSON reports whether a text is a JSON object or array.
 func isJSON(text string) bool {
 	begin := strings.TrimLeft(text, " \t\r\n")
 	return begin != "" && (begin[0] == '{' || begin[0] == '[') && json.Valid([]byte(text))

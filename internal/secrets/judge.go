@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// mixed tells whether a text is of letters and digits, or of small letters and
+// mixed reports whether a text is of letters and digits, or of small letters and
 // capitals, as words with dashes between them are not.
 func mixed(s string) bool {
 	letters, digits, small, capital := false, false, false, false
@@ -32,7 +32,7 @@ var examples = []string{
 	"replace_", "replace-", "insert_", "insert-", "dummy", "sample", "...", "***", "${", "$(", "{{", "todo", "not-a-", "not_a_", "fake", "goes_here", "goes-here",
 }
 
-// isExample tells whether a value stands for a secret and is none. Of a long value
+// isExample reports whether a value stands for a secret and is none. Of a long value
 // that is random hardly one in a million is taken for an example.
 func isExample(s string) bool {
 	if distinct(s) <= 4 {
@@ -68,7 +68,7 @@ const (
 	minPart    = 10  // bytes without - _ . : between them
 )
 
-// isRandom tells whether a value looks as if a machine had made it by chance: letters
+// isRandom reports whether a value looks as if a machine had made it by chance: letters
 // and digits in turn, and no words with signs between them.
 func isRandom(s string) bool {
 	if len(s) < minRandom || entropy(s) < minEntropy {
@@ -82,7 +82,7 @@ func isRandom(s string) bool {
 	return false
 }
 
-// alternates tells whether letters and digits take turns in a part of a value, or
+// alternates reports whether letters and digits take turns in a part of a value, or
 // small letters and capitals around one group of digits.
 func alternates(part string) bool {
 	groups, turns := 0, 0
@@ -100,7 +100,7 @@ func alternates(part string) bool {
 	return letters && (groups >= minGroups || groups == 1 && turns >= 3 && len(part) >= minRandom)
 }
 
-// entropy is how many bits a byte of s tells, by how often each byte is in it.
+// entropy returns how many bits a byte of s tells, by how often each byte is in it.
 func entropy(s string) (bits float64) {
 	var counts [256]int
 	for _, c := range []byte(s) {
@@ -126,7 +126,7 @@ var noPasswords = map[string]bool{
 	"x": true, "xx": true, "xxx": true, "p": true, "pass word": true, "validpassword": true, "strongpassword": true, "securepassword": true, "str": true, "int": true,
 }
 
-// isPassword tells whether a value may be a password that somebody uses: no word of
+// isPassword reports whether a value may be a password that somebody uses: no word of
 // those that stand for one, and not letters alone.
 func isPassword(s string) bool {
 	if len(s) < 6 || len(s) > 256 || distinct(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
@@ -141,7 +141,7 @@ func isPassword(s string) bool {
 	return !noPasswords[letters] && letters != "" && s[0] != '+' && len(letters) < len(s)
 }
 
-// isReference tells whether a value names a place where a secret is.
+// isReference reports whether a value names a place where a secret is.
 func isReference(s string) bool {
 	s = lower(s[:min(len(s), len("secretref:"))])
 	for _, begin := range []string{"$", "%", "{", "<", "process.", "os.", "env.", "env:", "vault:", "arn:", "/", "./", "../", "~/", "http", "file:", "ref:", "secretref:", "@", maskBegin, "op://", "&", "*"} {

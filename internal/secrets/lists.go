@@ -2,7 +2,7 @@ package secrets
 
 import "strings"
 
-// skip is the first place from one on where none of some signs stands.
+// skip returns the first place from one on where none of some signs stands.
 func (v *view) skip(at int, signs string) int {
 	for n := 0; at < len(v.text) && n < maxScope && strings.IndexByte(signs, v.text[at]) >= 0; n++ {
 		at++

@@ -172,7 +172,7 @@ func (f format) look(rule string) func(v *view, at, end int) {
 // maxToken is more bytes than a secret with a prefix has.
 const maxToken = 8 << 10
 
-// sendgrid tells whether a body has the two parts of a key of SendGrid.
+// sendgrid reports whether a body has the two parts of a key of SendGrid.
 func sendgrid(body string) bool {
 	return len(body) > 22 && body[22] == '.' && mixed(body)
 }

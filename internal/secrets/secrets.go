@@ -59,7 +59,7 @@ func Find(text string) []Finding {
 // look like a secret that was not seen before, such as the rest of a password.
 const maxPasses = 4
 
-// Mask gives a text with every secret in it replaced by a mask; only what some rules
+// Mask returns a text with every secret in it replaced by a mask; only what some rules
 // find, when they are named. A text without any is returned as it is.
 func Mask(text string, rules ...string) string {
 	for range maxPasses {
@@ -75,7 +75,7 @@ func Mask(text string, rules ...string) string {
 	return text
 }
 
-// ReplaceSecret gives a text with one secret that is known replaced by what stands for it,
+// ReplaceSecret returns a text with one secret that is known replaced by what stands for it,
 // in every spelling in which [Mask] finds secrets.
 func ReplaceSecret(text, secret, with string) string {
 	spans := search(text, func(v *view) {
@@ -133,7 +133,7 @@ const maskBegin = "[masked:"
 // minDigest is the fewest bytes of a secret whose mask tells it from others.
 const minDigest = 16
 
-// mask is what stands in the place of a secret.
+// mask returns what stands in the place of a secret.
 func (s span) mask() string {
 	if s.with != "" {
 		return s.with
@@ -168,7 +168,7 @@ const (
 	after  = 32
 )
 
-// excerpt is a mask with what stands around it on its line.
+// excerpt returns a mask with what stands around it on its line.
 func excerpt(masked string, place [2]int) string {
 	from := strings.LastIndexByte(masked[:place[0]], '\n') + 1
 	to := len(masked)

@@ -152,14 +152,14 @@ func (v *view) user(rule string, from, stop int) {
 	}
 }
 
-// isURLPassword tells whether the password of a URL is more than a word that stands
+// isURLPassword reports whether the password of a URL is more than a word that stands
 // for one.
 func isURLPassword(s string) bool {
 	letters := strings.TrimRight(lower(s), "0123456789!")
 	return len(s) >= 4 && distinct(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
 }
 
-// isBasic tells whether a value is that of basic authorization: a user and a password
+// isBasic reports whether a value is that of basic authorization: a user and a password
 // in base64.
 func isBasic(value string) bool {
 	said, err := base64.StdEncoding.DecodeString(value)

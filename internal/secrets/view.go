@@ -173,7 +173,7 @@ const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f
 
 func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
 
-// run is the end of the bytes of a set that stand at a place. However often it is
+// run returns the end of the bytes of a set that stand at a place. However often it is
 // asked inside of one run, the run is walked once.
 func (v *view) run(s set, at int) int {
 	known := &v.runs[s]
@@ -188,7 +188,7 @@ func (v *view) run(s set, at int) int {
 	return end
 }
 
-// begins tells whether a secret may begin at a place: not in the middle of a word.
+// begins reports whether a secret may begin at a place: not in the middle of a word.
 // Colours of a terminal and bytes written as %3D are no part of a word.
 func (v *view) begins(at int) bool {
 	if at == 0 {

@@ -172,14 +172,14 @@ func nearest(name string) string {
 		return ""
 	}
 	given := fold(name)
-	search := suggest.To(given, 1+len(given)/4)
+	search := suggest.NewSearch(given, 1+len(given)/4)
 	for _, k := range table {
 		full := fold(k.Name)
-		search.Try(full, k.Name)
+		search.Add(full, k.Name)
 		if !strings.Contains(given, ".") {
-			search.Try(strings.ReplaceAll(full, ".", ""), k.Name)
-			search.Try(full[strings.LastIndexByte(full, '.')+1:], k.Name)
+			search.Add(strings.ReplaceAll(full, ".", ""), k.Name)
+			search.Add(full[strings.LastIndexByte(full, '.')+1:], k.Name)
 		}
 	}
-	return search.Name()
+	return search.Best()
 }

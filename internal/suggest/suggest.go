@@ -1,32 +1,33 @@
-// Package suggest tells which of some names a person may have meant by one that is
-// none of them: [Search.Try] each, then ask for the [Search.Name]. It knows neither
-// what the names are of nor how the guess is put.
+// Package suggest finds, among some names, the one that was probably meant by a name that is none
+// of them: make a [Search], [Search.Add] each name, and ask for [Search.Best].
 package suggest
 
 // Search looks for the name that is nearest to a given one.
 type Search struct {
-	given, name string
-	below       int // what is as far off as this is no guess
+	given, best string
+	limit       int // a name at this distance or more is no guess
 }
 
-// To begins a search for what was meant by given, with at most so many bytes wrong.
-func To(given string, wrong int) *Search { return &Search{given: given, below: wrong + 1} }
+// NewSearch begins a search for names that differ from given by at most maxEdits bytes.
+func NewSearch(given string, maxEdits int) *Search {
+	return &Search{given: given, limit: maxEdits + 1}
+}
 
-// Try holds a spelling of a name against what was given. Of names that are equally
-// near the one that was tried first stays.
-func (s *Search) Try(spelling, name string) {
-	if apart := len(spelling) - len(s.given); max(apart, -apart) >= s.below {
+// Add considers a name, which may have several spellings. Of names at the same distance the first
+// one counts.
+func (s *Search) Add(spelling, name string) {
+	if apart := len(spelling) - len(s.given); max(apart, -apart) >= s.limit {
 		return
 	}
-	if d := distance(s.given, spelling); d < s.below {
-		s.below, s.name = d, name
+	if d := distance(s.given, spelling); d < s.limit {
+		s.limit, s.best = d, name
 	}
 }
 
-// Name is the nearest name so far; empty: none is near.
-func (s *Search) Name() string { return s.name }
+// Best returns the nearest name so far; empty: none is near.
+func (s *Search) Best() string { return s.best }
 
-// distance is how many bytes have to be changed, added or taken away to make b of a.
+// distance returns the Levenshtein distance of a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1) // from the part of a so far to each beginning of b
 	for j := range row {

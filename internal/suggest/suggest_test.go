@@ -24,22 +24,22 @@ func TestTheNameThatWasMeant(t *testing.T) {
 		{"ab", 0, []string{"ab"}, "ab"},
 		{"ab", 2, nil, ""},
 	} {
-		s := To(c.given, c.wrong)
+		s := NewSearch(c.given, c.wrong)
 		for _, name := range c.names {
-			s.Try(name, name)
+			s.Add(name, name)
 		}
-		if s.Name() != c.want {
-			t.Errorf("%q with %d wrong, of %q: %q, want %q", c.given, c.wrong, c.names, s.Name(), c.want)
+		if s.Best() != c.want {
+			t.Errorf("%q with %d wrong, of %q: %q, want %q", c.given, c.wrong, c.names, s.Best(), c.want)
 		}
 	}
 }
 
 func TestANameMayHaveSpellings(t *testing.T) {
-	s := To("efort", 2)
-	s.Try("reasoning.effort", "reasoning.effort")
-	s.Try("effort", "reasoning.effort")
-	if s.Name() != "reasoning.effort" {
-		t.Errorf("efort is taken for %q", s.Name())
+	s := NewSearch("efort", 2)
+	s.Add("reasoning.effort", "reasoning.effort")
+	s.Add("effort", "reasoning.effort")
+	if s.Best() != "reasoning.effort" {
+		t.Errorf("efort is taken for %q", s.Best())
 	}
 }
 

@@ -250,9 +250,9 @@ func (e *UnknownError) Hint() string {
 
 func newUnknownError(name string) *UnknownError {
 	given := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	search := suggest.To(given, (len(given)+2)/4)
+	search := suggest.NewSearch(given, (len(given)+2)/4)
 	for _, known := range Names() {
-		search.Try(known, known)
+		search.Add(known, known)
 	}
-	return &UnknownError{Name: name, Nearest: search.Name()}
+	return &UnknownError{Name: name, Nearest: search.Best()}
 }

@@ -43,7 +43,7 @@ func Spots(run *objects.CommitRun) map[objects.ID]objects.Locator {
 	return known
 }
 
-// spotsOf gives the spots of the content of a line.
+// spotsOf returns the spots of the content of a line.
 func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objects.Locator {
 	t.Helper()
 	known := map[objects.ID]objects.Locator{}
@@ -56,7 +56,7 @@ func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objec
 	return known
 }
 
-// loaded is what Load gives for each place. What it gave must stay as it is.
+// loaded returns what Load gives for each place. What it gave must stay as it is.
 func loaded(t *testing.T, s objects.Store, ids []objects.ID, spots map[objects.ID]objects.Locator) ([]objects.Object, error) {
 	t.Helper()
 	given := make([]objects.Object, len(ids))

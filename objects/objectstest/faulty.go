@@ -59,7 +59,7 @@ type faulty struct {
 	calls map[Op]int
 }
 
-// Unwrap gives the store that does the work; see objects.As.
+// Unwrap returns the store that does the work; see objects.As.
 func (f *faulty) Unwrap() objects.Store { return f.Store }
 
 // call counts a call and gives the errors with which it is to begin and to end.

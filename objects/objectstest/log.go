@@ -74,7 +74,7 @@ func wantChain(t *testing.T, s objects.RefReader, name string, n int) {
 	}
 }
 
-// moveOf is what an entry says of a ref.
+// moveOf returns what an entry says of a ref.
 func moveOf(t *testing.T, e objects.LogEntry, name string) objects.RefUpdate {
 	t.Helper()
 	i := slices.IndexFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })

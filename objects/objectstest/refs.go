@@ -34,7 +34,7 @@ func someRefs(t *testing.T, s objects.Store) []objects.Ref {
 	return all
 }
 
-// selected is what a query selects of all, the slow and plain way.
+// selected returns what a query selects of all, the slow and plain way.
 func selected(all []objects.Ref, q objects.RefQuery) (want []objects.Ref) {
 	for _, r := range all {
 		if strings.HasPrefix(r.Name, q.Prefix) && r.Name > q.After {

@@ -126,7 +126,7 @@ func apply(t *testing.T, s objects.Store, b objects.Batch) {
 	}
 }
 
-// move is a batch that moves one ref and puts the object it moves to.
+// move returns a batch that moves one ref and puts the object it moves to.
 func move(name string, from objects.ID, to objects.Object) objects.Batch {
 	b := objects.Batch{Refs: []objects.RefUpdate{{Name: name, Old: from, New: to.ID}}, Note: note("move")}
 	if !to.ID.IsZero() {
@@ -183,7 +183,7 @@ func wantObjects(t *testing.T, got, want []objects.Object) {
 	}
 }
 
-// soon is a context for what must end by itself; a hang is then an error.
+// soon returns a context for what must end by itself; a hang is then an error.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)

@@ -40,7 +40,7 @@ func count(ctx context.Context, s objects.Reader, tip objects.ID) (uint64, error
 	return numbers[0], nil
 }
 
-// following is a batch that puts the next number on tip. The numbers make a lost
+// following returns a batch that puts the next number on tip. The numbers make a lost
 // update show, and a tip that cannot be read yet; who keeps the commits of two
 // writers apart, which would be one object otherwise.
 func following(ctx context.Context, s objects.Reader, ref, who string, tip objects.ID) (objects.Batch, error) {
