@@ -157,7 +157,7 @@ func (p *prefix) stillValid(h *history, o Options) bool {
 		h.reasoningTurn > p.turns && p.lastReasoningTurn > p.turns
 }
 
-// reuseBlocks returns entries the blocks that they have in the last prompt, and returns the
+// reuseBlocks sets the blocks of entries to those that they have in the last prompt, and returns the
 // entries that have none there. All lists are in the order of the history.
 func (s *stop) reuseBlocks(list []*Entry) (rest []*Entry) {
 	tail := s.tail

@@ -20,7 +20,7 @@ type Wire struct {
 	form *Form     // nil: the zero form. Copies share it, so that nobody writes to it.
 }
 
-// Wire returns the form to a block.
+// Wire returns the value that a block embeds for this form.
 func (f Form) Wire() Wire {
 	if f.isZero() {
 		return Wire{}
@@ -92,5 +92,5 @@ func (w *Wire) SetIncomplete(incomplete bool) {
 // WithForm returns a block with another form.
 func WithForm(b Block, f Form) Block { return b.withWire(f.Wire()) }
 
-// afterEdit returns the form that is left when the words of a block were replaced.
+// afterEdit returns the form of a block whose text was replaced.
 func (w Wire) afterEdit() Wire { return Form{Role: w.Form().Role}.Wire() }
