@@ -99,7 +99,7 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 		from := len(b.list)
 		switch {
 		case err != nil:
-		case p != nil && p.sound:
+		case p != nil && p.sound && p.Kind(row) == objects.KindCommit: // the table has no data of other kinds
 			packs++
 			limit := 0
 			if c.limited {
