@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -366,4 +367,11 @@ func revOrHead(args []string) string {
 		return "HEAD"
 	}
 	return args[0]
+}
+
+// saveMemory collects garbage more often until restore is called. Commands that go through a
+// whole store hold large tables, and would let as much garbage as that grow beside them.
+func saveMemory() (restore func()) {
+	old := debug.SetGCPercent(20)
+	return func() { debug.SetGCPercent(old) }
 }

@@ -53,6 +53,7 @@ type backupJSON struct {
 }
 
 func (a *app) backup(ctx context.Context, dest string) error {
+	defer saveMemory()()
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err

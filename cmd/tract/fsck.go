@@ -66,6 +66,7 @@ func healthOf(h *maintain.FsckResult) healthJSON {
 }
 
 func (a *app) fsck(ctx context.Context) error {
+	defer saveMemory()()
 	p, err := a.findStore()
 	if err != nil {
 		return err

@@ -83,6 +83,7 @@ func parseGrace(s string) (time.Duration, error) {
 }
 
 func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
+	defer saveMemory()()
 	ctx := cmd.Context()
 	grace, err := parseGrace(o.grace)
 	if err != nil {
