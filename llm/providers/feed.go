@@ -54,7 +54,7 @@ func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) 
 type feedInput struct {
 	bytes []byte
 	ended bool
-	wait  func() bool // hands over to who writes; false: nobody does any more
+	wait  func() bool // returns to Write; false: the Feed was closed
 }
 
 func (p *feedInput) Read(to []byte) (int, error) {

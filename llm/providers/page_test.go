@@ -122,7 +122,7 @@ var settingsColumns = []struct {
 	{"`reasoning.effort` high", nil, func(s *llm.Settings) { s.Reasoning.Effort = "high" }},
 	{"`reasoning.summary` detailed", nil, func(s *llm.Settings) { s.Reasoning.Summary = "detailed" }},
 	{"`reasoning.max_tokens` 4000", nil, func(s *llm.Settings) { s.Reasoning.MaxTokens = 4000 }},
-	{"`reasoning.format` native, with a thought to send back", nil, func(s *llm.Settings) { s.Reasoning.Native = true }},
+	{"`reasoning.format` native, with reasoning to send back", nil, func(s *llm.Settings) { s.Reasoning.Native = true }},
 	{"`max_output_tokens` 500", nil, func(s *llm.Settings) { s.MaxOutputTokens = 500 }},
 	{"`temperature` 0.5", nil, func(s *llm.Settings) { half := 0.5; s.Temperature = &half }},
 	{"`tool_choice` required", nil, func(s *llm.Settings) { s.ToolChoice = "required" }},

@@ -25,7 +25,7 @@ import (
 const (
 	firstDelay    = 500 * time.Millisecond // before a request is sent again; then twice as long each time
 	maxDelay      = 8 * time.Second
-	maxRetryAfter = time.Minute // that a provider may ask for; if it wants more, nobody waits
+	maxRetryAfter = time.Minute // the longest wait that a provider may ask for; for a longer one the request fails
 	maxErrorBody  = 1 << 20     // bytes of the body of an error
 )
 

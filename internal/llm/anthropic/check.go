@@ -36,7 +36,7 @@ var rules = []wire.Rule{
 			for i, m := range rawjson.Indexed(c.Body.Get("messages")) {
 				for j, b := range rawjson.Indexed(m.Get("content")) {
 					if b.Get("type").Text() == "thinking" && b.Get("signature").Text() == "" && c.Provider == "anthropic" {
-						c.Report(wire.Path("messages", i, "content", j), "", "a thought goes back without its signature, as after an edit")
+						c.Report(wire.Path("messages", i, "content", j), "", "reasoning goes back without its signature, as after an edit")
 					}
 				}
 			}

@@ -101,7 +101,7 @@ func (c *converseReader) newBlockFor(d rawjson.Value) content.Block {
 			}
 			return b
 		case "toolUse", "toolResult":
-			return nil // nobody knows which
+			return nil // the delta does not say of which call
 		}
 		b := content.Native{Wire: c.TypedForm(key)}
 		return b

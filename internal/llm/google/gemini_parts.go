@@ -32,7 +32,7 @@ func newPartReader(v rawjson.Value) *partReader {
 	}
 	for key := range v.Members() {
 		if key != "thought" && key != "thoughtSignature" {
-			p.kind = key // what it is called by, though nobody knows it
+			p.kind = key // of an unknown part
 			break
 		}
 	}

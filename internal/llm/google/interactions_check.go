@@ -56,7 +56,7 @@ var interactionsRules = []wire.Rule{
 		Find: func(c *wire.Checker) {
 			for i, step := range rawjson.Indexed(c.Body.Get("input")) {
 				if step.Get("type").Text() == "thought" && step.Get("signature").Text() == "" {
-					c.Report(wire.Path("input", i), "", "a thought goes back without its signature")
+					c.Report(wire.Path("input", i), "", "a thought step goes back without its signature")
 				}
 			}
 		},

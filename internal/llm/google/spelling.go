@@ -1,6 +1,7 @@
 package google
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -84,6 +85,9 @@ func renamed(v rawjson.Value, names map[string]string, used func(name string)) r
 // inCamelCase returns a request body with the names of the format in camelCase, and the
 // names that were spelled in snake_case.
 func inCamelCase(body rawjson.Value) (rawjson.Value, []string) {
+	if !hasSnakeName(body) {
+		return body, nil
+	}
 	var found []string
 	body = renamed(body, snakeNames, func(name string) {
 		if !slices.Contains(found, name) {
@@ -103,4 +107,28 @@ func inSnakeCase(body, list rawjson.Value) rawjson.Value {
 		}
 	}
 	return renamed(body, names, func(string) {})
+}
+
+// hasSnakeName reports whether a text has one of snakeNames in quotes. It looks at the
+// words around each underscore, and does not parse.
+func hasSnakeName(text []byte) bool {
+	isName := func(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' }
+	for at := 0; ; {
+		n := bytes.IndexByte(text[at:], '_')
+		if n < 0 {
+			return false
+		}
+		from, to := at+n, at+n+1
+		for from > at && isName(text[from-1]) {
+			from--
+		}
+		for to < len(text) && isName(text[to]) {
+			to++
+		}
+		quoted := from > 0 && text[from-1] == '"' && to < len(text) && text[to] == '"'
+		if quoted && snakeNames[string(text[from:to])] != "" {
+			return true
+		}
+		at = to
+	}
 }

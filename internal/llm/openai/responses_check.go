@@ -50,7 +50,7 @@ var responsesRules = []wire.Rule{
 		Find: func(c *wire.Checker) {
 			for i, s := range c.Outline {
 				if s.Kind == wire.OutlineReasoning && (i+1 == len(c.Outline) || !c.Outline[i+1].FromModel) {
-					c.Report(s.Path, "", "a thought goes back without the item that followed it")
+					c.Report(s.Path, "", "reasoning goes back without the item that followed it")
 				}
 			}
 		},
@@ -61,7 +61,7 @@ var responsesRules = []wire.Rule{
 		Find: func(c *wire.Checker) {
 			for i, item := range rawjson.Indexed(c.Body.Get("input")) {
 				if item.Get("type").Text() == "reasoning" && item.Get("summary").Kind() != rawjson.KindArray {
-					c.Report(wire.Path("input", i), "", "a thought goes back without its summary, which may be [] and must be there")
+					c.Report(wire.Path("input", i), "", "reasoning goes back without its summary, which may be [] and must be there")
 				}
 			}
 		},
@@ -75,7 +75,7 @@ var responsesRules = []wire.Rule{
 			}
 			for i, item := range rawjson.Indexed(c.Body.Get("input")) {
 				if item.Get("type").Text() == "reasoning" && item.Get("id").Text() != "" && item.Get("encrypted_content").Text() == "" {
-					c.Report(wire.Path("input", i), "", "a thought goes back by its id alone, and the provider has not stored it")
+					c.Report(wire.Path("input", i), "", "reasoning goes back by its id alone, and the provider has not stored it")
 				}
 			}
 		},

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Ids of calls go to whoever is asked next, and not every format takes what
-// another made. One that it refuses is changed: the same in each request, so that
-// a result finds its call, and in such a way that different ids stay different.
+// Ids of calls are sent to the model that is asked next, and not every format takes ids
+// that another one made. An id that the format refuses is changed: the same way in each
+// request, so that a result finds its call, and so that different ids stay different.
 // Names of tools are never changed: the model has to find the tool.
 
 // SafeCallID returns an id of letters, digits, _ and -, as Anthropic and Amazon want them,
