@@ -87,7 +87,7 @@ func (g *lineBuffer) origin(o *commit.Origin) {
 		g.line(pad("", fieldWidth), paint(g.styles.warn, "the response broke off"))
 	}
 	if o.UncommittedReasoning > 0 {
-		g.field("Unkept", plural(o.UncommittedReasoning, "thought")+" of the response, as asked")
+		g.field("Unkept", plural(o.UncommittedReasoning, "block")+" of reasoning, as requested")
 	}
 	g.field("Response", o.ResponseID)
 	if !o.Manifest.IsZero() {

@@ -55,7 +55,7 @@ func (g *lineBuffer) noReasoning(w *inspect.Explanation) string {
 	case w.Commit.Role != content.RoleAssistant && (o == nil || o.Source != commit.SourceModel):
 		return "no model said this"
 	case o != nil && o.UncommittedReasoning > 0:
-		return plural(o.UncommittedReasoning, "thought") + " of this reply were not committed, as asked"
+		return plural(o.UncommittedReasoning, "block") + " of reasoning not committed, as requested"
 	case o != nil && o.Usage.Reasoning > 0:
 		return thousands(o.Usage.Reasoning) + " tokens of reasoning, not disclosed by " + firstOf(Line(o.Provider), "the provider")
 	}

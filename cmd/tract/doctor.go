@@ -98,7 +98,7 @@ func (a *app) checkStore(ctx context.Context) (string, error) {
 		return "", err
 	}
 	s := a.storeStatus(ctx)
-	return fmt.Sprintf("%s %s, %d KiB", s.Engine, firstOf(s.Path, a.location.shown()), (s.Bytes+1023)/1024), nil
+	return fmt.Sprintf("%s %s, %s", s.Engine, firstOf(s.Path, a.location.shown()), kib(s.Bytes)), nil
 }
 
 func (a *app) checkPermissions(context.Context) (string, error) {

@@ -164,9 +164,9 @@ func (a *app) printGC(o *gcOptions, got objects.Swept, old *expiry) error {
 		p.Text(fmt.Sprintf("%s unreachable, or needed by such, kept: they may be newer than %s\n", count(got.Young, "object"), o.grace))
 	}
 	p.Text(count(got.Kept, "object") + " kept\n")
-	size := fmt.Sprintf("The store takes %d KiB", (got.SizeAfter+1023)/1024)
+	size := "The store takes " + kib(got.SizeAfter)
 	if o.prune || o.pack {
-		size += fmt.Sprintf(", and took %d KiB", (got.SizeBefore+1023)/1024)
+		size += ", and took " + kib(got.SizeBefore)
 	}
 	p.Text(size + "\n")
 	return p.Err()

@@ -316,7 +316,7 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 	}
 	if r.Objects > 0 {
 		if r.Before > 0 {
-			p.Text(fmt.Sprintf("The store takes %d KiB, and took %d KiB\n", (r.After+1023)/1024, (r.Before+1023)/1024))
+			p.Text("The store takes " + kib(r.After) + ", and took " + kib(r.Before) + "\n")
 		}
 		a.info("copies of the store, remotes and providers keep their content")
 	}

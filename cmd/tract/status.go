@@ -115,7 +115,7 @@ func (a *app) status(ctx context.Context) error {
 	if s.Expired != nil && s.Expired.Blocks > 0 {
 		p.Text(s.Expired.String() + ", which tract gc --prune purges\n")
 	}
-	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + strconv.FormatInt((s.Store.Bytes+1023)/1024, 10) + " KiB")
+	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + kib(s.Store.Bytes))
 	if s.Head.IsZero() {
 		a.info("%s", a.emptyHint(ctx))
 	}
