@@ -21,6 +21,7 @@ type Outcome string
 // The outcomes.
 const (
 	Same            Outcome = "same"             // the hash of the body proves it
+	AsSent          Outcome = "as sent"          // another program sent the body, which is kept, and the hash proves it
 	Differs         Outcome = "differs"          // the same history makes another request now
 	Purged          Outcome = "pruned"           // content that it was made of was purged since; Why says which
 	OlderEncoder    Outcome = "older encoder"    // other bytes, and another version of the encoder wrote the old ones
@@ -55,6 +56,20 @@ func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Target
 	}
 	x := &Reproduction{ID: c.Origin.Manifest, Commit: c.ID, Manifest: m}
 	return x, x.reproduce(ctx, repo.Store(), targets, &sentBefore{})
+}
+
+// Prove sets the outcome by the body that is kept of a request of another program. It reports
+// whether the hash of what was sent proves the body; one whose secrets were masked it does not.
+func (x *Reproduction) Prove(body []byte) bool {
+	switch {
+	case len(body) == 0 || x.Manifest.Sent.IsZero() || x.Outcome == Purged:
+		return false
+	case objects.Hash(body) != x.Manifest.Sent:
+		x.Why = "another program made it, and its body is kept with secrets masked"
+		return false
+	}
+	x.Outcome, x.Why, x.Request.Body = AsSent, "", body
+	return true
 }
 
 // sentBefore is which commits the request of a manifest sent, so that the flags of the next

@@ -133,7 +133,7 @@ func (c *committer) commitAtLast(x *exchange) bool {
 			c.report(x, err)
 		}
 		if last {
-			x.file.Finish(x.keptFrames(c.o.Unmasked, false))
+			x.file.Finish("failed", x.keptFrames(c.o.Unmasked, false))
 			return true
 		}
 		select {
@@ -190,7 +190,6 @@ func (c *committer) load(x *exchange) int64 {
 		}
 		return 0
 	}
-	x.spooled = false // it is not released any more
 	return int64(len(x.sent) + len(x.came))
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tract-vcs/tract/internal/reconcile"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
 )
 
 // commit commits an exchange. A panic is an error.
@@ -35,7 +36,7 @@ func (c *committer) commit(x *exchange) (err error) {
 		_, rules := history.MaskBlock(b)
 		return len(rules) > 0
 	})
-	x.file.Finish(x.keptFrames(c.o.Unmasked, secret))
+	x.file.Finish(labelOf(objects.Hash(x.sent)), x.keptFrames(c.o.Unmasked, secret))
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
 	}

@@ -89,6 +89,7 @@ func (x *exchange) clean(unmasked bool) func(spool.Frame) spool.Frame {
 		switch {
 		case f.Kind == frameSent && !unmasked && x.header.Get("Content-Encoding") == "":
 			f.Data = []byte(secrets.Mask(x.hide(string(f.Data))))
+			x.masked = f.Data
 		case f.Kind == frameCame:
 			f.Data = []byte(x.hide(string(f.Data)))
 		}
@@ -149,6 +150,10 @@ func (x *exchange) keptFrames(unmasked, secret bool) func() []spool.Frame {
 			return nil
 		}
 		for i, f := range frames {
+			if f.Kind == frameSent && x.masked != nil {
+				frames[i].Data = x.masked
+				continue
+			}
 			frames[i].Data = []byte(secrets.Mask(x.hide(string(f.Data))))
 		}
 		return frames

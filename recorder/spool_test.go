@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
 	"github.com/tract-vcs/tract/recorder"
@@ -136,12 +138,60 @@ func TestSpoolKeepsNoSecret(t *testing.T) {
 	if err := w.transport.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	proved := []inspect.Outcome{}
+	for x, err := range inspect.Verify(t.Context(), w.repo, nil, inspect.VerifyOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := recorder.SentBody(folder, x.Manifest.Sent)
+		if err != nil || len(body) == 0 || x.Prove(body) {
+			t.Errorf("a masked body is %v, %q, %v", x.Outcome, body, err)
+		}
+		proved = append(proved, x.Outcome)
+	}
+	if len(proved) != 2 {
+		t.Errorf("outcomes %v", proved)
+	}
 	kept := files(t, folder)
 	if !bytes.Contains(kept, []byte("My token is")) || bytes.Contains(kept, []byte(token)) {
 		t.Errorf("the spool has %q", kept)
 	}
 	if s := w.transport.Stats(); s != (recorder.Stats{Recorded: 2}) {
 		t.Errorf("stats %+v", s)
+	}
+}
+
+// TestSentBodiesAreProved: the spool keeps the body of a request as it was sent, and the
+// manifest of the response proves it; a purge takes it away.
+func TestSentBodiesAreProved(t *testing.T) {
+	w := newWire(t, "mem:", says("A1", "A2"))
+	folder := t.TempDir()
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }})
+	w.client.Transport = w.transport
+	main := recorder.On(t.Context(), "main")
+	w.ask(main, "Q1")
+	w.ask(main, "Q1", "A1", "Q2")
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, cleared := range []bool{false, true} {
+		var bodies []string
+		for x, err := range inspect.Verify(t.Context(), w.repo, nil, inspect.VerifyOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := recorder.SentBody(folder, x.Manifest.Sent)
+			if err != nil || x.Prove(body) == cleared || (x.Outcome == inspect.AsSent) == cleared {
+				t.Errorf("cleared %t: %v %s, %v", cleared, x.Outcome, x.Why, err)
+			}
+			bodies = append(bodies, string(x.Request.Body))
+		}
+		if want := []string{chatBody("Q1"), chatBody("Q1", "A1", "Q2")}; !cleared && !slices.Equal(bodies, want) {
+			t.Errorf("bodies %q, want %q", bodies, want)
+		}
+		if err := recorder.ClearSpool(folder); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tract-vcs/tract/internal/spool"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
 )
 
 // Options configure a [Transport]. The zero value is good.
@@ -101,7 +102,7 @@ func New(repo *tract.Repo, o Options) *Transport {
 func (t *Transport) recovered(f *spool.File, frames []spool.Frame) {
 	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errCut}
 	if !x.read(frames) {
-		f.Finish(nothing)
+		f.Finish("", nothing)
 		return
 	}
 	x.done = true
@@ -219,6 +220,22 @@ func (t *Transport) Close(ctx context.Context) error {
 	return errors.Join(err, t.spool.Close())
 }
 
+// SentBody returns the body of a recorded request by its hash, which the manifest of its
+// response has, from the committed exchanges that a spool still keeps; nil: it keeps none. A
+// body that was masked has another hash.
+func SentBody(folder string, sent objects.ID) ([]byte, error) {
+	frames, err := spool.Find(folder, labelOf(sent))
+	for _, f := range frames {
+		if f.Kind == frameSent {
+			return f.Data, err
+		}
+	}
+	return nil, err
+}
+
+// labelOf is the label of an exchange in the spool.
+func labelOf(sent objects.ID) string { return sent.String()[:32] }
+
 // ClearSpool removes the committed exchanges from a spool and overwrites their bytes. What is
 // purged from a store must not stay there.
 func ClearSpool(folder string) error { return spool.Clear(folder) }
@@ -257,8 +274,8 @@ type exchange struct {
 	done     bool
 	err      error // why the response ended; nil: it is whole
 	tooLong  bool
-	spooled  bool // the file has all of it
-	released bool // the bodies are in the file only
+	masked   []byte // the body of the request as the spool has it; of its writer
+	released bool   // the bodies are in the file only
 	number   int64
 	waited   bool // for earlier exchanges of other sessions
 }

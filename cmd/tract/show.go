@@ -22,7 +22,8 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show [REV]", Short: "Show one commit",
 		Long: `Show one commit: its content, its annotations and edits, and its origin. --prompt shows what
-the model received when it wrote the block; --raw writes the exact bytes of the content.`,
+the model received when it wrote the block; --raw writes the exact bytes of the content. Both
+together write the body of the request, byte for byte, as why --prompt does.`,
 		Example: `  tract show
   tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,
@@ -31,7 +32,6 @@ the model received when it wrote the block; --raw writes the exact bytes of the 
 	}
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "write the exact bytes of the content")
 	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "show the prompt that the response answers")
-	cmd.MarkFlagsMutuallyExclusive("raw", "prompt")
 	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
@@ -40,6 +40,9 @@ func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
 	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
+	}
+	if o.prompt && o.raw {
+		return a.whyPrompt(ctx, id.String())
 	}
 	if o.prompt {
 		p, err := inspect.Prompt(ctx, a.repo, id.String())

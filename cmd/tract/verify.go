@@ -31,6 +31,7 @@ tract purge), or not reproducible, with the reason. The exit code is 1 if one di
 type verifyJSON struct {
 	Checked    int            `json:"checked"`
 	Same       int            `json:"same"`
+	AsSent     int            `json:"as_sent,omitempty"` // requests of other programs, whose bodies are kept
 	Differs    int            `json:"differs"`
 	Pruned     int            `json:"pruned"`
 	Older      int            `json:"older_encoder"`
@@ -87,12 +88,17 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 		if err != nil {
 			return nil, err
 		}
+		if err := a.prove(x); err != nil {
+			return nil, err
+		}
 		if v.Checked++; step != nil {
 			step(int64(v.Checked), int64(total))
 		}
 		switch x.Outcome {
 		case inspect.Same:
 			v.Same++
+		case inspect.AsSent:
+			v.AsSent++
 		case inspect.Differs:
 			v.Differs++
 		case inspect.Purged:
@@ -111,7 +117,7 @@ func (a *app) printVerified(v *verifyJSON) error {
 	p := a.printer()
 	var rows [][]string
 	for _, m := range v.Manifests {
-		if m.Outcome == inspect.Same && !a.verbose {
+		if (m.Outcome == inspect.Same || m.Outcome == inspect.AsSent) && !a.verbose {
 			continue
 		}
 		verdict := string(m.Outcome)
@@ -125,7 +131,11 @@ func (a *app) printVerified(v *verifyJSON) error {
 	if v.Pruned > 0 {
 		pruned = fmt.Sprintf("%d pruned, ", v.Pruned)
 	}
-	p.Text(fmt.Sprintf("%s: %d same, %d differ, %s%d by an older encoder, %d not reproducible\n",
-		count(v.Checked, "request"), v.Same, v.Differs, pruned, v.Older, v.Unprovable))
+	sent := ""
+	if v.AsSent > 0 {
+		sent = fmt.Sprintf("%d as sent, ", v.AsSent)
+	}
+	p.Text(fmt.Sprintf("%s: %d same, %s%d differ, %s%d by an older encoder, %d not reproducible\n",
+		count(v.Checked, "request"), v.Same, sent, v.Differs, pruned, v.Older, v.Unprovable))
 	return p.Err()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/recorder"
 )
 
 type whyOptions struct {
@@ -63,6 +64,9 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 		if x, err = inspect.Reproduce(ctx, a.repo, w.Commit.ID.String(), targetOf); err != nil {
 			return err
 		}
+		if err := a.prove(x); err != nil {
+			return err
+		}
 	}
 	return a.emitPage(format.WhyJSON(w, x), func(p *format.Printer) { p.Why(w, x) })
 }
@@ -75,11 +79,28 @@ func targetOf(m *compile.Manifest) (llm.Target, error) {
 	return providers.Open(m.Provider, providers.Config{Model: m.Model, Dialect: m.Dialect})
 }
 
+// prove looks for the body of a recorded request, where it cannot be made again.
+func (a *app) prove(x *inspect.Reproduction) error {
+	spool := a.spoolFolder()
+	if x.Outcome == inspect.Same || x.Manifest.Sent.IsZero() || spool == "" {
+		return nil
+	}
+	body, err := recorder.SentBody(spool, x.Manifest.Sent)
+	x.Prove(body)
+	return err
+}
+
 // whyPrompt writes the body of a request, when its hash proves it.
 func (a *app) whyPrompt(ctx context.Context, rev string) error {
 	x, err := inspect.Reproduce(ctx, a.repo, rev, targetOf)
 	if err != nil {
 		return err
+	}
+	if err := a.prove(x); err != nil {
+		return err
+	}
+	if x.Outcome == inspect.AsSent {
+		return a.writeJSON(x.Request.Body)
 	}
 	if x.Outcome == inspect.Same && !x.Manifest.Sent.IsZero() {
 		x.Outcome, x.Why = inspect.NotReproducible, "the client sent a modified request, such as one without a field unknown to the provider"

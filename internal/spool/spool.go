@@ -72,6 +72,7 @@ type operation struct {
 	frame  Frame
 	then   func()
 	finish func() []Frame // nil: write the frame
+	label  string         // of the finished file
 }
 
 // File is one exchange in the spool. A nil File keeps nothing.
@@ -167,15 +168,16 @@ func (f *File) Write(frame Frame, then func()) {
 	s.add(operation{file: f, frame: frame, then: then})
 }
 
-// Finish replaces the file by one with other frames among the committed ones; without frames
-// it is removed. The old bytes are overwritten. frames is called in the background.
-func (f *File) Finish(frames func() []Frame) {
+// Finish replaces the file by one with other frames among the committed ones, which [Find]
+// finds by its label; without frames it is removed. The old bytes are overwritten. frames is
+// called in the background.
+func (f *File) Finish(label string, frames func() []Frame) {
 	if f == nil {
 		return
 	}
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.add(operation{file: f, finish: frames})
+	f.s.add(operation{file: f, finish: frames, label: label})
 }
 
 // add adds work for the writer. The lock is held.
@@ -215,7 +217,7 @@ func (s *Spool) do(o operation) {
 		for _, frame := range o.finish() {
 			data = appendFrame(data, frame)
 		}
-		if err := s.finish(f, data); err != nil && !f.lost {
+		if err := s.finish(f, o.label, data); err != nil && !f.lost {
 			f.lost = true
 			s.dropped.Add(1)
 		}
@@ -281,11 +283,11 @@ func (s *Spool) remove(f *File) error {
 	return err
 }
 
-func (s *Spool) finish(f *File, data []byte) error {
+func (s *Spool) finish(f *File, label string, data []byte) error {
 	if err := s.remove(f); err != nil || len(data) == 0 || !s.room(int64(len(data))) {
 		return err
 	}
-	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.live)[5:])
+	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.live)[5:]+"-"+label)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
@@ -380,6 +382,23 @@ func (s *Spool) Close() error {
 		return fmt.Errorf("close spool: %w", err)
 	}
 	return nil
+}
+
+// Find returns the frames of the newest committed exchange of a folder with a label; none when
+// it is not kept any more.
+func Find(folder, label string) ([]Frame, error) {
+	names, err := filepath.Glob(filepath.Join(folder, "done", "*-"+label))
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	data, err := os.ReadFile(slices.Max(names))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read spool: %w", err)
+	}
+	return parseFrames(data), nil
 }
 
 // Clear removes the committed exchanges of a folder, and overwrites their bytes: what was

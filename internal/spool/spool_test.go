@@ -26,7 +26,7 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	whole.Write(Frame{'q', []byte("whole")}, nil)
 	whole.Write(Frame{'e', nil}, nil)
 	done.Write(Frame{'q', []byte("raw")}, nil)
-	done.Finish(func() []Frame { return []Frame{{'q', []byte("masked")}} })
+	done.Finish("label", func() []Frame { return []Frame{{'q', []byte("masked")}} })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +40,9 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	if data, err := os.ReadFile(kept[0]); err != nil || !bytes.Contains(data, []byte("masked")) || bytes.Contains(data, []byte("raw")) {
 		t.Errorf("the committed exchange has %q, %v", data, err)
 	}
+	if frames, err := Find(folder, "label"); err != nil || len(frames) != 1 || string(frames[0].Data) != "masked" {
+		t.Errorf("found %v, %v", frames, err)
+	}
 	if info, err := os.Stat(kept[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -47,7 +50,7 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	var words []string
 	recovered := func(f *File, frames []Frame) {
 		words = append(words, string(frames[0].Data))
-		f.Finish(func() []Frame { return nil })
+		f.Finish("label", func() []Frame { return nil })
 	}
 	if err := next.Recover(recovered); err != nil || len(words) != 2 || words[0] != "half" || words[1] != "whole" {
 		t.Errorf("recovered %q, %v", words, err)
@@ -79,7 +82,7 @@ func TestBoundsOfTheDisk(t *testing.T) {
 	s := open(t, folder, Options{Disk: 100})
 	for range 3 {
 		f := s.Begin(nil)
-		f.Finish(func() []Frame { return []Frame{{'q', make([]byte, 40)}} })
+		f.Finish("label", func() []Frame { return []Frame{{'q', make([]byte, 40)}} })
 	}
 	s.Begin(nil).Write(Frame{'q', make([]byte, 200)}, nil)
 	if err := s.Close(); err != nil {
