@@ -38,7 +38,7 @@ type inMemory struct{ *testing.M }
 // Run runs the tests.
 func (m inMemory) Run() int {
 	if dir, err := os.MkdirTemp("/dev/shm", "tract-test-"); err == nil {
-		defer os.RemoveAll(dir) //nolint:errcheck // nothing depends on it
+		defer os.RemoveAll(dir)
 		if err := os.Setenv("TMPDIR", dir); err != nil {
 			return 1
 		}

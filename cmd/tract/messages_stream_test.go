@@ -34,10 +34,6 @@ func textBlock(pieces ...string) block {
 	return deltas(`{"type":"text","text":""}`, "text_delta", "text", pieces, "")
 }
 
-func toolUseBlock(id, name string, pieces ...string) block {
-	return deltas(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, id, name), "input_json_delta", "partial_json", pieces, "")
-}
-
 // deltas returns a block as events, one for each word.
 func deltas(begin, kind, field string, pieces []string, last string) block {
 	return func(index int) []string {

@@ -5,6 +5,7 @@ package demo
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
 	"io"
@@ -49,7 +50,7 @@ type Server struct {
 // Serve starts a server that waits for pace between two events of a response. The caller must
 // close it.
 func Serve(pace time.Duration) (*Server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
