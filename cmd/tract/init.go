@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -49,6 +50,9 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 		}
 	}
 	repo, err := tract.Open(cmd.Context(), p.url, tract.OpenOptions{Create: true, Files: p.files})
+	if p.server != "" && errors.Is(err, objects.ErrNotFound) {
+		return withHint(err, "createdb creates the database; tract init creates its tables")
+	}
 	if err != nil {
 		return a.storeError(err)
 	}

@@ -70,7 +70,7 @@ func withoutSecrets(address string) string {
 		}
 	}
 	shown.RawQuery = query.Encode()
-	return shown.String()
+	return strings.ReplaceAll(shown.String(), "%2F", "/")
 }
 
 // shown is the URL or the folder of the store, for people.

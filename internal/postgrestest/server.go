@@ -77,7 +77,8 @@ func Start(bin string, options ...string) (*Server, error) {
 }
 
 func newServer(bin string, port int) (*Server, error) {
-	dir, err := os.MkdirTemp("", "tractpg") // a short name: a socket's has at most 107 bytes
+	// TMPDIR may be closed to other users, and too long: a socket's name has at most 107 bytes.
+	dir, err := os.MkdirTemp("/tmp", "tractpg")
 	if err != nil {
 		return nil, err
 	}

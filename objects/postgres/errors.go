@@ -152,5 +152,16 @@ func plain(err error) error {
 	if errors.As(err, &parse) {
 		return errors.New("a parameter of the URL is invalid")
 	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return oneLine{err}
+	}
 	return err
 }
+
+// oneLine is an error of pgx that has a line for each address it has tried.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+
+func (e oneLine) Unwrap() error { return e.error }

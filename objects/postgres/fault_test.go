@@ -36,7 +36,7 @@ func newProxy(t *testing.T, cutAt int, after bool) *proxy {
 	if shared == nil {
 		t.Fatal("this test needs a server of its own: run it without TRACT_TEST_POSTGRES")
 	}
-	dir, err := os.MkdirTemp("", "tractpx")
+	dir, err := os.MkdirTemp("/tmp", "tractpx")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,7 @@ const (
 	defaultRepo  = "tract"
 	defaultConns = 16
 	defaultWait  = 30 * time.Second
+	openWait     = 5 * time.Second // for a server that does not answer, at most
 
 	// statementTime is the longest time that one statement may take; a statement of
 	// maintenance may take longer.
@@ -104,10 +106,13 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 		closing: make(chan struct{}),
 	}
 	s.queue.workers = min(maxWorkers, int(config.MaxConns))
+	wait := s.wait
+	s.wait = min(wait, openWait)
 	if err := s.prepare(ctx, repo, o.Create && !s.readOnly); err != nil {
 		pool.Close()
 		return nil, err
 	}
+	s.wait = wait
 	return objects.Trust(s, s.purges.Load), nil
 }
 
@@ -129,7 +134,7 @@ func parse(address string) (config *pgxpool.Config, repo, name string, err error
 	if name := u.User.Username(); name != "" {
 		shown.User = url.User(name)
 	}
-	name = shown.String()
+	name = strings.ReplaceAll(shown.String(), "%2F", "/")
 	config, err = pgxpool.ParseConfig(u.String())
 	if err != nil {
 		return nil, "", "", fmt.Errorf("open store %s: %w", name, plain(err))

@@ -33,7 +33,7 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 			return fmt.Errorf("make the schema: %w", err)
 		}
 	case missing:
-		return fmt.Errorf("open store %s: %w: %w", s.name, objects.ErrNotFound, plain(err))
+		return fmt.Errorf("open store %s: %w: %w", s.name, missingPart(err), objects.ErrNotFound)
 	case version < len(migrations):
 		return fmt.Errorf("open store %s: the schema has version %d and this program needs %d, to which tract init brings it: %w",
 			s.name, version, len(migrations), objects.ErrFormat)
@@ -48,6 +48,19 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 		return err
 	}
 	return s.findRepo(ctx, repo)
+}
+
+var (
+	errNoDatabase = errors.New("the database")
+	errNoSchema   = errors.New("the tables of tract")
+)
+
+// missingPart says what is not there.
+func missingPart(err error) error {
+	if hasCode(err, codeNoDatabase) {
+		return errNoDatabase
+	}
+	return errNoSchema
 }
 
 func (s *store) findRepo(ctx context.Context, repo string) error {

@@ -159,7 +159,7 @@ func TestURLs(t *testing.T) {
 	for address, want := range map[string][2]string{
 		"postgres://ada:s3cret@db.example:5433/agents?repo=support": {"support", "postgres://ada@db.example:5433/agents?repo=support"},
 		"postgresql://db/agents":                                    {"tract", "postgresql://db/agents?repo=tract"},
-		"postgres:///agents?host=/run/pg&password=s3cret&repo=a":    {"a", "postgres:///agents?host=%2Frun%2Fpg&repo=a"},
+		"postgres:///agents?host=/run/pg&password=s3cret&repo=a":    {"a", "postgres:///agents?host=/run/pg&repo=a"},
 	} {
 		_, repo, name, err := parse(address)
 		if err != nil || repo != want[0] || name != want[1] {
