@@ -7,6 +7,7 @@ package postgrestest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -108,7 +109,7 @@ func unprivileged() *syscall.Credential {
 
 // Command is a program of the server, such as "pg_ctl".
 func (s *Server) Command(name string, args ...string) *exec.Cmd {
-	c := exec.Command(filepath.Join(s.bin, name), args...)
+	c := exec.CommandContext(context.Background(), filepath.Join(s.bin, name), args...)
 	c.Dir = s.Dir
 	c.SysProcAttr = processAttributes()
 	c.SysProcAttr.Credential = unprivileged()

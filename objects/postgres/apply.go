@@ -87,7 +87,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 		r := &refs[i].state
 		if at, ok := p.placed[r.target]; ok {
 			r.at = at
-		} else if at, ok := a.s.places.get(r.target); ok {
+		} else if at, ok := a.s.positions.get(r.target); ok {
 			r.at = at
 		}
 	}
@@ -200,10 +200,10 @@ func (a *apply) landed(ctx context.Context) (yes bool, err error) {
 func (s *store) learn(p *planner) {
 	for i := range p.refs {
 		s.refs.put(p.refs[i].name, p.refs[i].state)
-		s.places.put(p.refs[i].state.target, p.refs[i].state.at)
+		s.positions.put(p.refs[i].state.target, p.refs[i].state.at)
 	}
 	if n := len(p.commits); n > 0 {
-		s.places.put(p.commits[n-1].id, p.commits[n-1].at)
+		s.positions.put(p.commits[n-1].id, p.commits[n-1].at)
 	}
 	for i := range p.refs {
 		s.poller.wake(p.refs[i].name)

@@ -15,7 +15,7 @@ import (
 func (s *store) Audit(ctx context.Context, a objects.Audit) error {
 	var stop error
 	err := s.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-		w := &auditor{s: s, q: txQuerier{tx}, to: a, newest: map[string]move{}, at: map[place]objects.ID{}, lines: map[int64]*lineState{}}
+		w := &auditor{s: s, q: txQuerier{tx}, to: a, newest: map[string]move{}, at: map[position]objects.ID{}, lines: map[int64]*lineState{}}
 		err := w.run(ctx)
 		if w.stop != nil {
 			stop = w.stop
@@ -39,13 +39,13 @@ type auditor struct {
 	stop error // of the caller
 
 	refs   map[string]refState
-	newest map[string]move        // of each ref: its newest entry and where that moved it
-	at     map[place]objects.ID   // commits at places that refs and forks name; zero: not seen
-	lines  map[int64]*lineState   //
-	forks  map[place][]objects.ID // by place: commits that must be there
-	sealed []uint64               // hashes of a hint and its segment, of all segments
-	index  []uint64               // the same, of tract_index
-	list   []objects.Object       // for the caller
+	newest map[string]move           // of each ref: its newest entry and where that moved it
+	at     map[position]objects.ID   // commits at places that refs and forks name; zero: not seen
+	lines  map[int64]*lineState      //
+	forks  map[position][]objects.ID // by place: commits that must be there
+	sealed []uint64                  // hashes of a hint and its segment, of all segments
+	index  []uint64                  // the same, of tract_index
+	list   []objects.Object          // for the caller
 	done   int64
 	total  int64
 }
@@ -59,7 +59,7 @@ type move struct {
 // lineState is how far a line has been read.
 type lineState struct {
 	first, sealed int64
-	from          place
+	from          position
 	next          int64      // gen of the next commit
 	last          objects.ID // the commit before it
 }
@@ -211,7 +211,7 @@ func (w *auditor) entry(e objects.LogEntry) error {
 }
 
 func (w *auditor) readLines(ctx context.Context) error {
-	w.forks = map[place][]objects.ID{}
+	w.forks = map[position][]objects.ID{}
 	return w.q.query(ctx, func(row pgx.Rows) error {
 		var line int64
 		l := &lineState{}
@@ -225,7 +225,7 @@ func (w *auditor) readLines(ctx context.Context) error {
 }
 
 // commit takes the next commit of a line.
-func (w *auditor) commit(at place, o objects.Object) error {
+func (w *auditor) commit(at position, o objects.Object) error {
 	l := w.lines[at.line]
 	if l == nil {
 		l = &lineState{first: at.gen, next: at.gen}
@@ -269,7 +269,7 @@ func (w *auditor) readSegments(ctx context.Context) error {
 		}
 		where := fmt.Sprintf("segment %d of line %d", r.gen0, r.line)
 		for i := range seg.table.Len() {
-			w.sealed = append(w.sealed, hashHint(place{r.line, r.gen0}, hint(*seg.table.ID(i))))
+			w.sealed = append(w.sealed, hashHint(position{r.line, r.gen0}, hint(*seg.table.ID(i))))
 			if seg.table.Kind(i) != objects.KindContent {
 				continue
 			}
@@ -279,7 +279,7 @@ func (w *auditor) readSegments(ctx context.Context) error {
 			}
 		}
 		for i, c := range seg.commits {
-			if err := errors.Join(w.commit(place{r.line, r.gen0 + int64(i)}, c), w.object(where, c, nil)); err != nil {
+			if err := errors.Join(w.commit(position{r.line, r.gen0 + int64(i)}, c), w.object(where, c, nil)); err != nil {
 				return err
 			}
 		}
@@ -289,7 +289,7 @@ func (w *auditor) readSegments(ctx context.Context) error {
 
 func (w *auditor) readTail(ctx context.Context) error {
 	err := w.q.query(ctx, func(row pgx.Rows) error {
-		var at place
+		var at position
 		var key, head, content, body []byte
 		if err := row.Scan(&at.line, &at.gen, &key, &head, &content, &body); err != nil {
 			return err
@@ -311,7 +311,6 @@ func (w *auditor) readTail(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			o = objects.Object{ID: id}
 			if l := w.lines[at.line]; l != nil {
 				l.next, l.last = at.gen+1, id
 			}
@@ -368,7 +367,7 @@ func (w *auditor) readTombstones(ctx context.Context) error {
 
 func (w *auditor) readIndex(ctx context.Context) error {
 	return w.q.query(ctx, func(row pgx.Rows) error {
-		var at place
+		var at position
 		var list, data []byte
 		if err := row.Scan(&at.line, &at.gen, &list, &data); err != nil {
 			return err
@@ -381,10 +380,10 @@ func (w *auditor) readIndex(ctx context.Context) error {
 			segment := at
 			if len(list) > 0 {
 				n := int(data[hintSize])
-				if len(list) < (n+1)*placeSize {
+				if len(list) < (n+1)*positionSize {
 					continue
 				}
-				segment = readPlace(list[n*placeSize:])
+				segment = readPosition(list[n*positionSize:])
 			}
 			w.index = append(w.index, hashHint(segment, data[:hintSize]))
 		}
@@ -393,22 +392,37 @@ func (w *auditor) readIndex(ctx context.Context) error {
 }
 
 // hashHint is a number for a hint and its segment.
-func hashHint(at place, hint []byte) uint64 {
-	h := objects.Hash(appendPlace(nil, at), hint)
-	return uint64(readPlace(h[:]).line)
+func hashHint(at position, hint []byte) uint64 {
+	h := objects.Hash(appendPosition(nil, at), hint)
+	return uint64(readPosition(h[:]).line)
 }
 
 // finish compares what was read in different tables.
 func (w *auditor) finish() error {
+	for _, part := range []func() error{w.checkForks, w.checkRefs, w.checkIndex} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *auditor) checkForks() error {
 	for at, parents := range w.forks {
 		for _, parent := range parents {
-			if w.at[at] != parent {
-				if err := w.wrong(fmt.Sprintf("line %d", at.line), fmt.Sprintf("a fork does not begin at commit %d", at.gen), "walks take longer, and lose nothing"); err != nil {
-					return err
-				}
+			if w.at[at] == parent {
+				continue
+			}
+			err := w.wrong(fmt.Sprintf("line %d", at.line), fmt.Sprintf("a fork does not begin at commit %d", at.gen), "walks take longer, and lose nothing")
+			if err != nil {
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+func (w *auditor) checkRefs() error {
 	for name, r := range w.refs {
 		what := ""
 		switch have := w.newest[name]; {
@@ -417,32 +431,36 @@ func (w *auditor) finish() error {
 		case r.target != have.target:
 			what = "it is not where its newest log entry moved it"
 		case r.at.line != 0 && w.at[r.at] != r.target:
-			what = "its commit is at another place"
+			what = "its commit is at another position"
+		default:
+			continue
 		}
-		if what != "" {
-			if err := w.wrong(fmt.Sprintf("ref %q", name), what, "its row was changed, or entries of the ref log were removed"); err != nil {
-				return err
-			}
+		if err := w.wrong(fmt.Sprintf("ref %q", name), what, "its row was changed, or entries of the ref log were removed"); err != nil {
+			return err
 		}
 	}
 	for name := range w.newest {
-		if _, ok := w.refs[name]; !ok {
-			if err := w.wrong(fmt.Sprintf("ref %q", name), "it has log entries and no row", "the ref is lost; its log has where it was"); err != nil {
-				return err
-			}
+		if _, ok := w.refs[name]; ok {
+			continue
+		}
+		if err := w.wrong(fmt.Sprintf("ref %q", name), "it has log entries and no row", "the ref is lost; its log has where it was"); err != nil {
+			return err
 		}
 	}
-	slices.Sort(w.sealed)
+	return nil
+}
+
+// checkIndex checks that the index has every object of the segments.
+func (w *auditor) checkIndex() error {
 	slices.Sort(w.index)
-	w.sealed, w.index = slices.Compact(w.sealed), slices.Compact(w.index)
 	lost := 0
 	for _, h := range w.sealed {
 		if _, ok := slices.BinarySearch(w.index, h); !ok {
 			lost++
 		}
 	}
-	if lost > 0 {
-		return w.wrong("tract_index", fmt.Sprintf("%d objects are not in it", lost), "they are read by walks, but not found by their ids")
+	if lost == 0 {
+		return nil
 	}
-	return nil
+	return w.wrong("tract_index", fmt.Sprintf("%d objects are not in it", lost), "they are read by walks, but not found by their ids")
 }

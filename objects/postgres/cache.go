@@ -15,7 +15,7 @@ const cacheSize = 1 << 16
 // refState is a row of tract_ref.
 type refState struct {
 	target  objects.ID // zero: the ref is deleted, or never was
-	at      place
+	at      position
 	version uint64
 	updated int64
 	seq     uint64
@@ -52,28 +52,28 @@ func (c *refCache) put(name string, r refState) {
 	}
 }
 
-// placeCache remembers where commits are. A commit never gets another place; one that was
-// swept has none, so that whoever reads at a place verifies the id.
-type placeCache struct {
+// positionCache remembers where commits are. A commit never gets another position; one that was
+// swept has none, so that whoever reads at a position verifies the id.
+type positionCache struct {
 	mu    sync.Mutex
-	known map[objects.ID]place
+	known map[objects.ID]position
 }
 
-func (c *placeCache) get(id objects.ID) (place, bool) {
+func (c *positionCache) get(id objects.ID) (position, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, ok := c.known[id]
 	return p, ok
 }
 
-func (c *placeCache) put(id objects.ID, p place) {
+func (c *positionCache) put(id objects.ID, p position) {
 	if p.line == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil || len(c.known) >= cacheSize {
-		c.known = map[objects.ID]place{}
+		c.known = map[objects.ID]position{}
 	}
 	c.known[id] = p
 }
@@ -82,8 +82,8 @@ func (c *placeCache) put(id objects.ID, p place) {
 // while they are used up quickly, and throws away what is left after a second, so that the
 // entries of all processes stay in about the order of their time.
 type sequence struct {
-	mu    sync.Mutex
-	left  []uint64 // ascending
+	turn  chan struct{} // has an element while somebody uses the rest, and perhaps draws
+	left  []uint64      // ascending
 	drawn time.Time
 	draws int // one soon after the other
 }
@@ -94,41 +94,53 @@ const (
 	blockTime   = time.Second
 )
 
-// next returns a number greater than after.
+// next returns a number greater than after, which was drawn before.
 func (s *store) next(ctx context.Context, after uint64) (uint64, error) {
 	q := &s.seqs
+	select {
+	case q.turn <- struct{}{}:
+		defer func() { <-q.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if time.Since(q.drawn) > blockTime {
+		q.left, q.draws = nil, 0
+	}
 	for {
-		q.mu.Lock()
-		fresh := time.Since(q.drawn) < blockTime
-		for fresh && len(q.left) > 0 {
+		for len(q.left) > 0 {
 			n := q.left[0]
-			q.left = q.left[1:]
-			if n > after {
-				q.mu.Unlock()
+			if q.left = q.left[1:]; n > after {
 				return n, nil
 			}
 		}
-		if !fresh {
-			q.draws = 0
-		}
-		block := min(1<<max(0, q.draws-singleDraws), maxBlock)
-		q.draws++
-		q.mu.Unlock()
-		var drawn []uint64
-		err := s.retry(ctx, statementTime, func(ctx context.Context) error {
-			drawn = drawn[:0]
-			return s.rowsOnce(ctx, func(row pgx.Rows) error {
-				var n int64
-				err := row.Scan(&n)
-				drawn = append(drawn, uint64(n))
-				return err
-			}, `select nextval('tract_seq') from generate_series(1, $1::int)`, block)
-		})
-		if err != nil {
+		if err := s.draw(ctx); err != nil {
 			return 0, err
 		}
-		q.mu.Lock()
-		q.left, q.drawn = drawn, time.Now()
-		q.mu.Unlock()
+		if last := len(q.left) - 1; last < 0 || q.left[last] <= after { // the sequence was set back
+			if err := s.exec(ctx, advanceSQL, int64(after)); err != nil {
+				return 0, err
+			}
+		}
 	}
+}
+
+// advanceSQL lets no number up to one be drawn any more.
+const advanceSQL = `select setval('tract_seq', $1) from tract_seq where last_value < $1`
+
+// draw draws the next numbers.
+func (s *store) draw(ctx context.Context) error {
+	q := &s.seqs
+	block := min(1<<max(0, q.draws-singleDraws), maxBlock)
+	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
+		q.left = nil
+		return s.rowsOnce(ctx, func(row pgx.Rows) error {
+			var n int64
+			err := row.Scan(&n)
+			q.left = append(q.left, uint64(n))
+			return err
+		}, `select nextval('tract_seq') from generate_series(1, $1::int)`, block)
+	})
+	q.drawn = time.Now()
+	q.draws++
+	return err
 }

@@ -21,7 +21,7 @@ const (
 // step is a commit of a walk.
 type step struct {
 	commit  objects.Object
-	at      place          // line 0: it is not in a line
+	at      position       // line 0: it is not in a line
 	content objects.Object // with contents only; kind 0: it is elsewhere
 	err     error          // of the content
 }
@@ -31,14 +31,14 @@ type walker struct {
 	s        *store
 	contents bool
 	next     objects.ID // zero: the walk is over
-	at       place      // of next; line 0: unknown
+	at       position   // of next; line 0: unknown
 	page     int
 	segments int
 }
 
 func (s *store) walk(tip objects.ID, contents bool) *walker {
 	w := &walker{s: s, contents: contents, next: tip, page: firstPage, segments: 1}
-	w.at, _ = s.places.get(tip)
+	w.at, _ = s.positions.get(tip)
 	return w
 }
 
@@ -51,7 +51,7 @@ func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
 			return list, err
 		}
 		if try == most {
-			return nil, &objects.CorruptError{ID: w.next, Cause: errors.New("no place leads to it")}
+			return nil, &objects.CorruptError{ID: w.next, Cause: errors.New("no position leads to it")}
 		}
 	}
 	return nil, nil
@@ -75,7 +75,7 @@ func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err erro
 	}
 	known := w.at
 	if err = w.before(ctx); w.at == known {
-		w.at = place{} // it was swept, or was never there
+		w.at = position{} // it was swept, or was never there
 	}
 	return nil, err
 }
@@ -99,7 +99,7 @@ func (w *walker) locate(ctx context.Context) (list []step, err error) {
 	if one.object.Kind == objects.KindCommit {
 		st.at = one.at
 	}
-	w.s.places.put(st.commit.ID, st.at)
+	w.s.positions.put(st.commit.ID, st.at)
 	return w.accept(list, st)
 }
 
@@ -109,9 +109,9 @@ func (w *walker) accept(list []step, st step) ([]step, error) {
 	if len(st.commit.Parents) > 0 {
 		w.next = st.commit.Parents[0]
 	}
-	w.at = place{}
+	w.at = position{}
 	if st.at.line != 0 && !w.next.IsZero() {
-		w.at = place{st.at.line, st.at.gen - 1}
+		w.at = position{st.at.line, st.at.gen - 1}
 	}
 	return append(list, st), nil
 }
@@ -166,7 +166,7 @@ func (w *walker) astray(ctx context.Context, some bool, err error) error {
 	if some {
 		return nil // the next call begins with this row
 	}
-	w.at = place{}
+	w.at = position{}
 	intact := false
 	if e := w.s.find(ctx, []objects.ID{w.next}, true, func(_ objects.ID, f found) error {
 		intact = f.err == nil
@@ -219,7 +219,7 @@ where repo = $1 and line = $2 and gen0 <= $3 order by gen0 desc limit $4`, w.s.r
 			st := step{at: w.at}
 			st.commit, _ = seg.commit(w.at.gen)
 			if st.commit.ID != w.next {
-				return list, w.astray(ctx, len(list) > 0, &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its place")})
+				return list, w.astray(ctx, len(list) > 0, &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its position")})
 			}
 			if w.contents {
 				if content, ok, err := seg.content(w.at.gen); ok {
@@ -244,7 +244,7 @@ func (w *walker) damaged(some bool, err error) error {
 func (w *walker) before(ctx context.Context) error {
 	return w.s.rows(ctx, func(row pgx.Rows) error {
 		var first int64
-		var from place
+		var from position
 		err := row.Scan(&first, &from.line, &from.gen)
 		if err == nil && w.at.gen < first {
 			w.at = from

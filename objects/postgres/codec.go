@@ -20,10 +20,10 @@ const compressFrom = 256
 
 var errEncoding = errors.New("the row is not an encoded object")
 
-// appendObject encodes an object without its id: its kind, the number of its parents and the
+// encodeObject encodes an object without its id: its kind, the number of its parents and the
 // parents, the number of its links and the links, its data.
-func appendObject(b []byte, o *objects.Object) []byte {
-	b = append(b, byte(o.Kind))
+func encodeObject(o *objects.Object) []byte {
+	b := []byte{byte(o.Kind)}
 	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
 		b = binary.AppendUvarint(b, uint64(len(ids)))
 		for i := range ids {
@@ -33,7 +33,7 @@ func appendObject(b []byte, o *objects.Object) []byte {
 	return append(b, o.Data...)
 }
 
-// parseObject decodes what appendObject encoded. The data shares the memory of b.
+// parseObject decodes what encodeObject encoded. The data shares the memory of b.
 func parseObject(b []byte) (o objects.Object, err error) {
 	if len(b) == 0 {
 		return o, errEncoding
@@ -68,7 +68,7 @@ func readObject(id objects.ID, b []byte) (objects.Object, error) {
 
 // encodeBlob encodes an object for a row of tract_blob.
 func encodeBlob(o *objects.Object) (codec int16, data []byte) {
-	data = appendObject(nil, o)
+	data = encodeObject(o)
 	if len(data) >= compressFrom {
 		if small := compression.CompressFast(nil, data); len(small) < len(data)*9/10 {
 			return codecZstd, small

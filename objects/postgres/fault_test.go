@@ -386,3 +386,32 @@ func TestCancelledWrite(t *testing.T) {
 	}
 	wantCount(t, url, "refs/heads/main", len(log))
 }
+
+// TestManyWritersInOneProcess has many goroutines append to refs of their own, so that numbers
+// of the log are drawn by all of them at once.
+func TestManyWritersInOneProcess(t *testing.T) {
+	const writers, each = 64, 20
+	url := freshURL(t)
+	s := openURL(t, url)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			tip := objects.ID{}
+			for i := range each {
+				c, content := counting(tip, i+1, fmt.Sprint(w))
+				err := s.Apply(t.Context(), objects.Batch{
+					Put: []objects.Object{c, content}, Refs: []objects.RefUpdate{{Name: fmt.Sprint("refs/heads/", w), Old: tip, New: c.ID}},
+				})
+				if err != nil {
+					t.Errorf("writer %d: %v", w, err)
+					return
+				}
+				tip = c.ID
+			}
+		})
+	}
+	all.Wait()
+	for _, w := range []int{0, writers - 1} {
+		wantCount(t, url, fmt.Sprint("refs/heads/", w), each)
+	}
+}

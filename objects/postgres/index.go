@@ -23,10 +23,10 @@ func (s *store) mergeIndex(ctx context.Context) error {
 }
 
 func (s *store) mergeRun(ctx context.Context, tx pgx.Tx) (merged bool, err error) {
-	var segments []place
+	var segments []position
 	var hints [][]byte
 	err = txQuerier{tx}.query(ctx, func(row pgx.Rows) error {
-		var at place
+		var at position
 		var data []byte
 		err := row.Scan(&at.line, &at.gen, &data)
 		segments, hints = append(segments, at), append(hints, data)
@@ -58,9 +58,9 @@ const listPart = 256
 
 // encodeRun encodes the hints of segments as a run: the list of the segments, and for each
 // first byte of an id, hints and the numbers of their segments.
-func encodeRun(segments []place, hints [][]byte) (list []byte, parts [256][]byte) {
+func encodeRun(segments []position, hints [][]byte) (list []byte, parts [256][]byte) {
 	for n, at := range segments {
-		list = appendPlace(list, at)
+		list = appendPosition(list, at)
 		for h := range slices.Chunk(hints[n], hintSize) {
 			if len(h) == hintSize {
 				parts[h[0]] = append(append(parts[h[0]], h...), byte(n))

@@ -19,7 +19,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	type wanted struct {
 		i  int
 		id objects.ID
-		at place
+		at position
 	}
 	var list []wanted
 	for i := range w.Len {
@@ -28,9 +28,9 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 			rest = append(rest, i)
 			continue
 		}
-		list = append(list, wanted{i, id, place{int64(locator[0]), int64(locator[1]) - 1}})
+		list = append(list, wanted{i, id, position{int64(locator[0]), int64(locator[1]) - 1}})
 	}
-	slices.SortFunc(list, func(a, b wanted) int { return comparePlaces(a.at, b.at) })
+	slices.SortFunc(list, func(a, b wanted) int { return comparePositions(a.at, b.at) })
 	for len(list) > 0 {
 		n := 1
 		for n < min(len(list), loadPage) && list[n].at.line == list[0].at.line && list[n].at.gen-list[0].at.gen < loadPage {

@@ -14,7 +14,7 @@ import (
 
 // found is what a lookup finds of an object.
 type found struct {
-	at     place // of a commit, or of the commit that the content is stored with
+	at     position // of a commit, or of the commit that the content is stored with
 	object objects.Object
 	err    error // a *objects.CorruptError of this object, or its *objects.ErrPurged
 }
@@ -58,7 +58,7 @@ const (
 type lookup struct {
 	objects    map[objects.ID]found
 	tombstones map[objects.ID]error
-	hits       map[place][]objects.ID // candidates by segment
+	hits       map[position][]objects.ID // candidates by segment
 	size       int
 	limit      int  // about how many bytes of rows are read; lookupAll: all
 	cut        bool // there were more
@@ -68,7 +68,7 @@ var errCut = errors.New("enough was read")
 
 // lookup looks up ids, at most lookupIDs of them.
 func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit int) (*lookup, error) {
-	l := &lookup{limit: limit, objects: map[objects.ID]found{}, tombstones: map[objects.ID]error{}, hits: map[place][]objects.ID{}}
+	l := &lookup{limit: limit, objects: map[objects.ID]found{}, tombstones: map[objects.ID]error{}, hits: map[position][]objects.ID{}}
 	hints, parts := make([][]byte, len(ids)), []int16{}
 	for i := range ids {
 		hints[i] = hint(ids[i])
@@ -78,13 +78,13 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 	}
 	err := q.query(ctx, func(row pgx.Rows) error {
 		var source, part int16
-		var at place
+		var at position
 		var key, data []byte
 		if err := row.Scan(&source, &at.line, &at.gen, &part, &key, &data); err != nil {
 			return err
 		}
 		if source == inIndex {
-			l.candidates(at, part, key, data, ids)
+			l.candidates(at, key, data, ids)
 			return nil
 		}
 		id, err := parseID(key)
@@ -100,7 +100,7 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 }
 
 // add takes an object from a row.
-func (l *lookup) add(source int, id objects.ID, at place, codec int16, data []byte) error {
+func (l *lookup) add(source int, id objects.ID, at position, codec int16, data []byte) error {
 	f := found{at: at}
 	switch source {
 	case inTail:
@@ -127,9 +127,9 @@ func (l *lookup) add(source int, id objects.ID, at place, codec int16, data []by
 }
 
 // candidates takes a row of tract_index.
-func (l *lookup) candidates(at place, part int16, list, data []byte, ids []objects.ID) {
+func (l *lookup) candidates(at position, list, data []byte, ids []objects.ID) {
 	for _, id := range ids {
-		for _, segment := range indexed(at, part, list, data, hint(id)) {
+		for _, segment := range indexed(at, list, data, hint(id)) {
 			if !slices.Contains(l.hits[segment], id) {
 				l.hits[segment] = append(l.hits[segment], id)
 			}
@@ -169,7 +169,7 @@ func scanSegment(row pgx.Rows) (r segmentRow, err error) {
 }
 
 // segmentAt reads a segment; nil: there is none.
-func (s *store) segmentAt(ctx context.Context, q querier, at place, bodies bool) (seg *segment, put int64, err error) {
+func (s *store) segmentAt(ctx context.Context, q querier, at position, bodies bool) (seg *segment, put int64, err error) {
 	sql := segmentHeadSQL
 	if bodies {
 		sql = segmentSQL
@@ -257,7 +257,7 @@ func (s *segment) lookup(id objects.ID, heads bool) (f found, ok bool) {
 		return f, false
 	case gen >= 0:
 		f.object, _ = s.commit(gen)
-		f.at = place{s.line, gen}
+		f.at = position{s.line, gen}
 	case heads:
 		f.object = objects.Object{ID: id, Kind: s.table.Kind(row)}
 	default:
@@ -277,31 +277,31 @@ func cause(err error) error {
 // indexed returns the segments that a row of tract_index names for a hint. At level 0 the
 // row is of one segment. At level 1 it has a hint and the number of a segment for each
 // object, and list has the segments.
-func indexed(at place, part int16, list, data, want []byte) (segments []place) {
+func indexed(at position, list, data, want []byte) (segments []position) {
 	if len(list) == 0 {
 		for len(data) >= hintSize {
 			if bytes.Equal(data[:hintSize], want) {
-				return []place{at}
+				return []position{at}
 			}
 			data = data[hintSize:]
 		}
 		return nil
 	}
 	for ; len(data) >= hintSize+1; data = data[hintSize+1:] {
-		if n := int(data[hintSize]); bytes.Equal(data[:hintSize], want) && len(list) >= (n+1)*placeSize {
-			segments = append(segments, readPlace(list[n*placeSize:]))
+		if n := int(data[hintSize]); bytes.Equal(data[:hintSize], want) && len(list) >= (n+1)*positionSize {
+			segments = append(segments, readPosition(list[n*positionSize:]))
 		}
 	}
 	return segments
 }
 
-// placeSize is the size of a segment in the list of a run.
-const placeSize = 16
+// positionSize is the size of a segment in the list of a run.
+const positionSize = 16
 
-func readPlace(b []byte) place {
-	return place{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
+func readPosition(b []byte) position {
+	return position{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
 }
 
-func appendPlace(b []byte, p place) []byte {
+func appendPosition(b []byte, p position) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(p.line)), uint64(p.gen))
 }

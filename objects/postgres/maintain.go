@@ -100,7 +100,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 	for _, r := range states {
 		targets = append(targets, r.target)
 	}
-	places, err := s.placesOf(ctx, q, targets)
+	positions, err := s.positionsOf(ctx, q, targets)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 	var final refArrays
 	var versions []int64
 	for name, r := range states {
-		r.at = places[r.target]
+		r.at = positions[r.target]
 		final.add(0, &refRow{name: name, state: r})
 		versions = append(versions, int64(r.version))
 	}
@@ -118,7 +118,7 @@ select $1, * from unnest($2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6
 on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = excluded.version,
 	updated = excluded.updated, seq = excluded.seq, newest = excluded.newest`,
 		s.repo, final.name, final.target, final.line, final.gen, versions, final.updated, final.seq, final.newest)
-	batch.Queue(`select setval('tract_seq', $1) from tract_seq where last_value < $1`, last)
+	batch.Queue(advanceSQL, last)
 	return tx.SendBatch(ctx, batch).Close()
 }
 
@@ -144,9 +144,9 @@ func follow(rows refArrays, states map[string]refState, e objects.LogEntry, last
 	return rows, nil
 }
 
-// placesOf returns where commits are, of those that exist.
-func (s *store) placesOf(ctx context.Context, q querier, ids []objects.ID) (map[objects.ID]place, error) {
-	places := map[objects.ID]place{}
+// positionsOf returns where commits are, of those that exist.
+func (s *store) positionsOf(ctx context.Context, q querier, ids []objects.ID) (map[objects.ID]position, error) {
+	positions := map[objects.ID]position{}
 	for part := range slices.Chunk(unique(ids), lookupIDs) {
 		l, err := s.lookup(ctx, q, part, lookupAll)
 		if err != nil {
@@ -154,7 +154,7 @@ func (s *store) placesOf(ctx context.Context, q querier, ids []objects.ID) (map[
 		}
 		for id, f := range l.objects {
 			if f.object.Kind == objects.KindCommit {
-				places[id] = f.at
+				positions[id] = f.at
 			}
 		}
 		for at, ids := range l.hits {
@@ -164,10 +164,10 @@ func (s *store) placesOf(ctx context.Context, q querier, ids []objects.ID) (map[
 			}
 			for _, id := range ids {
 				if _, gen := seg.find(id); gen >= 0 {
-					places[id] = place{at.line, gen}
+					positions[id] = position{at.line, gen}
 				}
 			}
 		}
 	}
-	return places, nil
+	return positions, nil
 }

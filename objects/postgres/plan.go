@@ -24,11 +24,11 @@ type write struct {
 
 type lineRow struct {
 	line, first int64
-	from        place
+	from        position
 }
 
 type commitRow struct {
-	at          place
+	at          position
 	id, content objects.ID
 	head, body  []byte // body nil: the content is elsewhere
 }
@@ -51,11 +51,11 @@ type refRow struct {
 type planner struct {
 	write
 	put     map[objects.ID]*objects.Object
-	there   map[objects.ID]bool  // objects of the batch that are in the store
-	parents map[objects.ID]place // of first parents outside of the batch
-	ends    map[place]bool       // places after which no commit can go
-	placed  map[objects.ID]place // commits of the batch
-	inlined map[objects.ID]bool  // contents that went with a commit
+	there   map[objects.ID]bool     // objects of the batch that are in the store
+	parents map[objects.ID]position // of first parents outside of the batch
+	ends    map[position]bool       // places after which no commit can go
+	placed  map[objects.ID]position // commits of the batch
+	inlined map[objects.ID]bool     // contents that went with a commit
 }
 
 // plan decides where the objects of a batch go. It asks the database where first parents are
@@ -64,8 +64,8 @@ type planner struct {
 // not know.
 func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*planner, error) {
 	p := &planner{
-		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, parents: map[objects.ID]place{},
-		ends: map[place]bool{}, placed: map[objects.ID]place{}, inlined: map[objects.ID]bool{},
+		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, parents: map[objects.ID]position{},
+		ends: map[position]bool{}, placed: map[objects.ID]position{}, inlined: map[objects.ID]bool{},
 	}
 	p.copies = b.Copies
 	for i := range b.Put {
@@ -92,8 +92,37 @@ func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*plan
 
 // look finds out what must be known of the store.
 func (s *store) look(ctx context.Context, p *planner, put []objects.Object, careful bool) error {
-	var ask, parents []objects.ID
-	roots := false
+	ask, commits := s.unknown(p, put, careful)
+	if len(ask) == 0 {
+		return nil
+	}
+	some := false
+	err := s.find(ctx, unique(ask), true, func(id objects.ID, f found) error {
+		isCommit := f.object.Kind == objects.KindCommit && f.err == nil
+		switch {
+		case p.put[id] == nil && isCommit:
+			p.parents[id] = f.at
+		case p.put[id] != nil && f.err == nil:
+			p.there[id], some = true, true
+			if isCommit && f.at.line != 0 {
+				p.placed[id] = f.at
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if some && commits && !careful {
+		return s.look(ctx, p, put, true)
+	}
+	return s.lookForEnds(ctx, p)
+}
+
+// unknown returns the ids that must be looked up: of commits whose first parent is not in the
+// batch and of these parents, unless this process knows where the parent is; careful: of
+// everything. commits says that some are commits of the batch.
+func (s *store) unknown(p *planner, put []objects.Object, careful bool) (ask []objects.ID, commits bool) {
 	for i := range put {
 		o := &put[i]
 		if o.Kind != objects.KindCommit {
@@ -103,58 +132,33 @@ func (s *store) look(ctx context.Context, p *planner, put []objects.Object, care
 			continue
 		}
 		inside := len(o.Parents) > 0 && p.put[o.Parents[0]] != nil
-		if careful || !inside {
-			if at, ok := s.parentPlace(o); ok && !careful {
-				p.parents[o.Parents[0]] = at
-				continue
-			}
-			ask = append(ask, o.ID)
-			roots = true
+		if inside && !careful {
+			continue
 		}
+		if at, ok := s.parentPosition(o); ok && !careful {
+			p.parents[o.Parents[0]] = at
+			continue
+		}
+		ask, commits = append(ask, o.ID), true
 		if len(o.Parents) > 0 && !inside {
-			parents = append(parents, o.Parents[0])
+			ask = append(ask, o.Parents[0])
 		}
 	}
-	if len(ask) == 0 && len(parents) == 0 {
-		return nil
-	}
-	some := false
-	err := s.find(ctx, unique(append(ask, parents...)), true, func(id objects.ID, f found) error {
-		if p.put[id] != nil {
-			if f.err == nil {
-				p.there[id], some = true, true
-				if f.at.line != 0 && p.put[id].Kind == objects.KindCommit {
-					p.placed[id] = f.at
-				}
-			}
-			return nil
-		}
-		if f.object.Kind == objects.KindCommit && f.err == nil {
-			p.parents[id] = f.at
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if some && roots && !careful {
-		return s.look(ctx, p, put, true)
-	}
-	return s.lookForEnds(ctx, p)
+	return ask, commits
 }
 
-// parentPlace returns the place of the first parent of a commit, if this process knows it.
-func (s *store) parentPlace(o *objects.Object) (place, bool) {
+// parentPosition returns the place of the first parent of a commit, if this process knows it.
+func (s *store) parentPosition(o *objects.Object) (position, bool) {
 	if len(o.Parents) == 0 {
-		return place{}, false
+		return position{}, false
 	}
-	return s.places.get(o.Parents[0])
+	return s.positions.get(o.Parents[0])
 }
 
 // lookForEnds finds out after which of the places another commit is.
 func (s *store) lookForEnds(ctx context.Context, p *planner) error {
 	var lines, gens []int64
-	for _, known := range []map[objects.ID]place{p.parents, p.placed} {
+	for _, known := range []map[objects.ID]position{p.parents, p.placed} {
 		for _, at := range known {
 			lines, gens = append(lines, at.line), append(gens, at.gen)
 		}
@@ -163,7 +167,7 @@ func (s *store) lookForEnds(ctx context.Context, p *planner) error {
 		return nil
 	}
 	return s.rows(ctx, func(row pgx.Rows) error {
-		var at place
+		var at position
 		err := row.Scan(&at.line, &at.gen)
 		p.ends[at] = true
 		return err
@@ -194,14 +198,14 @@ func (p *planner) commit(o *objects.Object) {
 }
 
 func (p *planner) insert(o *objects.Object) {
-	at := place{gen: 0}
+	at := position{gen: 0}
 	if len(o.Parents) > 0 {
 		before, ok := p.placed[o.Parents[0]]
 		if !ok {
 			before = p.parents[o.Parents[0]]
 		}
 		if before.line != 0 {
-			at = place{before.line, before.gen + 1}
+			at = position{before.line, before.gen + 1}
 			if p.ends[before] {
 				at.line = 0
 			}
@@ -215,7 +219,7 @@ func (p *planner) insert(o *objects.Object) {
 		at.line = newLine()
 		p.lines = append(p.lines, lineRow{line: at.line})
 	}
-	row := commitRow{at: at, id: o.ID, head: appendObject(nil, o)}
+	row := commitRow{at: at, id: o.ID, head: encodeObject(o)}
 	if len(o.Links) > 0 {
 		if c := p.put[o.Links[0]]; c != nil && isInline(c) {
 			row.content, row.body = c.ID, append([]byte{}, c.Data...)

@@ -81,10 +81,10 @@ type store struct {
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
 
-	refs   refCache
-	places placeCache
-	seqs   sequence
-	purges atomic.Uint64 // as the database had it last
+	refs      refCache
+	positions positionCache
+	seqs      sequence
+	purges    atomic.Uint64 // as the database had it last
 
 	updating sync.Map // ref name -> *sync.Mutex: writers of one ref wait for one another
 	queue    queue
@@ -103,7 +103,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 	}
 	s := &store{
 		pool: pool, name: name, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged,
-		closing: make(chan struct{}),
+		closing: make(chan struct{}), seqs: sequence{turn: make(chan struct{}, 1)},
 	}
 	s.queue.workers = min(maxWorkers, int(config.MaxConns))
 	wait := s.wait

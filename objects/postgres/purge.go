@@ -18,7 +18,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	}
 	var version int64
 	err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-		p := purge{s: s, q: txQuerier{tx}, segments: map[place]map[objects.ID]bool{}}
+		p := purge{s: s, q: txQuerier{tx}, segments: map[position]map[objects.ID]bool{}}
 		if _, err := tx.Exec(ctx, lockSQL); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ type purge struct {
 	s          *store
 	q          querier
 	tombstones []objects.Tombstone
-	segments   map[place]map[objects.ID]bool // objects to remove from each
+	segments   map[position]map[objects.ID]bool // objects to remove from each
 }
 
 // find completes the tombstones of objects, and finds the segments that have them.

@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -33,7 +35,7 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 			}
 			return nil
 		})
-		if err != nil && err != stop { //nolint:errorlint // it is this very error
+		if err != nil && err != stop {
 			yield(objects.Object{}, err)
 		}
 	}
@@ -81,13 +83,14 @@ func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []object
 	return missing, nil
 }
 
-// findSQL finds the ids in a range, and their kinds; 0: of the kind in the record.
+// findSQL finds the first ids in a range, and their kinds; 0: of the kind in the record.
 const findSQL = `
-select id, 1::smallint, ''::bytea from tract_tail where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)
+(select id, 1::smallint, ''::bytea from tract_tail where $5::int in (0, 1) and repo = $1 and id >= $2 and ($3::bytea is null or id < $3) order by id limit $4)
 union all
-select content, 2, ''::bytea from tract_tail where repo = $1 and body is not null and content >= $2 and ($3::bytea is null or content < $3)
+(select content, 2, ''::bytea from tract_tail where $5::int in (0, 2) and repo = $1 and body is not null and content >= $2
+	and ($3::bytea is null or content < $3) order by content limit $4)
 union all
-select id, kind, ''::bytea from tract_blob where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)
+(select id, kind, ''::bytea from tract_blob where $5::int in (0, kind) and repo = $1 and id >= $2 and ($3::bytea is null or id < $3) order by id limit $4)
 union all
 select id, 0, record from tract_tombstone where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)`
 
@@ -117,9 +120,9 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 		}
 		kinds[id] = objects.Kind(of)
 		return nil
-	}, findSQL, s.repo, low[:], high)
+	}, findSQL, s.repo, low[:], high, cmp.Or(int64(limit), math.MaxInt64), int(kind))
 	if err == nil {
-		err = s.findSealed(ctx, prefix, kinds)
+		err = s.findSealed(ctx, kind, prefix, limit, kinds)
 	}
 	if err != nil {
 		return nil, err
@@ -161,37 +164,61 @@ select i.line, i.gen0, l.data, i.data from tract_index i join tract_index l
 	on l.repo = i.repo and l.level = 1 and l.part = 256 and l.line = i.line and l.gen0 = i.gen0
 	where i.repo = $1 and i.level = 1 and i.part between $2 and $3`
 
-// findSealed adds the objects of segments whose ids have a prefix.
-func (s *store) findSealed(ctx context.Context, prefix string, kinds map[objects.ID]objects.Kind) error {
-	var segments []place
+// candidate is a segment that may have an object with an id that begins with a hint.
+type candidate struct {
+	hint [hintSize]byte
+	at   position
+}
+
+// findSealed adds the objects of segments whose ids have a prefix: the first of a kind, if
+// there is a limit. It reads segments in the order of the ids that they may have.
+func (s *store) findSealed(ctx context.Context, kind objects.Kind, prefix string, limit int, kinds map[objects.ID]objects.Kind) error {
+	var list []candidate
 	err := s.rows(ctx, func(row pgx.Rows) error {
-		var at place
-		var list, data []byte
-		if err := row.Scan(&at.line, &at.gen, &list, &data); err != nil {
+		var at position
+		var segments, data []byte
+		if err := row.Scan(&at.line, &at.gen, &segments, &data); err != nil {
 			return err
 		}
-		segments = append(segments, prefixed(at, list, data, prefix)...)
+		list = appendCandidates(list, at, segments, data, prefix)
 		return nil
 	}, indexSQL, s.repo, firstPart(prefix), lastPart(prefix))
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(segments, comparePlaces)
-	for _, at := range slices.Compact(segments) {
-		seg, _, err := s.segmentAt(ctx, s, at, false)
+	slices.SortFunc(list, func(a, b candidate) int { return bytes.Compare(a.hint[:], b.hint[:]) })
+	read := map[position]bool{}
+	var found []objects.ID // of the kind
+	for _, c := range list {
+		if read[c.at] {
+			continue
+		}
+		if limit > 0 && len(found) >= limit { // are enough of them before everything to come?
+			slices.SortFunc(found, objects.ID.Compare)
+			if bytes.Compare(found[limit-1][:hintSize], c.hint[:]) < 0 {
+				return nil
+			}
+		}
+		read[c.at] = true
+		seg, _, err := s.segmentAt(ctx, s, c.at, false)
 		if err != nil {
 			return err
 		}
 		for i := 0; seg != nil && i < seg.table.Len(); i++ {
-			if id := *seg.table.ID(i); strings.HasPrefix(id.String(), prefix) {
-				kinds[id] = seg.table.Kind(i)
+			id, of := *seg.table.ID(i), seg.table.Kind(i)
+			if !strings.HasPrefix(id.String(), prefix) {
+				continue
+			}
+			kinds[id] = of
+			if kind == 0 || of == kind {
+				found = append(found, id)
 			}
 		}
 	}
 	return nil
 }
 
-func comparePlaces(a, b place) int {
+func comparePositions(a, b position) int {
 	return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.gen, b.gen))
 }
 
@@ -211,23 +238,26 @@ func lastPart(prefix string) int16 {
 	return firstPart(prefix)
 }
 
-// prefixed returns the segments of a row of tract_index that may have an id with a prefix.
-func prefixed(at place, list, data []byte, prefix string) (segments []place) {
+// appendCandidates adds those of a row of tract_index whose hints have a prefix.
+func appendCandidates(list []candidate, at position, segments, data []byte, prefix string) []candidate {
 	size := hintSize
-	if len(list) > 0 {
+	if len(segments) > 0 {
 		size++
 	}
 	prefix = prefix[:min(len(prefix), 2*hintSize)]
 	for ; len(data) >= size; data = data[size:] {
-		if !strings.HasPrefix(hex.EncodeToString(data[:hintSize]), prefix) {
+		c := candidate{hint: [hintSize]byte(data), at: at}
+		if !strings.HasPrefix(hex.EncodeToString(c.hint[:]), prefix) {
 			continue
 		}
-		if len(list) == 0 {
-			return []place{at}
+		if len(segments) > 0 {
+			n := int(data[hintSize])
+			if len(segments) < (n+1)*positionSize {
+				continue
+			}
+			c.at = readPosition(segments[n*positionSize:])
 		}
-		if n := int(data[hintSize]); len(list) >= (n+1)*placeSize {
-			segments = append(segments, readPlace(list[n*placeSize:]))
-		}
+		list = append(list, c)
 	}
-	return segments
+	return list
 }

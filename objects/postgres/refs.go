@@ -50,7 +50,7 @@ union all select '', null, 0, 0, 0, 0, 0, null, purges from tract_repo where id 
 	}
 	for name, r := range got {
 		s.refs.put(name, r)
-		s.places.put(r.target, r.at)
+		s.positions.put(r.target, r.at)
 	}
 	return got, nil
 }
@@ -98,7 +98,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 		return s.rowsOnce(ctx, func(row pgx.Rows) error {
 			name, r, err := scanRef(row)
 			refs = append(refs, r.ref(name))
-			s.places.put(r.target, r.at)
+			s.positions.put(r.target, r.at)
 			return err
 		}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3) and ($4::text is null or name < $4)
 and target is not null order by `+order+` limit `+limit, args...)

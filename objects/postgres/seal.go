@@ -58,7 +58,7 @@ func (z *sealer) run(s *store) {
 		z.lines = z.lines[1:]
 		z.mu.Unlock()
 		// An error leaves the commits where they are: a later append tries again.
-		if _, err := s.seal(context.Background(), line, sealAt); hasCode(err, codePrivilege) {
+		if err := s.seal(context.Background(), line, sealAt); hasCode(err, codePrivilege) {
 			z.mu.Lock()
 			z.off = true
 			z.mu.Unlock()
@@ -75,20 +75,20 @@ func (z *sealer) finish() {
 }
 
 // seal moves commits of a line into segments while there are at least so many that are not
-// sealed. It returns how many segments it has made.
-func (s *store) seal(ctx context.Context, line int64, least int) (n int, err error) {
-	for {
+// sealed.
+func (s *store) seal(ctx context.Context, line int64, least int) error {
+	for n := 1; ; n++ {
 		sealed := false
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) (err error) {
 			sealed, err = s.sealOne(ctx, tx, line, least)
 			return err
 		})
 		if err != nil || !sealed {
-			return n, err
+			return err
 		}
-		if n++; n%runSize == 0 {
+		if n%runSize == 0 {
 			if err := s.mergeIndex(ctx); err != nil {
-				return n, err
+				return err
 			}
 		}
 	}

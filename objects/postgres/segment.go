@@ -13,8 +13,8 @@ import (
 // segmentSize is how many commits a segment has.
 const segmentSize = 256
 
-// place is where a commit is.
-type place struct {
+// position is where a commit is.
+type position struct {
 	line, gen int64 // line 0: unknown
 }
 

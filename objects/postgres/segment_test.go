@@ -118,13 +118,13 @@ func FuzzDecodeSegment(f *testing.F) {
 
 func FuzzParseObject(f *testing.F) {
 	o := objects.New(objects.KindCommit, []objects.ID{{1}}, []objects.ID{{2}, {3}}, []byte("data"))
-	f.Add(appendObject(nil, &o))
+	f.Add(encodeObject(&o))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		o, err := parseObject(b)
 		if err != nil {
 			return
 		}
-		again, err := parseObject(appendObject(nil, &o))
+		again, err := parseObject(encodeObject(&o))
 		if err != nil || !reflect.DeepEqual(again, o) {
 			t.Fatalf("%+v and %+v, %v", o, again, err)
 		}
@@ -133,10 +133,10 @@ func FuzzParseObject(f *testing.F) {
 
 func TestRunNamesSegments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var segments []place
+	var segments []position
 	var hints [][]byte
 	for i := range runSize {
-		segments = append(segments, place{int64(i * 3), int64(i)})
+		segments = append(segments, position{int64(i * 3), int64(i)})
 		h := make([]byte, 40*hintSize)
 		for k := range h {
 			h[k] = byte(r.Uint32())
@@ -147,7 +147,7 @@ func TestRunNamesSegments(t *testing.T) {
 	for n, at := range segments {
 		for from := 0; from < len(hints[n]); from += hintSize {
 			h := hints[n][from : from+hintSize]
-			got := indexed(place{9, 0}, int16(h[0]), list, parts[h[0]], h)
+			got := indexed(position{9, 0}, list, parts[h[0]], h)
 			if len(got) == 0 || got[0] != at {
 				t.Fatalf("hint %x is in %v, want %v", h, got, at)
 			}

@@ -57,7 +57,7 @@ func (s *store) repack(ctx context.Context) error {
 		return err
 	}
 	for _, line := range lines {
-		if _, err := s.seal(ctx, line, segmentSize); err != nil {
+		if err := s.seal(ctx, line, segmentSize); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ type swept struct {
 
 // sweptRow is a commit of a line, and the content that is stored with it; -1: none.
 type sweptRow struct {
-	at              place
+	at              position
 	gen0            int64 // of its segment; -1: it is in the tail
 	commit, content int32
 }
@@ -207,7 +207,7 @@ func (w *sweeper) readSegments(ctx context.Context) error {
 			return err
 		}
 		for i := range seg.commits {
-			one := sweptRow{at: place{r.line, r.gen0 + int64(i)}, gen0: r.gen0, content: -1}
+			one := sweptRow{at: position{r.line, r.gen0 + int64(i)}, gen0: r.gen0, content: -1}
 			one.commit = w.add(&seg.commits[i], r.put)
 			if k := seg.table.Link(seg.rows[i]); k >= 0 && seg.table.Kind(k) == objects.KindContent {
 				one.content = w.add(&objects.Object{ID: *seg.table.ID(k)}, r.put)
@@ -307,7 +307,7 @@ func (w *sweeper) remove(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	var lines, gens []int64     // rows of the tail
-	cut := map[place]int64{}    // segments: the first gen that is gone
+	cut := map[position]int64{} // segments: the first gen that is gone
 	sealed := map[int64]int64{} // lines whose segments end earlier
 	for _, r := range w.rows {
 		if w.nodes[r.commit].fate > fateGone {
@@ -317,8 +317,8 @@ func (w *sweeper) remove(ctx context.Context, tx pgx.Tx) error {
 			lines, gens = append(lines, r.at.line), append(gens, r.at.gen)
 			continue
 		}
-		if _, ok := cut[place{r.at.line, r.gen0}]; !ok {
-			cut[place{r.at.line, r.gen0}] = r.at.gen
+		if _, ok := cut[position{r.at.line, r.gen0}]; !ok {
+			cut[position{r.at.line, r.gen0}] = r.at.gen
 		}
 		if first, ok := sealed[r.at.line]; !ok || r.at.gen < first {
 			sealed[r.at.line] = r.at.gen
@@ -341,7 +341,7 @@ and not exists (select from tract_seg g where g.repo = $1 and g.line = l.line)`,
 }
 
 // cut removes the commits of a segment from a gen on.
-func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, at place, gen int64) error {
+func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, at position, gen int64) error {
 	if gen == at.gen {
 		batch.Queue(`delete from tract_seg where repo = $1 and line = $2 and gen0 = $3`, w.s.repo, at.line, at.gen)
 		batch.Queue(`delete from tract_index where repo = $1 and level = 0 and line = $2 and gen0 = $3`, w.s.repo, at.line, at.gen)
