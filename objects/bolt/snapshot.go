@@ -115,33 +115,44 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[pa
 	}
 	return func(yield func(page.Entry, error) bool) {
 		rest := list
-		yieldNext := func() bool {
-			e := rest[0]
-			rest = rest[1:]
-			return e.Value == nil || yield(page.MemoryEntry(e.Key, e.Value), nil)
-		}
 		for e, err := range file {
 			if err != nil {
 				yield(e, err)
 				return
 			}
-			order := -1
-			for len(rest) > 0 {
-				if order = bytes.Compare(rest[0].Key, e.Key); order != 0 && (order > 0) != descending {
-					break
-				}
-				if !yieldNext() {
-					return
-				}
-				if order == 0 {
-					break
-				}
-			}
-			if order != 0 && !yield(e, nil) {
+			n, replaced := upTo(rest, e.Key, descending)
+			if !yieldSet(rest[:n], yield) || !replaced && !yield(e, nil) {
 				return
 			}
+			rest = rest[n:]
 		}
-		for len(rest) > 0 && yieldNext() {
+		yieldSet(rest, yield)
+	}
+}
+
+// upTo counts the changes that a scan meets up to a key, and reports whether the last of
+// them is of that key.
+func upTo(list []memtable.Entry, key []byte, descending bool) (n int, same bool) {
+	for n < len(list) {
+		c := bytes.Compare(list[n].Key, key)
+		if c == 0 {
+			return n + 1, true
+		}
+		if (c > 0) != descending {
+			break
+		}
+		n++
+	}
+	return n, false
+}
+
+// yieldSet yields the keys that changes set, without those that they delete. It reports
+// whether more is wanted.
+func yieldSet(list []memtable.Entry, yield func(page.Entry, error) bool) bool {
+	for _, e := range list {
+		if e.Value != nil && !yield(page.MemoryEntry(e.Key, e.Value), nil) {
+			return false
 		}
 	}
+	return true
 }

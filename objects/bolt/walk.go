@@ -92,45 +92,60 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 		if first && b.loose > 0 && l.record(c.tip) == nil {
 			break // a caller that has compiled before goes no further than what is new
 		}
-		p, row, err := l.packOf(c.tip, c.after)
-		if c.after = 0; err == nil && p != nil {
-			c.after = p.n
-		}
 		from := len(b.list)
-		switch {
-		case err != nil:
-		case p != nil && p.sound && p.Kind(row) == objects.KindCommit: // the table has no data of other kinds
-			packs++
-			limit := 0
-			if c.limited {
-				limit = c.left
-			}
-			b.list, b.locators = p.AppendChain(b.list, b.locators, row, limit, l.number<<32|uint64(p.n), &b.arena.tables)
-		default:
-			var o objects.Object
-			if p != nil {
-				o, err = l.readPacked(p, row)
-			} else {
-				o, err = l.object(c.tip)
-			}
-			b.list, b.locators = append(b.list, o), append(b.locators, objects.Locator{})
-			b.loose++
-		}
+		whole, err := c.readNext(l, b)
 		if err != nil {
-			b.list, b.locators = b.list[:from], b.locators[:from]
 			if from > 0 {
 				return nil
 			}
 			return err
 		}
-		c.left -= len(b.list) - from
-		c.tip = objects.ID{}
-		if last := &b.list[len(b.list)-1]; len(last.Parents) > 0 {
-			c.tip = last.Parents[0]
+		if whole {
+			packs++
 		}
-		b.addRun(from)
 	}
 	return nil
+}
+
+// readNext adds the next commit to a batch, or, if its pack is sound, all commits of the chain
+// that the pack has; whole reports that. With an error the batch is as it was.
+func (c *chainReader) readNext(l *snapshot, b *chainBatch) (whole bool, err error) {
+	from := len(b.list)
+	p, row, err := l.packOf(c.tip, c.after)
+	c.after = 0
+	if err != nil {
+		return false, err
+	}
+	if p != nil {
+		c.after = p.n
+	}
+	whole = p != nil && p.sound && p.Kind(row) == objects.KindCommit // the table has no data of other kinds
+	if whole {
+		limit := 0
+		if c.limited {
+			limit = c.left
+		}
+		b.list, b.locators = p.AppendChain(b.list, b.locators, row, limit, l.number<<32|uint64(p.n), &b.arena.tables)
+	} else {
+		var o objects.Object
+		if p != nil {
+			o, err = l.readPacked(p, row)
+		} else {
+			o, err = l.object(c.tip)
+		}
+		if err != nil {
+			return false, err
+		}
+		b.list, b.locators = append(b.list, o), append(b.locators, objects.Locator{})
+		b.loose++
+	}
+	c.left -= len(b.list) - from
+	c.tip = objects.ID{}
+	if last := &b.list[len(b.list)-1]; len(last.Parents) > 0 {
+		c.tip = last.Parents[0]
+	}
+	b.addRun(from)
+	return whole, nil
 }
 
 // packOf returns the pack that has an object, and its row in it; nil: it is in none. A

@@ -7,10 +7,11 @@ import (
 	"os"
 )
 
-const (
-	FirstSize = 64 << 10  // bytes of a new journal
-	growStep  = 256 << 10 // most that it grows by at once
-)
+// FirstSize is the length of a new journal, in bytes.
+const FirstSize = 64 << 10
+
+// growStep is the most that a journal grows by at once.
+const growStep = 256 << 10
 
 // Position is how far a journal has been read or written.
 type Position struct {
