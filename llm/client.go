@@ -75,11 +75,11 @@ type Request struct {
 	// Body is what Encode made of all this. When it is set it is what is sent.
 	Body []byte
 
-	// OnSent is told the body of the request that is being answered, which is not
+	// OnSent is called with the body of the request that is being answered, which is not
 	// Body when the client had to ask anew without a part of it. It may be nil.
 	OnSent func(body []byte)
 
-	// OnWarning is told what the provider did not do as it was asked to. It may be nil.
+	// OnWarning is called with what the provider did not do as asked. It may be nil.
 	OnWarning func(Problem)
 }
 

@@ -27,7 +27,7 @@ type APIError struct {
 	Provider   string
 	Status     int    // HTTP status; 0 when it came inside a stream
 	Type       string // the provider's type or code of the error
-	Message    string // the provider's words
+	Message    string // the provider's message
 	Param      string // the request field it names
 	RequestID  string
 	RetryAfter time.Duration // how long it wants to be left alone
@@ -64,7 +64,7 @@ func (e *APIError) Temporary() bool {
 type NetworkError struct {
 	Provider string
 	Host     string // where the request went
-	Err      error  // what the network said
+	Err      error  // the network error
 }
 
 // Error names the host and the network error.

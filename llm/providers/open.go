@@ -39,7 +39,7 @@ type Config struct {
 	// may pause. 0 stands for ten and five minutes; less is for ever.
 	HeaderTimeout, IdleTimeout time.Duration
 
-	Log func(line string) // is told what the client does by itself, such as asking again
+	Log func(line string) // is called with what the client does by itself, such as a retry
 }
 
 // Format writes the model, the dialect and the host, for every verb. Of secrets it only

@@ -238,7 +238,7 @@ func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets)
 	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
 		return &llm.APIError{
 			Provider: provider, Status: res.StatusCode, Type: "redirect",
-			Message: fmt.Sprintf("it sends to %s://%s; neither key nor words go there: give that as the base URL if it is right", to.Scheme, to.Host),
+			Message: fmt.Sprintf("it redirects to %s://%s; neither the key nor the conversation is sent there: set it as the base URL if it is right", to.Scheme, to.Host),
 		}
 	}
 	text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // the status says enough when the text break off
@@ -276,12 +276,12 @@ func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings
 	}
 	for _, path := range t.Dialect.ReasoningOffFields {
 		v, err := rawjson.Parse(body)
-		said := v.Get(path...)
+		value := v.Get(path...)
 		about := mentions(e, path[len(path)-1]) || mentions(e, "thinking") || mentions(e, "reasoning")
-		if err != nil || said == nil || rawjson.Value(s.Extra).Get(path[0]) != nil || !about {
+		if err != nil || value == nil || rawjson.Value(s.Extra).Get(path[0]) != nil || !about {
 			continue
 		}
-		if asked := slices.Index(effortOrder, said.Text()); asked >= 0 {
+		if asked := slices.Index(effortOrder, value.Text()); asked >= 0 {
 			for _, effort := range effortOrder[asked+1:] {
 				if strings.Contains(e.Message, "'"+effort+"'") {
 					return withMember(v, path, rawjson.AppendString(nil, effort)), effort

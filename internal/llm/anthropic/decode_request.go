@@ -13,11 +13,11 @@ import (
 
 // decodeRequest reads a request body.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	text := v
-	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
+	messages := v.Get("messages")
+	v = rawjson.Without(v, "messages") // they are most of the body, and would be skipped for every field
 	req := &llm.Request{Settings: decodeSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
 	q := newMessageReader(t).(*messageReader)
-	if text.Get("messages").Kind() != rawjson.KindArray {
+	if messages.Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
 	system := q.readContent(content.RoleSystem, v.Get("system"))
@@ -28,7 +28,7 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	}
 	q.messages = wire.AppendMessage(q.messages, content.RoleSystem, system...)
 	var err error
-	if req.Messages, err = wire.ReadMessages(q, "messages", text.Get("messages")); err != nil {
+	if req.Messages, err = wire.ReadMessages(q, "messages", messages); err != nil {
 		return nil, err
 	}
 	if len(req.Tools) == 0 && v.Get("tools") != nil {

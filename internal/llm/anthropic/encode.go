@@ -87,7 +87,7 @@ func (p *messageEncoder) Add(role content.Role, b content.Block) {
 		return
 	}
 	if _, media := b.(content.Media); media && role == content.RoleAssistant {
-		return // an answer is words only
+		return // a message of the model has no media
 	}
 	v := p.encodeBlock(b)
 	form := p.FormOf(b)

@@ -179,8 +179,8 @@ func (g *geminiReader) serverResultBlock(p *partReader, w content.Wire) content.
 // or other members, are one block.
 func (g *geminiReader) readStreamedPart(v rawjson.Value) error {
 	if call := v.Get("functionCall"); call.Kind() == rawjson.KindObject {
-		switch went, err := g.readStreamedCall(v, call); {
-		case went || err != nil:
+		switch read, err := g.readStreamedCall(v, call); {
+		case read || err != nil:
 			return err
 		case rawjson.NonEmptyObject(call) == nil:
 			return nil // the end of a call that has ended
@@ -237,7 +237,7 @@ func (g *geminiReader) endOpenBlock() {
 // readStreamedCall reads a piece of a call: its name comes first, then values for paths in
 // its arguments; a piece without willContinue ends it. read is false for a call that came
 // whole.
-func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (went bool, err error) {
+func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err error) {
 	named := call.Get("name").Text() != ""
 	goesOn := call.Get("willContinue").Bool()
 	if g.openArgs == nil || named {

@@ -48,7 +48,7 @@ func decodeInteractionsRequest(t wire.Target, v rawjson.Value) (*llm.Request, er
 type stepReader struct {
 	interactionsReader
 	messages   []content.Message
-	modelSteps rawjson.Array // steps of the answer that is being gathered
+	modelSteps rawjson.Array // steps of the model that are being collected
 }
 
 func (q *stepReader) readStep(v rawjson.Value) error {

@@ -48,7 +48,7 @@ type interactionsEncoder struct {
 	list      rawjson.Array
 	toolNames map[string]string // of tools, by the id of the call
 
-	stepType  string          // of the step that is being gathered: user_input or model_output
+	stepType  string          // of the step that is being built: user_input or model_output
 	stepExtra rawjson.Value   // what it has beside contents
 	contents  []rawjson.Value // of it
 	results   wire.ResultQueue
@@ -95,7 +95,7 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 	p.contents = append(p.contents, v)
 }
 
-// Flush ends the step that is being gathered. Results come before words, in the
+// Flush ends the step that is being built. Results come before text, in the
 // order of their calls.
 func (p *interactionsEncoder) Flush() {
 	results := len(p.results.Results) > 0

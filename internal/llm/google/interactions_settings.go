@@ -6,8 +6,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeInteractionsConfig returns how the model is asked; nil when nothing is to be said. The
-// format has no thinking budget: one is told as an effort.
+// encodeInteractionsConfig returns the generation config; nil when it is empty. The format
+// has no thinking budget: a budget becomes an effort.
 func encodeInteractionsConfig(s llm.Settings, tools bool) rawjson.Value {
 	var o rawjson.Object
 	wire.SetCommon(&o, s, "max_output_tokens")

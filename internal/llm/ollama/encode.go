@@ -34,7 +34,7 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	case effort != "" || s.Reasoning.MaxTokens > 0:
 		body.SetBool("think", true)
 	}
-	body.SetBool("stream", req.Stream) // it streams unless told
+	body.SetBool("stream", req.Stream) // Ollama streams by default
 	return t.FinishBody(&body, s)
 }
 

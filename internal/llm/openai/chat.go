@@ -168,8 +168,8 @@ func (c *chatReader) readFinishReason(reason rawjson.Value) {
 }
 
 // Finish writes what was held back.
-func (c *chatReader) Finish(text bool) bool {
-	whole := c.finished || text && c.sawChoice
+func (c *chatReader) Finish(sawEnd bool) bool {
+	whole := c.finished || sawEnd && c.sawChoice
 	c.endText()
 	c.endReasoning()
 	c.endUnknown()

@@ -19,7 +19,7 @@ func decodeChatRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if messages.Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
-	v = rawjson.Without(v, "messages") // which are most of it, and not to be passed over for every field
+	v = rawjson.Without(v, "messages") // they are most of the body, and would be skipped for every field
 	req := &llm.Request{Settings: decodeChatSettings(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
 	var err error
 	if req.Messages, err = wire.ReadMessages(newChatMessageReader(t), "messages", messages); err != nil {
@@ -107,21 +107,21 @@ func (q *ChatMessageReader) readAny(v rawjson.Value) error {
 // that may have think tags.
 func (q *ChatMessageReader) readText(v rawjson.Value) bool {
 	var role string
-	var said rawjson.Value
+	var value rawjson.Value
 	n := 0
 	for key, m := range v.Members() {
 		switch key {
 		case "role":
 			role = m.Text()
 		case "content":
-			said = m
+			value = m
 		}
 		n++
 	}
-	if n != 2 || said.Kind() != rawjson.KindString {
+	if n != 2 || value.Kind() != rawjson.KindString {
 		return false
 	}
-	text := content.Text{Wire: q.BlockForm(), Of: content.KindUser, Text: said.Text()}
+	text := content.Text{Wire: q.BlockForm(), Of: content.KindUser, Text: value.Text()}
 	switch role {
 	case "user":
 		q.List = wire.AppendMessage(q.List, content.RoleUser, text)

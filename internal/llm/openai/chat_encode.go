@@ -142,14 +142,14 @@ func (p *chatEncoder) withRequiredReasoning(m rawjson.Value, blocks []content.Bl
 	if p.rule == nil || m == nil || !isBlank(m.Get(field)) || !calls && !(p.rule.EveryMessage && p.hasTools) {
 		return m
 	}
-	var said []string
+	var reasoning []string
 	for _, b := range blocks {
 		if b.Kind() == content.KindReasoning && strings.TrimSpace(b.String()) != "" {
-			said = append(said, b.String())
+			reasoning = append(reasoning, b.String())
 		}
 	}
 	o := rawjson.NewObject("role", "assistant")
-	if text := strings.Join(said, "\n\n"); text != "" {
+	if text := strings.Join(reasoning, "\n\n"); text != "" {
 		o.SetString(field, text)
 	} else {
 		o.SetString(field, p.rule.Placeholder)

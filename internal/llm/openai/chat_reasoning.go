@@ -144,16 +144,16 @@ func (c *chatReader) compareFields(answered bool) error {
 	return nil
 }
 
-// differs reports whether the text is not a prefix of said, the text of the field that
-// counts; if both are complete, also whether it goes on after said.
-func (x *otherField) differs(said []byte, complete bool) bool {
+// differs reports whether the text is not a prefix of counting, the text of the field that
+// counts; if both are complete, also whether it goes on after counting.
+func (x *otherField) differs(counting []byte, complete bool) bool {
 	text := x.text.String()
 	if !x.hasText {
 		return false
 	}
-	from, to := x.comparedEqual, min(len(text), len(said))
+	from, to := x.comparedEqual, min(len(text), len(counting))
 	x.comparedEqual = to
-	if from < to && text[from:to] != string(said[from:to]) {
+	if from < to && text[from:to] != string(counting[from:to]) {
 		return true
 	}
 	complete = complete && x.comparedComplete < len(text) // once is enough, however long the answer is
@@ -188,7 +188,7 @@ func (c *chatReader) addPlainReasoning(field, text string) (err error) {
 
 // readDetail reads an entry of reasoning_details and reports whether it has text. In a
 // stream the pieces of an entry share an index and a type; a sealed entry comes whole.
-func (c *chatReader) readDetail(v rawjson.Value) (said bool, err error) {
+func (c *chatReader) readDetail(v rawjson.Value) (hasText bool, err error) {
 	if v.Kind() != rawjson.KindObject {
 		return false, nil
 	}

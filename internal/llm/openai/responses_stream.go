@@ -124,7 +124,7 @@ func (r *responsesReader) blockFor(it *responsesItem, at itemPart) (*wire.BlockB
 	switch b := p.Block.(type) {
 	case content.Reasoning:
 		if b.Source != "" && b.Source != at.member {
-			return nil, nil // it says the same in other words
+			return nil, nil // a second form of the same reasoning
 		}
 		if b.Source = at.member; len(p.Text) > 0 && !it.seenParts[at] {
 			r.AppendText(p, "\n\n")

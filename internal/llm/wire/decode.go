@@ -17,8 +17,8 @@ func (t Target) Decode(body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error
 	return func(yield func(llm.Event, error) bool) {
 		o := &BlockWriter{Target: t, yield: yield}
 		r := t.Dialect.NewReader(o)
-		text, err := readFrames(r, o, framing.Read(body, f))
-		whole := r.Finish(text)
+		sawEnd, err := readFrames(r, o, framing.Read(body, f))
+		whole := r.Finish(sawEnd)
 		switch {
 		case whole && !errors.As(err, new(*llm.APIError)) && !errors.Is(err, llm.ErrProtocol):
 			err = nil // the answer is there, whatever came after its end
@@ -31,7 +31,7 @@ func (t Target) Decode(body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error
 
 // readFrames passes the frames to the reader. sawEnd is true when the stream said that it
 // ends; the error is what broke the response.
-func readFrames(r ResponseReader, o *BlockWriter, list iter.Seq2[framing.Frame, error]) (text bool, err error) {
+func readFrames(r ResponseReader, o *BlockWriter, list iter.Seq2[framing.Frame, error]) (sawEnd bool, err error) {
 	var cut error // the frame before was no JSON: fine if it was the last, cut short
 	for f, err := range list {
 		switch {

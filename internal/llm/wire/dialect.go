@@ -60,7 +60,7 @@ type ResponseReader interface {
 	// Finish is called once, after the last event. It writes what the reader held back and
 	// reports whether the response is whole. sawEnd is true when the framing marked the
 	// end of the stream.
-	Finish(text bool) bool
+	Finish(sawEnd bool) bool
 }
 
 // SignBearer sends the key in the Authorization header.

@@ -19,9 +19,9 @@ var ErrNoMessages = errors.New(`want an array under "messages"`)
 // again: members that encoding would omit or write in another way go to Extra, and a
 // setting that would add a member is dropped. The members named in skip hold the
 // conversation and are not compared.
-func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, text ...string) error {
+func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, skip ...string) error {
 	t = t.ForSettings(req.Settings)
-	body = rawjson.Without(body, text...)
+	body = rawjson.Without(body, skip...)
 	var probe rawjson.Value
 	for _, simpler := range []func(){
 		func() {},
@@ -36,7 +36,7 @@ func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, text ...
 		if err != nil {
 			return err
 		}
-		if probe = rawjson.Without(v, text...); !hasMore(probe, body) {
+		if probe = rawjson.Without(v, skip...); !hasMore(probe, body) {
 			break
 		}
 	}
