@@ -80,9 +80,13 @@ type File struct {
 	s     *Spool
 	path  string
 	clean func(Frame) Frame
-	f     *os.File
-	lost  bool // it could not be kept; of the writer
 	full  atomic.Bool
+
+	// Of the writer:
+	f       *os.File
+	pending []byte   // to be written
+	then    []func() // to be called after that
+	lost    bool     // it could not be kept
 }
 
 // Open opens the spool in a folder, which is made when it is missing.
@@ -201,43 +205,61 @@ func (s *Spool) write() {
 		if len(list) == 0 {
 			return
 		}
-		for _, o := range list {
-			s.do(o)
-			s.mu.Lock()
-			s.waiting -= int64(len(o.frame.Data))
-			s.mu.Unlock()
-		}
+		s.do(list)
 	}
 }
 
-func (s *Spool) do(o operation) {
-	f := o.file
-	if o.finish != nil {
-		var data []byte
-		for _, frame := range o.finish() {
-			data = appendFrame(data, frame)
+// do does a part of the queue: each file is written once, and one that is finished by now
+// is not written at all.
+func (s *Spool) do(list []operation) {
+	var files []*File
+	for _, o := range list {
+		f := o.file
+		switch {
+		case o.finish != nil:
+			f.pending, f.then = nil, nil
+			if err := s.finish(f, o.label, o.finish()); err != nil && !f.lost {
+				f.lost = true
+				s.dropped.Add(1)
+			}
+		case !f.lost:
+			frame := o.frame
+			if f.clean != nil {
+				frame = f.clean(frame)
+			}
+			if len(f.pending) == 0 {
+				files = append(files, f)
+			}
+			f.pending = appendFrame(f.pending, frame)
+			if o.then != nil {
+				f.then = append(f.then, o.then)
+			}
 		}
-		if err := s.finish(f, o.label, data); err != nil && !f.lost {
-			f.lost = true
-			s.dropped.Add(1)
+	}
+	for _, f := range files {
+		if len(f.pending) > 0 {
+			s.flush(f)
 		}
-		return
 	}
-	if f.lost {
-		return
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range list {
+		s.waiting -= int64(len(o.frame.Data))
 	}
-	frame := o.frame
-	if f.clean != nil {
-		frame = f.clean(frame)
-	}
-	if err := s.append(f, appendFrame(nil, frame)); err != nil {
+}
+
+// flush writes what is pending of a file.
+func (s *Spool) flush(f *File) {
+	data, then := f.pending, f.then
+	f.pending, f.then = nil, nil
+	if err := s.append(f, data); err != nil {
 		f.lost = true
 		s.dropped.Add(1)
 		_ = s.remove(f) // the exchange is lost anyway
 		return
 	}
-	if o.then != nil {
-		o.then()
+	for _, written := range then {
+		written()
 	}
 }
 
@@ -283,7 +305,11 @@ func (s *Spool) remove(f *File) error {
 	return err
 }
 
-func (s *Spool) finish(f *File, label string, data []byte) error {
+func (s *Spool) finish(f *File, label string, frames []Frame) error {
+	var data []byte
+	for _, frame := range frames {
+		data = appendFrame(data, frame)
+	}
 	if err := s.remove(f); err != nil || len(data) == 0 || !s.room(int64(len(data))) {
 		return err
 	}
