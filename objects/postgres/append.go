@@ -118,9 +118,23 @@ func (s *store) submit(ctx context.Context, w *write, alone bool) (won bool, err
 	r := &request{write: w, alone: alone, done: make(chan struct{})}
 	q := &s.queue
 	q.mu.Lock()
-	q.waiting = append(q.waiting, r)
-	if q.running < q.workers {
+	free := q.running < q.workers
+	if free {
 		q.running++
+	}
+	if free && len(q.waiting) == 0 { // nobody to wait for, nor to write with
+		q.mu.Unlock()
+		s.writeGroup(ctx, []*request{r})
+		q.mu.Lock()
+		if q.running--; len(q.waiting) > 0 {
+			q.running++
+			go s.work()
+		}
+		q.mu.Unlock()
+		return r.won, r.err
+	}
+	q.waiting = append(q.waiting, r)
+	if free {
 		go s.work()
 	}
 	q.mu.Unlock()
@@ -156,7 +170,7 @@ func (s *store) work() {
 		if group == nil {
 			return
 		}
-		s.writeGroup(group)
+		s.writeGroup(context.Background(), group)
 	}
 }
 
@@ -191,9 +205,9 @@ func (q *queue) take() (group []*request) {
 }
 
 // writeGroup writes a group and tells each of its requests the outcome.
-func (s *store) writeGroup(group []*request) {
+func (s *store) writeGroup(ctx context.Context, group []*request) {
 	moved := map[string]uint64{}
-	err := s.attempt(context.Background(), statementTime, func(ctx context.Context) error {
+	err := s.attempt(ctx, statementTime, func(ctx context.Context) error {
 		sql, args := s.appendOf(group)
 		if len(group[0].write.refs) <= 1 {
 			return s.rowsOnce(ctx, scanMoved(moved), sql, args...)
@@ -203,7 +217,7 @@ func (s *store) writeGroup(group []*request) {
 	})
 	if err != nil && len(group) > 1 && isUndone(err) {
 		for _, r := range group { // one of them is to blame
-			s.writeGroup([]*request{r})
+			s.writeGroup(ctx, []*request{r})
 		}
 		return
 	}

@@ -88,7 +88,7 @@ func (s *store) retry(ctx context.Context, limit time.Duration, f func(context.C
 // attempt calls f once, for a limited time, while the store is open.
 func (s *store) attempt(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil && !s.closed.Load() {
-		return err
+		return notBegun{err}
 	}
 	s.using.RLock()
 	defer s.using.RUnlock()
