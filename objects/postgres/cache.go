@@ -89,9 +89,9 @@ type sequence struct {
 }
 
 const (
-	singleDraws = 8 // draws of one number, so that a short command leaves no gap
-	maxBlock    = 128
-	blockTime   = time.Second
+	singleDraws  = 8 // draws of one number, so that a short command leaves no gap
+	maxBlockBits = 7 // of the most numbers of a draw
+	blockTime    = time.Second
 )
 
 // next returns a number greater than after, which was drawn before.
@@ -130,7 +130,7 @@ const advanceSQL = `select setval('tract_seq', $1) from tract_seq where last_val
 // draw draws the next numbers.
 func (s *store) draw(ctx context.Context) error {
 	q := &s.seqs
-	block := min(1<<max(0, q.draws-singleDraws), maxBlock)
+	block := 1 << min(max(0, q.draws-singleDraws), maxBlockBits)
 	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
 		q.left = nil
 		return s.rowsOnce(ctx, func(row pgx.Rows) error {

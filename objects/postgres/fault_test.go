@@ -415,3 +415,21 @@ func TestManyWritersInOneProcess(t *testing.T) {
 		wantCount(t, url, fmt.Sprint("refs/heads/", w), each)
 	}
 }
+
+// TestNumbersGrow draws many numbers of the log in a row, also after one that is far ahead.
+func TestNumbersGrow(t *testing.T) {
+	in, _ := objects.As[*store](openURL(t, freshURL(t)))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	last := uint64(0)
+	for i := range 20_000 {
+		if i == 10_000 {
+			last += 5000
+		}
+		n, err := in.next(ctx, last)
+		if err != nil || n <= last {
+			t.Fatalf("number %d is %d after %d, %v", i, n, last, err)
+		}
+		last = n
+	}
+}
