@@ -149,41 +149,13 @@ func (w *recordWriter) origin(source commit.Source) *commit.Origin {
 
 // request writes the edits, the messages and the note.
 func (w *recordWriter) request() error {
-	for _, e := range w.r.Edits {
-		d := w.c.newDraft(e.Block, w.origin(commit.SourceImport))
-		d.Op, d.Target = commit.Edit, e.Commit
-		if e.Block == nil {
-			d.Op, d.Priority, d.Block = commit.Annotate, priority.Skip, content.Note("the client leaves the block out")
-		}
-		if _, err := w.write(d); err != nil {
-			return err
-		}
-		w.done.Edits++
+	if err := w.edits(); err != nil {
+		return err
 	}
 	origins := map[commit.Source]*commit.Origin{}
 	for _, m := range w.r.Messages {
-		if err := content.CheckBlocks(m.Blocks); err != nil {
+		if err := w.message(m, origins); err != nil {
 			return err
-		}
-		blocks := dropEmpty(m.Blocks)
-		for i, block := range blocks {
-			source := commit.SourceUser
-			if block.Kind() == content.KindToolResult {
-				source = commit.SourceTool
-			}
-			if origins[source] == nil {
-				origins[source] = w.origin(source)
-			}
-			d := w.c.newDraft(block, origins[source])
-			d.Role, d.Priority = cmp.Or(content.RoleOf(block), m.Role), w.c.priority
-			if w.last != nil && (i > 0 && joins(d.Role) && w.last.Role == d.Role || i == 0 && continues(w.last, &d)) {
-				d.Index = w.last.Index + 1
-			}
-			ids, err := w.write(d)
-			if err != nil {
-				return err
-			}
-			w.done.Request = append(w.done.Request, ids...)
 		}
 	}
 	if w.r.Note == "" && w.last == nil {
@@ -196,6 +168,48 @@ func (w *recordWriter) request() error {
 	d.Label.Meta = w.r.Meta
 	_, err := w.write(d)
 	return err
+}
+
+func (w *recordWriter) edits() error {
+	for _, e := range w.r.Edits {
+		d := w.c.newDraft(e.Block, w.origin(commit.SourceImport))
+		d.Op, d.Target = commit.Edit, e.Commit
+		if e.Block == nil {
+			d.Op, d.Priority, d.Block = commit.Annotate, priority.Skip, content.Note("the client leaves the block out")
+		}
+		if _, err := w.write(d); err != nil {
+			return err
+		}
+		w.done.Edits++
+	}
+	return nil
+}
+
+// message writes a message. Blocks of the same source share an origin.
+func (w *recordWriter) message(m content.Message, origins map[commit.Source]*commit.Origin) error {
+	if err := content.CheckBlocks(m.Blocks); err != nil {
+		return err
+	}
+	for i, block := range dropEmpty(m.Blocks) {
+		source := commit.SourceUser
+		if block.Kind() == content.KindToolResult {
+			source = commit.SourceTool
+		}
+		if origins[source] == nil {
+			origins[source] = w.origin(source)
+		}
+		d := w.c.newDraft(block, origins[source])
+		d.Role, d.Priority = cmp.Or(content.RoleOf(block), m.Role), w.c.priority
+		if w.last != nil && (i > 0 && joins(d.Role) && w.last.Role == d.Role || i == 0 && continues(w.last, &d)) {
+			d.Index = w.last.Index + 1
+		}
+		ids, err := w.write(d)
+		if err != nil {
+			return err
+		}
+		w.done.Request = append(w.done.Request, ids...)
+	}
+	return nil
 }
 
 // response writes the response and the manifest.

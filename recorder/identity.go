@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/secrets"
 )
 
 // claim is what a request says about its conversation.
@@ -171,28 +172,28 @@ func instructions(body rawjson.Value) string {
 	return text[:min(len(text), 4<<10)]
 }
 
-// short is the part of an id that names of branches have: what tells it from others that
-// were made at the same time, and people know it by.
+// shortID is the length of an id in the name of a branch.
+const shortID = 8
+
+// short is the part of an id that names of branches have: its beginning, by which people know
+// it, or its end where the beginning is the time (UUIDs of version 7, ids with a prefix such
+// as ses_): sessions that begin in the same minute would have the same name.
 func short(id string) string {
-	if _, rest, found := strings.Cut(id, "_"); found { // ses_..., conv_...
+	_, rest, prefixed := strings.Cut(id, "_")
+	if prefixed {
 		id = rest
 	}
-	id = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
-			return r
-		}
-		return -1
-	}, id)
-	const length = 8
-	if len(id) > 14 && id[8] == '-' && id[14] == '7' || len(id) > length && id[min(8, len(id)-1)] != '-' && isSorted(id) {
-		return id[len(id)-length:] // a UUID of version 7 begins with the time, as do ids that can be sorted
+	name := strings.Map(inName, id)
+	switch {
+	case len(name) <= shortID:
+		return cmp.Or(name, "session")
+	case prefixed, len(name) == len("01a205ed-9ec9-7892-b2b2-4daa7e276c10") && name[14] == '7':
+		name = name[len(name)-shortID:]
+	default:
+		name = name[:shortID]
 	}
-	return cmp.Or(strings.Trim(id[:min(length, len(id))], "-"), "session")
+	return cmp.Or(strings.Trim(name, "-"), "session")
 }
-
-// isSorted reports whether an id begins with the time, as those of opencode do: they have
-// 26 letters and digits.
-func isSorted(id string) bool { return len(id) == 26 && !strings.Contains(id, "-") }
 
 // branch returns the name of the branch of a claim with a session. whole asks for the
 // whole ids, for sessions whose short ids are the same.
@@ -224,7 +225,7 @@ func (c *claim) details() map[string]string {
 	all := map[string]string{}
 	for name, value := range map[string]string{"client": c.client, "session": c.session, "agent": c.agent, "parent_agent": c.parent, "side": c.side} {
 		if value != "" {
-			all[name] = value
+			all[name] = secrets.Mask(value) // as it is stored
 		}
 	}
 	return all

@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -440,17 +439,6 @@ func Clear(folder string) error {
 		return fmt.Errorf("clear spool: %w", err)
 	}
 	return nil
-}
-
-// Waiting returns the number of exchanges of a folder that are not committed.
-func Waiting(folder string) (n int) {
-	names, _ := filepath.Glob(filepath.Join(folder, "live-*", "*"))
-	for _, path := range names {
-		if !strings.HasSuffix(path, "lock") {
-			n++
-		}
-	}
-	return n
 }
 
 // appendFrame appends a frame: its kind, its length and its data.

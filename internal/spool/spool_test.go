@@ -16,6 +16,12 @@ func open(t *testing.T, folder string, o Options) *Spool {
 	return s
 }
 
+// waiting returns the number of exchanges of a folder that are not committed.
+func waiting(folder string) int {
+	names, _ := filepath.Glob(filepath.Join(folder, "live-*", "*-*"))
+	return len(names)
+}
+
 // TestUncommittedExchangesAreRecovered ends a process with one exchange in the middle, one
 // that has ended and one that was committed. The next process takes over the first two.
 func TestUncommittedExchangesAreRecovered(t *testing.T) {
@@ -30,8 +36,8 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if Waiting(folder) != 2 {
-		t.Errorf("%d wait, want 2", Waiting(folder))
+	if waiting(folder) != 2 {
+		t.Errorf("%d wait, want 2", waiting(folder))
 	}
 	kept, _ := filepath.Glob(filepath.Join(folder, "done", "*"))
 	if len(kept) != 1 {
@@ -64,8 +70,8 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
-	if Waiting(folder) != 0 {
-		t.Errorf("%d wait", Waiting(folder))
+	if waiting(folder) != 0 {
+		t.Errorf("%d wait", waiting(folder))
 	}
 	if err := Clear(folder); err != nil {
 		t.Error(err)
