@@ -169,7 +169,25 @@ func (g *lineBuffer) commitHeader(c Commit) {
 	if c.Origin != nil && c.Origin.Source == commit.SourceModel {
 		g.field("Model", modelText(c.Origin))
 	}
+	g.linkFields(c.Commit)
 	g.field("Label", c.Label.Text)
+}
+
+// linkNames are the fields of the links of a recorded conversation, by their names in the
+// origins of its commits.
+var linkNames = []struct{ link, field, preposition string }{{"parent_commit", "Started", "by "}, {"forked_from", "Forked", "from "}, {"continues", "Follows", ""}}
+
+// linkFields adds where a recorded conversation came from, to its first commit.
+func (g *lineBuffer) linkFields(c *commit.Commit) {
+	if c.Origin == nil {
+		return
+	}
+	for _, name := range linkNames {
+		id, err := objects.ParseID(c.Origin.Original[name.link])
+		if err == nil && (c.Parent().IsZero() || c.Parent() == id) {
+			g.field(name.field, name.preposition+id.Short())
+		}
+	}
 }
 
 // kindField adds the kind of a commit, and its role and priority unless they are the default.

@@ -27,8 +27,11 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
 	}
 	for _, link := range w.Links {
-		name := map[string]string{"parent_commit": "Started by", "forked_from": "Forked from", "continues": "Continues"}[link.Name]
-		g.field(name, joinNonEmpty(" ", link.Commit.ID.Short(), SummaryOf(link.Commit, summaryCells)))
+		for _, name := range linkNames {
+			if name.link == link.Name {
+				g.field(name.field, joinNonEmpty(" ", name.preposition+link.Commit.ID.Short(), SummaryOf(link.Commit, summaryCells)))
+			}
+		}
 	}
 	if x != nil {
 		g.requestFields(w, x)
