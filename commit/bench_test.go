@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// BenchmarkParse reads the header of a commit as a walk does.
+// BenchmarkParse decodes the header of a commit as a walk does, and with the plain decoder.
 func BenchmarkParse(b *testing.B) {
 	var tip *Commit
 	var last objects.Object
@@ -20,10 +20,24 @@ func BenchmarkParse(b *testing.B) {
 		}
 		tip, last = commits[0], put[len(put)-1]
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Parse(last); err != nil {
-			b.Fatal(err)
+	var c Commit
+	b.Run("fast", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			author := c.Author
+			c = Commit{}
+			if _, ok := c.decodeHeaderFast(last.Data, author); !ok {
+				b.Fatal("the fast decoder refuses the record")
+			}
 		}
-	}
+	})
+	b.Run("plain", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			c = Commit{}
+			if _, err := c.decodeHeader(last.Data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// add makes the object of c, and sets the id of c.
+// object returns the object of c and sets the id of c.
 func (c *Commit) object() objects.Object {
 	var links []objects.ID
 	has := c.linkBits()
@@ -97,21 +97,33 @@ func Parse(obj objects.Object) (*Commit, error) {
 // parse sets all fields of c that are in the object of a commit. An author that stays the same
 // is not allocated again.
 func (c *Commit) parse(obj *objects.Object) error {
-	author := c.Author
-	*c = Commit{ID: obj.ID, Parents: obj.Parents, Time: time.UnixMilli(0).UTC()}
-	err := c.parseRecord(obj, author)
+	err := c.parseRecord(obj, c.Author)
 	if err != nil {
 		return &objects.CorruptError{ID: obj.ID, Cause: err}
 	}
 	return nil
 }
 
-func (c *Commit) parseRecord(obj *objects.Object, author string) error {
+func (c *Commit) parseRecord(obj *objects.Object, lastAuthor string) (err error) {
 	if obj.Kind != objects.KindCommit {
 		return fmt.Errorf("want a commit, have a %s", obj.Kind)
 	}
-	var links uint64
-	d := canonical.NewDecoder(obj.Data)
+	*c = Commit{ID: obj.ID, Parents: obj.Parents}
+	links, ok := c.decodeHeaderFast(obj.Data, lastAuthor)
+	if !ok {
+		*c = Commit{ID: obj.ID, Parents: obj.Parents}
+		if links, err = c.decodeHeader(obj.Data); err != nil {
+			return err
+		}
+	}
+	return c.setLinks(obj.Links, links)
+}
+
+// decodeHeader sets the fields of c from the record of a commit, and returns the bits of its
+// links. c must be new.
+func (c *Commit) decodeHeader(record []byte) (links uint64, err error) {
+	c.Time = time.UnixMilli(0).UTC()
+	d := canonical.NewDecoder(record)
 	for d.Next() {
 		switch d.Field() {
 		case fieldOp:
@@ -131,10 +143,7 @@ func (c *Commit) parseRecord(obj *objects.Object, author string) error {
 		case fieldTime:
 			c.Time = time.UnixMilli(d.Int()).UTC()
 		case fieldAuthor:
-			c.Author = author
-			if b := d.Raw(); string(b) != author {
-				c.Author = string(b)
-			}
+			c.Author = d.String()
 		case fieldKey:
 			c.Key.Text = d.String()
 		case fieldDepth:
@@ -153,13 +162,11 @@ func (c *Commit) parseRecord(obj *objects.Object, author string) error {
 			c.Scope = SummaryScope(d.Small(uint64(coverEnd)))
 		}
 	}
-	if err := d.Err(); err != nil {
-		return err
-	}
-	return c.setLinks(obj.Links, links)
+	return links, d.Err()
 }
 
-// setLinks sets the ids of links, of which has tells which are there, and checks the commit.
+// setLinks sets the ids that c links to and checks the commit. The bits of has are those of
+// linkBits.
 func (c *Commit) setLinks(links []objects.ID, has uint64) error {
 	for i, id := range []*objects.ID{&c.ContentID, &c.OriginID, &c.LabelID} {
 		if has&(1<<i) != 0 && len(links) > 0 {
