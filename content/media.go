@@ -59,24 +59,32 @@ func (m Media) rewrite(r *rewriter) Block {
 
 func (m Media) remains(w Wire) Block { return Media{Wire: w, Of: m.Of, MediaType: m.MediaType} }
 
+// The fields of the record of a [Media].
+const (
+	fieldMediaType = firstOfKind + iota
+	fieldMediaName
+	fieldURL
+	fieldData
+)
+
 func (m Media) encode(e *canonical.Encoder) {
-	e.String(16, m.MediaType)
-	e.String(17, m.Name)
-	e.String(18, m.URL)
-	e.String(19, m.Data)
+	e.String(fieldMediaType, m.MediaType)
+	e.String(fieldMediaName, m.Name)
+	e.String(fieldURL, m.URL)
+	e.String(fieldData, m.Data)
 }
 
 func decodeMedia(k Kind, w Wire, d *canonical.Decoder) Block {
 	m := Media{Wire: w, Of: k}
 	for f := range d.Fields() {
 		switch f {
-		case 16:
+		case fieldMediaType:
 			m.MediaType = d.String()
-		case 17:
+		case fieldMediaName:
 			m.Name = d.String()
-		case 18:
+		case fieldURL:
 			m.URL = d.String()
-		case 19:
+		case fieldData:
 			m.Data = d.String()
 		}
 	}

@@ -40,12 +40,15 @@ func (n Native) rewrite(r *rewriter) Block {
 
 func (n Native) remains(Wire) Block { return Native{} }
 
-func (n Native) encode(e *canonical.Encoder) { e.String(16, n.JSON) }
+// The field of the record of a [Native].
+const fieldJSON = firstOfKind
+
+func (n Native) encode(e *canonical.Encoder) { e.String(fieldJSON, n.JSON) }
 
 func decodeNative(_ Kind, w Wire, d *canonical.Decoder) Block {
 	n := Native{Wire: w}
 	for f := range d.Fields() {
-		if f == 16 {
+		if f == fieldJSON {
 			n.JSON = d.String()
 		}
 	}

@@ -87,30 +87,40 @@ func (r Reasoning) remains(w Wire) Block {
 	return Reasoning{Wire: w, Format: r.Format, Source: r.Source}
 }
 
+// The fields of the record of a [Reasoning].
+const (
+	fieldFormat = firstOfKind + iota
+	fieldSource
+	fieldReasoningText
+	fieldReasoningParts
+	fieldOpenTag
+	fieldCloseTag
+)
+
 func (r Reasoning) encode(e *canonical.Encoder) {
-	e.String(16, string(r.Format))
-	e.String(17, r.Source)
-	e.String(18, r.Text)
-	e.Items(19, r.Parts)
-	e.String(20, r.Open)
-	e.String(21, r.Close)
+	e.String(fieldFormat, string(r.Format))
+	e.String(fieldSource, r.Source)
+	e.String(fieldReasoningText, r.Text)
+	e.Items(fieldReasoningParts, r.Parts)
+	e.String(fieldOpenTag, r.Open)
+	e.String(fieldCloseTag, r.Close)
 }
 
 func decodeReasoning(_ Kind, w Wire, d *canonical.Decoder) Block {
 	r := Reasoning{Wire: w}
 	for f := range d.Fields() {
 		switch f {
-		case 16:
+		case fieldFormat:
 			r.Format = Format(d.String())
-		case 17:
+		case fieldSource:
 			r.Source = d.String()
-		case 18:
+		case fieldReasoningText:
 			r.Text = d.String()
-		case 19:
+		case fieldReasoningParts:
 			r.Parts = append(r.Parts, string(d.Item()))
-		case 20:
+		case fieldOpenTag:
 			r.Open = d.String()
-		case 21:
+		case fieldCloseTag:
 			r.Close = d.String()
 		}
 	}

@@ -2,6 +2,7 @@ package content
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"github.com/tract-vcs/tract/internal/canonical"
@@ -58,6 +59,10 @@ func Check(record []byte) error {
 	return err
 }
 
+// decoders is a pool: the functions of the kinds make each decoder escape to the heap, which is
+// half of the allocations of a compile without the pool (BenchmarkCompile in package compile).
+var decoders = sync.Pool{New: func() any { return new(canonical.Decoder) }}
+
 // decode reads a record. text is empty or has the same bytes, and the strings of the block are
 // then parts of it.
 func decode(record []byte, text string) (Block, error) {
@@ -66,7 +71,8 @@ func decode(record []byte, text string) (Block, error) {
 	}
 	var kind Kind
 	var form Form
-	var d canonical.Decoder
+	d := decoders.Get().(*canonical.Decoder)
+	defer decoders.Put(d)
 	d.Reset(record, text)
 	for f := range d.Fields() {
 		if f >= firstOfKind {
@@ -77,7 +83,7 @@ func decode(record []byte, text string) (Block, error) {
 			kind = Kind(d.Small(uint64(len(kinds))))
 			continue
 		}
-		form.decode(&d)
+		form.decode(d)
 	}
 	if d.Err() == nil && kinds[kind].decode == nil {
 		d.Refuse(fmt.Sprintf("unknown kind %d", kind))
@@ -85,7 +91,7 @@ func decode(record []byte, text string) (Block, error) {
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}
-	b := kinds[kind].decode(kind, form.Wire(), &d)
+	b := kinds[kind].decode(kind, form.Wire(), d)
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}

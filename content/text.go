@@ -78,18 +78,24 @@ func (t Text) remains(w Wire) Block {
 	return left
 }
 
+// The fields of the record of a [Text].
+const (
+	fieldTextName = firstOfKind + iota
+	fieldText
+)
+
 func (t Text) encode(e *canonical.Encoder) {
-	e.String(16, t.Name)
-	e.String(17, t.Text)
+	e.String(fieldTextName, t.Name)
+	e.String(fieldText, t.Text)
 }
 
 func decodeText(k Kind, w Wire, d *canonical.Decoder) Block {
 	t := Text{Wire: w, Of: k}
 	for f := range d.Fields() {
 		switch f {
-		case 16:
+		case fieldTextName:
 			t.Name = d.String()
-		case 17:
+		case fieldText:
 			t.Text = d.String()
 		}
 	}

@@ -45,24 +45,32 @@ func (c ToolCall) remains(w Wire) Block {
 	return ToolCall{Wire: w, CallID: c.CallID, Name: c.Name, Server: c.Server}
 }
 
+// The fields of the record of a [ToolCall].
+const (
+	fieldCallID = firstOfKind + iota
+	fieldCallName
+	fieldArguments
+	fieldCallServer
+)
+
 func (c ToolCall) encode(e *canonical.Encoder) {
-	e.String(16, c.CallID)
-	e.String(17, c.Name)
-	e.String(18, c.Arguments)
-	e.Bool(19, c.Server)
+	e.String(fieldCallID, c.CallID)
+	e.String(fieldCallName, c.Name)
+	e.String(fieldArguments, c.Arguments)
+	e.Bool(fieldCallServer, c.Server)
 }
 
 func decodeToolCall(_ Kind, w Wire, d *canonical.Decoder) Block {
 	c := ToolCall{Wire: w}
 	for f := range d.Fields() {
 		switch f {
-		case 16:
+		case fieldCallID:
 			c.CallID = d.String()
-		case 17:
+		case fieldCallName:
 			c.Name = d.String()
-		case 18:
+		case fieldArguments:
 			c.Arguments = d.String()
-		case 19:
+		case fieldCallServer:
 			c.Server = d.Bool()
 		}
 	}

@@ -52,30 +52,40 @@ func (r ToolResult) remains(w Wire) Block {
 	return ToolResult{Wire: w, CallID: r.CallID, Name: r.Name, IsError: r.IsError, Server: r.Server}
 }
 
+// The fields of the record of a [ToolResult].
+const (
+	fieldResultCallID = firstOfKind + iota
+	fieldResultName
+	fieldResultText
+	fieldResultParts
+	fieldIsError
+	fieldResultServer
+)
+
 func (r ToolResult) encode(e *canonical.Encoder) {
-	e.String(16, r.CallID)
-	e.String(17, r.Name)
-	e.String(18, r.Text)
-	e.Raw(19, r.Parts)
-	e.Bool(20, r.IsError)
-	e.Bool(21, r.Server)
+	e.String(fieldResultCallID, r.CallID)
+	e.String(fieldResultName, r.Name)
+	e.String(fieldResultText, r.Text)
+	e.Raw(fieldResultParts, r.Parts)
+	e.Bool(fieldIsError, r.IsError)
+	e.Bool(fieldResultServer, r.Server)
 }
 
 func decodeToolResult(_ Kind, w Wire, d *canonical.Decoder) Block {
 	r := ToolResult{Wire: w}
 	for f := range d.Fields() {
 		switch f {
-		case 16:
+		case fieldResultCallID:
 			r.CallID = d.String()
-		case 17:
+		case fieldResultName:
 			r.Name = d.String()
-		case 18:
+		case fieldResultText:
 			r.Text = d.String()
-		case 19:
+		case fieldResultParts:
 			r.Parts = append(r.Parts, d.Raw()...)
-		case 20:
+		case fieldIsError:
 			r.IsError = d.Bool()
-		case 21:
+		case fieldResultServer:
 			r.Server = d.Bool()
 		}
 	}
