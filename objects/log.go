@@ -41,13 +41,18 @@ const (
 
 // Record returns the canonical record of the entry, which its hash covers.
 func (e LogEntry) Record() []byte {
-	var enc canonical.Encoder
+	const update = 3*len(ID{}) + 16 // room for an update without its name
+	size := 96 + len(e.Note.Author) + len(e.Note.Command)
+	for _, u := range e.Refs {
+		size += update + len(u.Name)
+	}
+	enc := canonical.NewEncoder(make([]byte, 0, size))
 	enc.Uint(logSeq, e.Seq)
 	enc.Int(logTime, e.Note.Time.UnixMilli())
 	enc.String(logAuthor, e.Note.Author)
 	enc.String(logCommand, e.Note.Command)
 	for _, u := range e.Refs {
-		var sub canonical.Encoder
+		sub := canonical.NewEncoder(make([]byte, 0, update+len(u.Name)))
 		sub.String(updateName, u.Name)
 		sub.Hash(updateOld, u.Old)
 		sub.Hash(updateNew, u.New)

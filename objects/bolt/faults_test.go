@@ -94,8 +94,9 @@ func aged(t testing.TB) (path string, m sample, older storeFiles) {
 }
 
 // TestDamageOfEveryKind damages any of the files in any way. Reading gives what is
-// right or an error that says what is wrong; the audit tells of all that matters; a
-// deep audit ends, and gives nothing that is wrong.
+// right or an error that says what is wrong; the audit tells of all that matters, and if
+// it tells of nothing every operation works; a deep audit ends, and gives nothing that is
+// wrong.
 func TestDamageOfEveryKind(t *testing.T) {
 	path, m, older := aged(t)
 	files := takeFiles(t, path)
@@ -127,10 +128,60 @@ func TestDamageOfEveryKind(t *testing.T) {
 			if _, err := audit(t, path, true); err != nil {
 				t.Errorf("%s: salvage: %v", what, err)
 			}
+			if len(got.harm()) == 0 {
+				m.wantUsable(t, what, path)
+			}
 		}
 	}
 	for kind := range harms {
 		t.Logf("%-14s %d told, %d harmless", kind, told[kind], silent[kind])
+	}
+}
+
+// wantUsable wants that every operation works on a store that fsck calls sound: reading,
+// an append, a backup, a purge and gc, after which it is sound again.
+func (m sample) wantUsable(t *testing.T, what, path string) {
+	t.Helper()
+	m.wantTruth(t, what, path)
+	s, err := objects.Open(t.Context(), path, objects.Options{Wait: 10 * time.Second})
+	if err != nil {
+		t.Errorf("%s: fsck calls the store sound, and it cannot be opened: %v", what, err)
+		return
+	}
+	defer func() { _ = s.Close() }()
+	in, o := inner(t, s), object("appended to a sound store")
+	n := 0
+	for _, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{}) {
+		if err != nil {
+			t.Errorf("%s: fsck calls the store sound: walk: %v", what, err)
+		}
+		n++
+	}
+	if n < 200 {
+		t.Errorf("%s: the walk visits %d commits", what, n)
+	}
+	for name, operation := range map[string]func() error{
+		"append":     func() error { return s.Apply(t.Context(), batch("refs/heads/next", "next")) },
+		"checkpoint": func() error { return tryFold(t, s) },
+		"backup":     func() error { return in.Copy(t.Context(), t.TempDir(), nil) },
+		"purge": func() error {
+			if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
+				return err
+			}
+			_, err := in.Purge(t.Context(), []objects.Tombstone{{ID: o.ID, Time: time.Now(), Why: "test"}}, nil)
+			return err
+		},
+		"gc": func() error {
+			_, err := in.Sweep(t.Context(), objects.Sweep{Before: now()})
+			return err
+		},
+	} {
+		if err := operation(); err != nil {
+			t.Errorf("%s: fsck calls the store sound: %s: %v", what, name, err)
+		}
+	}
+	if got, err := audit(t, path, false); err != nil || len(got.harm()) > 0 {
+		t.Errorf("%s: after every operation: %v, %.400v", what, err, got.harm())
 	}
 }
 
