@@ -85,7 +85,8 @@ func (c *committer) decode(x *exchange) (*asked, *providers.Client, error) {
 	return a, target, err
 }
 
-// prepare makes what a request is compared by. The lock of the index is held.
+// prepare makes what a request is compared by. The lock of the index is not held for the
+// work that grows with the request.
 func (a *asked) prepare(ctx context.Context, x *index) error {
 	messages, err := x.resolved(ctx, a.request.Messages)
 	if err != nil {
@@ -123,6 +124,8 @@ func withoutBilling(messages []content.Message) []content.Message {
 // resolved returns messages with the blocks that items of the provider stand for: a client
 // of the Responses API may send the id of an item in its place.
 func (x *index) resolved(ctx context.Context, messages []content.Message) ([]content.Message, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	all := slices.Clone(messages)
 	for i, m := range all {
 		var blocks []content.Block
@@ -228,13 +231,11 @@ func (x *exchange) answer(target *providers.Client) answer {
 // record commits an exchange at its place.
 func (c *committer) record(x *exchange, a *asked, an answer, target *providers.Client) (*tract.Recorded, string, error) {
 	a.early = !x.waited && c.hasEarlier(x)
-	c.index.mu.Lock()
 	err := a.prepare(x.ctx, c.index)
 	var p *place
 	if err == nil {
 		p, err = c.index.find(x.ctx, a)
 	}
-	c.index.mu.Unlock()
 	if errors.Is(err, errEarly) {
 		return nil, "", err
 	}

@@ -44,8 +44,10 @@ type place struct {
 	note    string            // why it begins anew; may be empty
 }
 
-// find finds the place of a request. The lock of the index is held.
+// find finds the place of a request.
 func (x *index) find(ctx context.Context, a *asked) (*place, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if after := a.body.Get("previous_response_id").Text(); after != "" {
 		if p, err := x.afterResponse(ctx, a, after); p != nil || err != nil {
 			return p, err
