@@ -32,12 +32,28 @@ func Load(ctx context.Context, r objects.Reader, c *commit.Commit) error {
 // LoadEach reads commits as Load does. damaged has their errors, by index; it is nil when
 // all are intact.
 func LoadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit) (damaged []error, err error) {
-	if err := commit.LoadAll(ctx, r, commits...); !IsDamaged(err) {
+	return loadEach(ctx, r, commits, commit.LoadAll, Load)
+}
+
+// loadContents is LoadEach for the content alone.
+func loadContents(ctx context.Context, r objects.Reader, commits []*commit.Commit) (damaged []error, err error) {
+	return loadEach(ctx, r, commits, commit.Load, func(ctx context.Context, r objects.Reader, c *commit.Commit) error {
+		err := commit.Load(ctx, r, c)
+		if IsDamaged(err) {
+			return &commit.DamagedError{Commit: c.ID, Cause: err}
+		}
+		return err
+	})
+}
+
+// loadEach reads all commits at once, or one by one when something is damaged.
+func loadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit, all func(context.Context, objects.Reader, ...*commit.Commit) error, one func(context.Context, objects.Reader, *commit.Commit) error) (damaged []error, err error) {
+	if err := all(ctx, r, commits...); !IsDamaged(err) {
 		return nil, err
 	}
 	damaged = make([]error, len(commits))
 	for i, c := range commits {
-		damaged[i] = Load(ctx, r, c)
+		damaged[i] = one(ctx, r, c)
 		if damaged[i] != nil && !errors.As(damaged[i], new(*commit.DamagedError)) {
 			return nil, damaged[i]
 		}
@@ -62,13 +78,34 @@ const (
 // error; any other error is the last element. The first page has first commits, or few when
 // first is 0, and later pages are longer: a caller that wants few waits for few.
 func LoadSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int) iter.Seq2[*commit.Commit, error] {
+	return inPages(commits, first, func(page []*commit.Commit) ([]error, error) { return LoadEach(ctx, r, page) })
+}
+
+// ContentSeq is LoadSeq for the content alone.
+func ContentSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error]) iter.Seq2[*commit.Commit, error] {
+	return inPages(commits, 0, func(page []*commit.Commit) ([]error, error) { return loadContents(ctx, r, page) })
+}
+
+func inPages(commits iter.Seq2[*commit.Commit, error], first int, load func([]*commit.Commit) ([]error, error)) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		size := min(cmp.Or(first, firstPage), loadPage)
 		page := make([]*commit.Commit, 0, size)
 		flush := func() bool {
-			more := yieldLoaded(ctx, r, page, yield)
+			damaged, err := load(page)
+			if err != nil {
+				yield(nil, err)
+				return false
+			}
+			for i, c := range page {
+				if damaged != nil {
+					err = damaged[i]
+				}
+				if !yield(c, err) {
+					return false
+				}
+			}
 			page, size = page[:0], min(2*size, loadPage)
-			return more
+			return true
 		}
 		for c, err := range commits {
 			if err != nil {
@@ -83,22 +120,4 @@ func LoadSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Co
 		}
 		flush()
 	}
-}
-
-// yieldLoaded reads and yields one page, and reports whether more are wanted.
-func yieldLoaded(ctx context.Context, r objects.Reader, commits []*commit.Commit, yield func(*commit.Commit, error) bool) bool {
-	damaged, err := LoadEach(ctx, r, commits)
-	if err != nil {
-		yield(nil, err)
-		return false
-	}
-	for i, c := range commits {
-		if damaged != nil {
-			err = damaged[i]
-		}
-		if !yield(c, err) {
-			return false
-		}
-	}
-	return true
 }
