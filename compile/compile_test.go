@@ -13,6 +13,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -388,7 +389,7 @@ func TestAppendingNeverChangesWhatCameBefore(t *testing.T) {
 func TestSkippedContentIsNotRead(t *testing.T) {
 	s := newStory(t).tell(chat)
 	pruned := objects.Memory()
-	for obj, err := range s.store.Chain(t.Context(), s.tip.ID, objects.ChainOptions{Content: true}) {
+	for obj, err := range objectstest.ChainWithContent(t.Context(), s.store, s.tip.ID) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,12 +26,6 @@ func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOpti
 			if !yield(obj, err) || err != nil {
 				return
 			}
-			if o.Content && len(obj.Links) > 0 {
-				content, err := get(obj.Links[0])
-				if !yield(content, err) || err != nil && !ofOneObject(err) {
-					return
-				}
-			}
 			tip = firstParent(obj)
 		}
 		if diverged {

@@ -75,9 +75,8 @@ type LogEntry struct {
 
 // ChainOptions bounds a walk.
 type ChainOptions struct {
-	Limit   int  // most commits; 0 is no limit
-	Stop    []ID // where the walk ends, not yielded; zero ids do not count
-	Content bool // yield after each commit what its first link names
+	Limit int  // most commits; 0 is no limit
+	Stop  []ID // where the walk ends, not yielded; zero ids do not count
 }
 
 // RefQuery selects refs.
@@ -111,9 +110,8 @@ type Reader interface {
 	Find(ctx context.Context, kind Kind, prefix string, limit int) ([]ID, error)
 
 	// Chain yields tip, its first parent, and so on, until a root, a Stop or the
-	// Limit. With Content each is followed by the object its first link names.
-	// A Stop that is no ancestor of tip ends the walk before the first commit
-	// that both have, with a *[DivergedError]. A hole ends it with a
+	// Limit. A Stop that is no ancestor of tip ends the walk before the first
+	// commit that both have, with a *[DivergedError]. A hole ends it with a
 	// *[NotFoundError], a damaged commit with a *[CorruptError].
 	Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[Object, error]
 }

@@ -68,25 +68,16 @@ func (v *verified) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 // leads elsewhere would give good bytes in the wrong place.
 func (v *verified) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		next, content := tip, ID{} // what is to come: a commit, but first the content of the last one
+		next := tip
 		for obj, err := range v.Store.Chain(ctx, tip, o) {
-			want, isContent := next, !content.IsZero()
-			if isContent {
-				want, content = content, ID{}
-			}
-			if err == nil && obj.ID != want {
+			if err == nil && obj.ID != next {
 				err = &CorruptError{ID: obj.ID, Cause: errWrongPlace}
 			}
 			obj, err = v.check(obj, err)
-			if err == nil && !isContent {
-				next = firstParent(obj)
-				if o.Content && len(obj.Links) > 0 {
-					content = obj.Links[0]
-				}
-			}
-			if !yield(obj, err) || err != nil && !(isContent && ofOneObject(err)) {
+			if !yield(obj, err) || err != nil {
 				return
 			}
+			next = firstParent(obj)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func TestPackedStoreAnswersAsBefore(t *testing.T) {
 		}
 	}
 	n := 0
-	for o, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+	for o, err := range objectstest.ChainWithContent(t.Context(), s, m.tip) {
 		if n++; err != nil || !same(o, m.objects[o.ID]) {
 			t.Fatalf("object %s of the chain: %v", o.ID.Short(), err)
 		}
@@ -245,7 +245,7 @@ func (m sample) wantNothingElse(t *testing.T, path string, bit int) {
 	for o, err := range s.Get(t.Context(), ids[:1]) {
 		check(o, err)
 	}
-	for o, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+	for o, err := range objectstest.ChainWithContent(t.Context(), s, m.tip) {
 		check(o, err)
 	}
 	if _, err := s.Log(t.Context(), "", 0, 0); err != nil && !errors.Is(err, objects.ErrCorrupt) {

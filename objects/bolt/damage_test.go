@@ -135,7 +135,7 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 		check(o, err)
 	}
 	noticed = noticed || got != len(ids) // a search that misses is a NotFoundError further up
-	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
+	for o, err := range objectstest.ChainWithContent(ctx, s, m.tip) {
 		check(o, err)
 	}
 	spots := map[objects.ID]objects.Locator{}
@@ -317,7 +317,7 @@ func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 			}
 		}
 		n := 0
-		for got, err := range s.Chain(t.Context(), m.tip, objects.ChainOptions{Content: true}) {
+		for got, err := range objectstest.ChainWithContent(t.Context(), s, m.tip) {
 			if n++; err != nil && (!errors.As(err, &corrupt) || corrupt.ID != o.ID) || err == nil && !bytes.Equal(got.Data, m.objects[got.ID].Data) {
 				t.Errorf("%s: object %s in a chain: %v", when, got.ID.Short(), err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
+	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
 // TestDamagedPackIsUnpackedOnce zeroes a sector of a packed body: walking the history with its
@@ -65,7 +66,7 @@ func TestDamagedPackIsUnpackedOnce(t *testing.T) {
 			tip = k.Parents[0]
 		}
 	}
-	for _, err := range s.Chain(t.Context(), tip, objects.ChainOptions{Content: true}) {
+	for _, err := range objectstest.ChainWithContent(t.Context(), s, tip) {
 		if err != nil && !errors.Is(err, objects.ErrCorrupt) {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
 // rounds is how often something random is done: short, usual, in make torture.
@@ -206,7 +207,7 @@ func (m sample) wantTruth(t *testing.T, what, path string) {
 		}
 	}
 	n := 0
-	for o, err := range s.Chain(ctx, m.tip, objects.ChainOptions{Content: true}) {
+	for o, err := range objectstest.ChainWithContent(ctx, s, m.tip) {
 		if wantTyped(t, what, err); err == nil && !bytes.Equal(o.Data, m.objects[o.ID].Data) {
 			t.Errorf("%s: object %s has wrong bytes in a chain", what, o.ID.Short())
 		}

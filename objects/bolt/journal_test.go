@@ -14,6 +14,7 @@ import (
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
 // journaled is a store whose commits are all in its journal: the bytes of its
@@ -345,7 +346,7 @@ func TestCloseFoldsALargeJournal(t *testing.T) {
 	}
 	again := mustOpen(t, path, objects.Options{})
 	n := 0
-	for _, err := range again.Chain(t.Context(), tip, objects.ChainOptions{Content: true}) {
+	for _, err := range objectstest.ChainWithContent(t.Context(), again, tip) {
 		if n++; err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 // A walk follows first parents. Inside a pack it needs no index: the table of a pack knows
 // the row of each parent, and the pack before it mostly holds the next commit. One chainReader
 // does that for ChainRuns, which yields the commits of a pack as they lie in memory that is
-// used again, and for Chain, which gives them out one by one with their content.
+// used again, and for Chain, which gives them out one by one.
 const (
 	walkPacks  = 32   // most packs whose heads are read in one snapshot
 	aheadFrom  = 1024 // commits after which the next batches are read while one is used
@@ -244,22 +244,18 @@ func readBeside(ctx context.Context, read func(context.Context, *chainBatch) err
 // Chain is objects.Reader.
 func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		p := &prefetcher{store: s, ctx: ctx, options: o, contents: map[objects.ID]found{}}
+		p := &prefetcher{store: s, ctx: ctx, options: o}
 		objects.Walk(ctx, p.get, tip, o)(yield)
 	}
 }
 
-// prefetcher gives a walk its objects one by one, and reads before what the walk will ask
-// for next: the commits of a chain in batches, and the contents of those.
+// prefetcher gives a walk its commits one by one, and reads those of a chain in batches.
 type prefetcher struct {
-	store    *store
-	ctx      context.Context //nolint:containedctx // a walk is one call
-	options  objects.ChainOptions
-	chains   [2]*prefetched // two, since a walk to a fork point goes down two chains in turn
-	last     int            // the chain that was used last
-	contents map[objects.ID]found
-	size     int        // contents of the last page
-	link     objects.ID // content of the commit that was given last
+	store   *store
+	ctx     context.Context //nolint:containedctx // a walk is one call
+	options objects.ChainOptions
+	chains  [2]*prefetched // two, since a walk to a fork point goes down two chains in turn
+	last    int            // the chain that was used last
 }
 
 // prefetched is the commits of a chain that were read and not given yet.
@@ -269,9 +265,6 @@ type prefetched struct {
 }
 
 func (p *prefetcher) get(id objects.ID) (objects.Object, error) {
-	if p.options.Content && id == p.link {
-		return p.content(id)
-	}
 	i := slices.IndexFunc(p.chains[:], func(c *prefetched) bool {
 		return c != nil && (len(c.rest) > 0 && c.rest[0].ID == id || len(c.rest) == 0 && c.tip == id)
 	})
@@ -293,41 +286,6 @@ func (p *prefetcher) get(id objects.ID) (objects.Object, error) {
 		c.rest = b.list
 	}
 	o := c.rest[0]
-	c.rest, p.link = c.rest[1:], objects.ID{}
-	if len(o.Links) > 0 {
-		p.link = o.Links[0]
-	}
+	c.rest = c.rest[1:]
 	return o, nil
-}
-
-// content returns the content of the commit that was given last. It reads with it those of
-// the next commits.
-func (p *prefetcher) content(id objects.ID) (objects.Object, error) {
-	if _, read := p.contents[id]; !read {
-		p.size = min(max(4*p.size, 8), pageObjects)
-		ids := []objects.ID{id}
-		for _, o := range p.chains[p.last].rest {
-			if len(ids) == p.size {
-				break
-			}
-			if len(o.Links) > 0 {
-				ids = append(ids, o.Links[0])
-			}
-		}
-		clear(p.contents)
-		g := &getter{rest: unique(ids), most: getObjects}
-		err := p.store.view(p.ctx, "read", g.read)
-		for _, f := range g.page {
-			p.contents[f.object.ID] = f
-		}
-		if err != nil && len(g.page) == 0 {
-			return objects.Object{ID: id}, err
-		}
-	}
-	f, ok := p.contents[id]
-	if !ok {
-		return objects.Object{ID: id}, &objects.NotFoundError{ID: id}
-	}
-	f.object = objects.Object{ID: f.object.ID, Kind: f.object.Kind, Parents: slices.Clone(f.object.Parents), Links: slices.Clone(f.object.Links), Data: slices.Clone(f.object.Data)}
-	return f.object, f.err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
 // transactions is how many groups were written, seen without a lock: the anchor
@@ -143,7 +144,7 @@ func TestNothingIsOpenBetweenCalls(t *testing.T) {
 	s, path := fresh(t)
 	tip := line(t, s, "main", 600)
 	idle(t, s)
-	for range s.Chain(t.Context(), tip, objects.ChainOptions{Content: true}) {
+	for range objectstest.ChainWithContent(t.Context(), s, tip) {
 		wantClosed(t, path)
 		break
 	}

@@ -119,7 +119,7 @@ func eraseBeside(t *testing.T, s objects.Store) {
 		t.Errorf("get: %d there and %d erased of %d", there, erased, n)
 	}
 	there, erased = 0, 0
-	for o, err := range s.Chain(t.Context(), h.tip(), objects.ChainOptions{Content: true}) {
+	for o, err := range ChainWithContent(t.Context(), s, h.tip()) {
 		count(o, err)
 	}
 	if there != 2*n-n/3 || erased != n/3 {

@@ -107,7 +107,7 @@ func getBreak(t *testing.T, s objects.Store) {
 	for range s.Get(t.Context(), ids(h.all())) {
 		break
 	}
-	for range s.Chain(t.Context(), h.tip(), objects.ChainOptions{Content: true}) {
+	for range ChainWithContent(t.Context(), s, h.tip()) {
 		break
 	}
 	apply(t, s, move(branch, objects.ID{}, content("after"))) // waits for ever if the loops left a lock
@@ -146,7 +146,7 @@ func getBody(t *testing.T, s objects.Store) {
 	for o, err := range s.Get(t.Context(), ids(h.commits)) {
 		body(o, err)
 	}
-	for o, err := range s.Chain(t.Context(), h.tip(), objects.ChainOptions{Content: true}) {
+	for o, err := range ChainWithContent(t.Context(), s, h.tip()) {
 		body(o, err)
 	}
 	if n != 3*len(h.commits) {

@@ -20,24 +20,21 @@ const (
 
 // step is a commit of a walk.
 type step struct {
-	commit  objects.Object
-	at      position       // line 0: it is not in a line
-	content objects.Object // with contents only; kind 0: it is elsewhere
-	err     error          // of the content
+	commit objects.Object
+	at     position // line 0: it is not in a line
 }
 
 // walker reads the commits of a first-parent chain in pages.
 type walker struct {
 	s        *store
-	contents bool
 	next     objects.ID // zero: the walk is over
 	at       position   // of next; line 0: unknown
 	page     int
 	segments int
 }
 
-func (s *store) walk(tip objects.ID, contents bool) *walker {
-	w := &walker{s: s, contents: contents, next: tip, page: firstPage, segments: 1}
+func (s *store) walk(tip objects.ID) *walker {
+	w := &walker{s: s, next: tip, page: firstPage, segments: 1}
 	w.at, _ = s.positions.get(tip)
 	return w
 }
@@ -116,30 +113,21 @@ func (w *walker) accept(list []step, st step) ([]step, error) {
 	return append(list, st), nil
 }
 
-const (
-	tailSQL     = `select gen, head, content, body from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4`
-	tailHeadSQL = `select gen, head, null::bytea, null::bytea from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4`
-)
-
 // tail reads commits that are not sealed.
 func (w *walker) tail(ctx context.Context, page int) (list []step, err error) {
-	sql := tailHeadSQL
-	if w.contents {
-		sql = tailSQL
-	}
 	type tailRow struct {
-		gen                 int64
-		head, content, body []byte
+		gen  int64
+		head []byte
 	}
 	var rows []tailRow
 	err = w.s.retry(ctx, statementTime, func(ctx context.Context) error {
 		rows = rows[:0]
 		return w.s.rowsOnce(ctx, func(row pgx.Rows) error {
 			var r tailRow
-			err := row.Scan(&r.gen, &r.head, &r.content, &r.body)
+			err := row.Scan(&r.gen, &r.head)
 			rows = append(rows, r)
 			return err
-		}, sql, w.s.repo, w.at.line, w.at.gen, page)
+		}, `select gen, head from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4`, w.s.repo, w.at.line, w.at.gen, page)
 	})
 	if err != nil {
 		return nil, err
@@ -151,9 +139,6 @@ func (w *walker) tail(ctx context.Context, page int) (list []step, err error) {
 		st := step{at: w.at}
 		if st.commit, err = readObject(w.next, r.head); err != nil {
 			return list, w.astray(ctx, len(list) > 0, err)
-		}
-		if r.body != nil && len(st.commit.Links) > 0 {
-			st.content, st.err = readContent(st.commit.Links[0], r.body)
 		}
 		list, _ = w.accept(list, st)
 	}
@@ -185,10 +170,6 @@ func (w *walker) astray(ctx context.Context, some bool, err error) error {
 
 // sealed reads segments.
 func (w *walker) sealed(ctx context.Context, limit int) (list []step, err error) {
-	columns := "null::bytea"
-	if w.contents {
-		columns = "bodies"
-	}
 	n := w.segments
 	if limit > 0 {
 		n = min(n, 1+limit/segmentSize)
@@ -201,7 +182,7 @@ func (w *walker) sealed(ctx context.Context, limit int) (list []step, err error)
 			r, err := scanSegment(row)
 			rows = append(rows, r)
 			return err
-		}, `select line, gen0, n, tip, heads, `+columns+`, put from tract_seg
+		}, `select line, gen0, n, tip, heads, null::bytea, put from tract_seg
 where repo = $1 and line = $2 and gen0 <= $3 order by gen0 desc limit $4`, w.s.repo, w.at.line, w.at.gen, n)
 	})
 	if err != nil {
@@ -220,11 +201,6 @@ where repo = $1 and line = $2 and gen0 <= $3 order by gen0 desc limit $4`, w.s.r
 			st.commit, _ = seg.commit(w.at.gen)
 			if st.commit.ID != w.next {
 				return list, w.astray(ctx, len(list) > 0, &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its position")})
-			}
-			if w.contents {
-				if content, ok, err := seg.content(w.at.gen); ok {
-					st.content, st.err = content, err
-				}
 			}
 			list, _ = w.accept(list, st)
 		}
@@ -253,43 +229,6 @@ func (w *walker) before(ctx context.Context) error {
 	}, `select first, from_line, from_gen from tract_line where repo = $1 and line = $2`, w.s.repo, w.at.line)
 }
 
-// elsewhere reads the contents of steps that are not stored with their commits.
-func (s *store) elsewhere(ctx context.Context, list []step) error {
-	var ids []objects.ID
-	for i := range list {
-		if c := &list[i]; c.content.Kind == 0 && c.err == nil && len(c.commit.Links) > 0 {
-			ids = append(ids, c.commit.Links[0])
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	got := map[objects.ID]found{}
-	err := s.find(ctx, unique(ids), false, func(id objects.ID, f found) error {
-		got[id] = f
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		c := &list[i]
-		if c.content.Kind != 0 || c.err != nil || len(c.commit.Links) == 0 {
-			continue
-		}
-		id := c.commit.Links[0]
-		if f, ok := got[id]; ok {
-			c.content, c.err = f.object.Clone(), f.err
-		} else {
-			c.content, c.err = objects.Object{ID: id}, &objects.NotFoundError{ID: id}
-		}
-	}
-	return nil
-}
-
-// contentPage is how many commits a walk with contents reads at a time, at most.
-const contentPage = 64
-
 // Chain is objects.Reader.
 func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	for _, stop := range o.Stop {
@@ -302,7 +241,7 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 			yield(objects.Object{}, err)
 			return
 		}
-		w := s.walk(tip, o.Content)
+		w := s.walk(tip)
 		for left := o.Limit; ; {
 			list, err := w.read(ctx, left)
 			if left > 0 {
@@ -310,7 +249,7 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 				left -= len(list)
 			}
 			ended := len(list) == 0 || o.Limit > 0 && left == 0
-			if !s.give(ctx, list, o.Content, yield) {
+			if !s.give(ctx, list, yield) {
 				return
 			}
 			if err != nil {
@@ -324,38 +263,17 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 }
 
 // give yields steps. It reports whether the walk goes on.
-func (s *store) give(ctx context.Context, list []step, contents bool, yield func(objects.Object, error) bool) bool {
-	for from := 0; from < len(list); from += contentPage {
-		part := list[from:min(from+contentPage, len(list))]
-		if contents {
-			if err := s.elsewhere(ctx, part); err != nil {
-				yield(objects.Object{}, err)
-				return false
-			}
+func (s *store) give(ctx context.Context, list []step, yield func(objects.Object, error) bool) bool {
+	for _, st := range list {
+		if err := s.usable(ctx); err != nil {
+			yield(objects.Object{}, err)
+			return false
 		}
-		for _, st := range part {
-			if err := s.usable(ctx); err != nil {
-				yield(objects.Object{}, err)
-				return false
-			}
-			if !yield(st.commit, nil) {
-				return false
-			}
-			if !contents || len(st.commit.Links) == 0 {
-				continue
-			}
-			if !yield(st.content, st.err) || st.err != nil && !concernsOne(st.err) {
-				return false
-			}
+		if !yield(st.commit, nil) {
+			return false
 		}
 	}
 	return true
-}
-
-// concernsOne reports whether a sequence goes on after an error.
-func concernsOne(err error) bool {
-	var c *objects.CorruptError
-	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrPurged)
 }
 
 // chainToStop walks from the tip and from each stop, and remembers what it has read.
@@ -373,7 +291,7 @@ func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.Chain
 		w := walks[id]
 		delete(walks, id)
 		if w == nil {
-			w = s.walk(id, false)
+			w = s.walk(id)
 		}
 		list, err := w.read(ctx, 0)
 		if len(list) == 0 {
@@ -400,7 +318,7 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 			yield(objects.CommitRun{}, err)
 			return
 		}
-		w := s.walk(tip, false)
+		w := s.walk(tip)
 		for left := limit; ; {
 			list, err := w.read(ctx, left)
 			if err == nil {

@@ -166,7 +166,7 @@ func wantCount(t *testing.T, url, ref string, n int) {
 		t.Fatal(err)
 	}
 	want := n
-	for o, err := range s.Chain(t.Context(), at.Target, objects.ChainOptions{Content: true}) {
+	for o, err := range objectstest.ChainWithContent(t.Context(), s, at.Target) {
 		if err != nil {
 			t.Fatal(err)
 		}

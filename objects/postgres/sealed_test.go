@@ -86,7 +86,7 @@ func TestSealed(t *testing.T) {
 	want = append(want, forked...)
 	slices.Reverse(want)
 	i := 0
-	for o, err := range s.Chain(t.Context(), want[0].ID, objects.ChainOptions{Content: true}) {
+	for o, err := range objectstest.ChainWithContent(t.Context(), s, want[0].ID) {
 		if err != nil {
 			t.Fatal(err)
 		}
