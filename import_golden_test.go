@@ -56,8 +56,8 @@ func goldenLogs(t *testing.T) map[string][]byte {
 }
 
 // TestImportGivesTheIDsItAlwaysGave: what was imported once is the same history when
-// it is imported elsewhere, by any version. A list of tips that differs is a mistake of
-// the program, never a reason to write down the new one.
+// it is imported elsewhere, by any version since the first release. From then on, a list of
+// tips that differs is a mistake of the program, never a reason to write down the new one.
 func TestImportGivesTheIDsItAlwaysGave(t *testing.T) {
 	text, err := os.ReadFile("testdata/import-tips.txt")
 	if err != nil {
