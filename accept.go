@@ -55,7 +55,8 @@ func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Res
 	if cause == nil && reply.Incomplete {
 		cause = llm.ErrTruncated
 	}
-	r := x.newResponse(reply)
+	r := newResponse(reply)
+	r.Config, r.Raw, r.Warnings = x.options.requestSettings(), reply.Raw, x.warnings
 	drafts, unkept := b.responseDrafts(x, reply, cause != nil)
 	tip, err := b.repo.header(context.WithoutCancel(ctx), x.tip) // an interrupted response is kept too
 	if err != nil {
@@ -109,13 +110,21 @@ func (b *Branch) applyResponse(ctx context.Context, r *Response, batch objects.B
 	return &UnsavedError{Response: r, Cause: err}
 }
 
-// newResponse returns the exported form of a response.
-func (x *Exchange) newResponse(reply *llm.Response) *Response {
-	r := &Response{
+// newResponse returns the exported form of a response, as far as the response tells it.
+func newResponse(reply *llm.Response) *Response {
+	return &Response{
 		ID: reply.ID, Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
-		Usage: reply.Usage.Bounded(), Finish: reply.Finish, Model: reply.Model, Config: x.options.requestSettings(), Raw: reply.Raw, Warnings: x.warnings,
+		Usage: reply.Usage.Bounded(), Finish: reply.Finish, Model: reply.Model,
 	}
-	return r
+}
+
+// noContentNote returns the block of a response without a block, so that its cost is not lost.
+func noContentNote(reply *llm.Response) content.Block {
+	note := "the response has no content"
+	if reply.Finish != "" {
+		note += "; finish reason: " + reply.Finish
+	}
+	return content.Note(note)
 }
 
 // requestSettings returns the settings of a request that somebody set, for its origin.
@@ -166,11 +175,7 @@ func (b *Branch) responseDrafts(x *Exchange, reply *llm.Response, broken bool) (
 		}
 	}
 	if len(drafts) == 0 {
-		note := "the reply has no content"
-		if reply.Finish != "" {
-			note += "; finish reason: " + reply.Finish
-		}
-		add(content.Note(note))
+		add(noContentNote(reply))
 	}
 	return drafts, unkept
 }

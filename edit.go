@@ -145,17 +145,7 @@ func (b *Branch) resolveTarget(ctx context.Context, tip *commit.Commit, id objec
 	case commit.Merge:
 		return nil, &refs.UnknownError{Rev: id.Short(), Why: "it is a merge, not a block; use tract revert to revert what it brought"}
 	}
-	if tip == nil {
-		return nil, &refs.UnknownError{Rev: id.Short(), Why: "the branch has no commits yet"}
-	}
-	base, err := commit.MergeBase(ctx, b.repo.store, tip.ID, c.ID)
-	if err != nil {
-		return nil, err
-	}
-	if base != c.ID {
-		return nil, &refs.UnknownError{Rev: id.Short(), Why: fmt.Sprintf("it is not on branch %s", b.name)}
-	}
-	return c, nil
+	return c, b.requireOnBranch(ctx, tip, c.ID)
 }
 
 // restoreDraft returns the draft of an edit that gives a block the content that it had at a

@@ -62,24 +62,17 @@ type Recorded struct {
 // prompt is not compiled. Secrets are masked as those of an import are. A response that
 // broke off is kept under a rescue ref, and the branch stands at the question.
 func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Recorded, error) {
-	if err := cmp.Or(refs.Check(b.name), checkTime(r.Sent)); err != nil {
-		return nil, fmt.Errorf("record: branch %w", err)
+	if err := checkTime(r.Sent); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
 	}
 	c, err := b.repo.resolveAppend(o)
 	if err != nil {
 		return nil, err
 	}
 	c.external = true
-	tip, err := b.Tip(ctx)
+	tip, parent, err := b.standsAt(ctx, "record", r.From)
 	if err != nil {
 		return nil, err
-	}
-	if !tip.IsZero() && tip != r.From {
-		return nil, &ConflictError{Operation: "record", Branch: b.name, Expected: r.From, Actual: tip}
-	}
-	parent, err := b.repo.header(ctx, r.From)
-	if err != nil {
-		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
 	w := recordWriter{b: b, c: c, r: &r, last: parent, done: &Recorded{Tip: r.From}}
 	if err := w.request(); err != nil {
@@ -222,10 +215,8 @@ func (w *recordWriter) response() error {
 	if err != nil {
 		return err
 	}
-	details := maps.Clone(w.r.Details)
-	if details == nil {
-		details = map[string]string{}
-	}
+	details := map[string]string{}
+	maps.Copy(details, w.r.Details)
 	maps.Copy(details, w.r.IDs)
 	origin := &commit.Origin{
 		Source: commit.SourceModel, Session: w.b.name, Provider: w.r.Address.Provider, Dialect: w.r.Address.Dialect, Endpoint: w.r.Address.Endpoint,
@@ -233,33 +224,21 @@ func (w *recordWriter) response() error {
 		Settings: w.r.settings(), Started: w.r.Sent, FirstToken: w.r.First, Duration: w.r.Duration, Importer: w.r.By, Original: details,
 		Manifest: manifest.Object().ID,
 	}
-	blocks := reply.Blocks
-	var drafts []commit.Draft
-	add := func(block content.Block) {
-		d := commit.Draft{Block: block, Time: w.c.time, Origin: origin, Index: len(drafts)}
-		drafts = append(drafts, d)
+	blocks := slices.DeleteFunc(slices.Clone(reply.Blocks), content.IsBlank)
+	if len(blocks) == 0 {
+		blocks = []content.Block{noContentNote(reply)}
 	}
-	for _, block := range blocks {
-		if !content.IsBlank(block) {
-			add(block)
-		}
-	}
-	if len(drafts) == 0 {
-		note := "the response has no content"
-		if reply.Finish != "" {
-			note += "; finish reason: " + reply.Finish
-		}
-		add(content.Note(note))
+	drafts := make([]commit.Draft, len(blocks))
+	for i, block := range blocks {
+		drafts[i] = commit.Draft{Block: block, Time: w.c.time, Origin: origin, Index: i}
 	}
 	ids, err := w.write(drafts...)
 	if err != nil {
 		return err
 	}
 	w.put = append(w.put, manifest.Object())
-	w.done.Response = &Response{
-		ID: reply.ID, Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks, Commits: ids,
-		Usage: origin.Usage, Finish: reply.Finish, Model: reply.Model, Config: origin.Settings, Manifest: origin.Manifest,
-	}
+	w.done.Response = newResponse(reply)
+	w.done.Response.Commits, w.done.Response.Config, w.done.Response.Manifest = ids, origin.Settings, origin.Manifest
 	return nil
 }
 
@@ -316,23 +295,31 @@ func (r *Recording) settings() map[string]string {
 	return all
 }
 
+// standsAt returns the tip of a branch that must stand at a commit or not exist, and that
+// commit. A branch that stands elsewhere is a *[ConflictError].
+func (b *Branch) standsAt(ctx context.Context, command string, from objects.ID) (tip objects.ID, parent *commit.Commit, err error) {
+	if err := refs.Check(b.name); err != nil {
+		return tip, nil, fmt.Errorf("%s: branch %w", command, err)
+	}
+	if tip, err = b.Tip(ctx); err != nil {
+		return tip, nil, err
+	}
+	if !tip.IsZero() && tip != from {
+		return tip, nil, &ConflictError{Operation: command, Branch: b.name, Expected: from, Actual: tip}
+	}
+	if parent, err = b.repo.header(ctx, from); err != nil {
+		err = fmt.Errorf("%s on branch %s: %w", command, b.name, err)
+	}
+	return tip, parent, err
+}
+
 // appendAfter adds drafts after a commit, in one transaction. The branch must stand at the
 // commit or not exist: then it begins there. A branch that stands elsewhere is a
 // *[ConflictError]. With copies, objects that were purged stay purged.
 func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
-	if err := refs.Check(b.name); err != nil {
-		return nil, fmt.Errorf("%s: branch %w", command, err)
-	}
-	tip, err := b.Tip(ctx)
+	tip, parent, err := b.standsAt(ctx, command, from)
 	if err != nil {
 		return nil, err
-	}
-	if !tip.IsZero() && tip != from {
-		return nil, &ConflictError{Operation: command, Branch: b.name, Expected: from, Actual: tip}
-	}
-	parent, err := b.repo.header(ctx, from)
-	if err != nil {
-		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
 	drafts, err := draft(parent)
 	if err != nil {

@@ -55,7 +55,7 @@ func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Target
 		return nil, err
 	}
 	x := &Reproduction{ID: c.Origin.Manifest, Commit: c.ID, Manifest: m}
-	return x, x.reproduce(ctx, repo.Store(), targets, &sentBefore{})
+	return x, x.reproduce(ctx, repo.Store(), targets)
 }
 
 // Prove sets the outcome by the body that is kept of a request of another program. It reports
@@ -72,31 +72,13 @@ func (x *Reproduction) Prove(body []byte) bool {
 	return true
 }
 
-// sentBefore is which commits the request of a manifest sent, so that the flags of the next
-// one need not be read from all manifests before it.
-type sentBefore struct {
-	id    objects.ID
-	flags []bool
-}
-
-// after gives the flags of the manifest with an id, and remembers them.
-func (s *sentBefore) after(ctx context.Context, r objects.Reader, id objects.ID, m *compile.Manifest) (flags []bool, err error) {
-	if !s.id.IsZero() && s.id == m.Prev {
-		flags, err = m.SentFlags(s.flags)
-	} else {
-		flags, err = compile.ReadSentFlags(ctx, r, id)
-	}
-	s.id, s.flags = id, flags
-	return flags, err
-}
-
 // reproduce compiles the prompt of the manifest again and compares.
-func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets Targets, before *sentBefore) (err error) {
+func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets Targets) (err error) {
 	m := x.Manifest
 	if x.Prompt, err = compile.Chain(ctx, r, m.Head, m.Options); err != nil {
 		return err
 	}
-	flags, err := before.after(ctx, r, x.ID, m)
+	flags, err := compile.ReadSentFlags(ctx, r, x.ID)
 	if err != nil {
 		return err
 	}
@@ -175,12 +157,11 @@ func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOpti
 			yield(nil, fmt.Errorf("verify: %w", err))
 			return
 		}
-		var before sentBefore
 		for _, made := range slices.Backward(list) { // a prompt is compiled fastest after those before it
 			x := &made
 			x.Manifest, err = compile.ReadManifest(ctx, repo.Store(), x.ID)
 			if err == nil {
-				err = x.reproduce(ctx, repo.Store(), targets, &before)
+				err = x.reproduce(ctx, repo.Store(), targets)
 			}
 			if err != nil {
 				err = fmt.Errorf("verify %s: %w", x.Commit.Short(), err)
