@@ -132,17 +132,6 @@ func ReadContent(ctx context.Context, r objects.Reader, id objects.ID) (content.
 	return decodeContent(ctx, r, &obj)
 }
 
-// SetBlock sets the block of a commit from the object of its content, which was read already.
-func SetBlock(ctx context.Context, r objects.Reader, c *Commit, obj objects.Object) error {
-	block, err := decodeContent(ctx, r, &obj)
-	tombstone, err := asTombstone(err)
-	if err != nil {
-		return fmt.Errorf("read content of commit %s: %w", c.ID.Short(), err)
-	}
-	c.setContent(block, tombstone)
-	return nil
-}
-
 // decodeContent returns the block of a content object. The block keeps the data of the object.
 func decodeContent(ctx context.Context, r objects.Reader, obj *objects.Object) (content.Block, error) {
 	record := obj.Data
