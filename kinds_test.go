@@ -39,7 +39,7 @@ var someKinds = map[string]string{
 
 // TestEveryPlaceThatTellsKindsApartIsComplete: a switch over the types of blocks, or over
 // kinds, has a default, or is one of someKinds. In package content the kinds are methods,
-// which the compiler asks for. Of llm/providers and the dialects in internal/llm, TestEveryBlockIsSentOrSaid holds what is
+// which the compiler asks for. Of llm/providers and the dialects in internal/llm, TestEveryBlockIsSentOrReported holds what is
 // sent, and what is read makes blocks of known kinds only.
 func TestEveryPlaceThatTellsKindsApartIsComplete(t *testing.T) {
 	seen := map[string]bool{}

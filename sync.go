@@ -87,7 +87,7 @@ func newSyncList(messages []content.Message) (*syncList, error) {
 			case isResult && !result.Server && role == content.RoleUser:
 				role = content.RoleTool
 			}
-			if role == content.NoRole || block.Kind() == content.KindNote {
+			if role == content.NoRole || block.Kind().Traits().Private {
 				return nil, fmt.Errorf("message %d: a block of kind %s is not part of a conversation: leave it out of the list", i+1, block.Kind())
 			}
 			if n := len(l.messages); begins || l.messages[n-1].Role != role {

@@ -193,6 +193,10 @@ func TestWhatIsSent(t *testing.T) {
 		{"a server's call needs no result", func(s *story) { s.tell("u=user:q c=server:1 a=assistant/+:x v=user:w") }, Options{}, "u | c a | v"},
 
 		{"a note is never sent", func(s *story) { s.tell("u=user:q n=note:good c=call:1 r=result:1").annotate("n", priority.Pinned, "") }, Options{}, "u | c | r"},
+		{"not with a role either", func(s *story) {
+			note := content.Text{Wire: content.Form{Role: content.RoleUser}.Wire(), Of: content.KindNote, Text: "good"}
+			s.tell("u=user:q").add("n", commit.Draft{Block: note, Priority: priority.Pinned})
+		}, Options{}, "u"},
 		{"a named system block is replaced", func(s *story) { s.tell("x=rules:a y=system:b u=user:q z=rules:c v=user:w") }, Options{}, "z | y | u | v"},
 		{"twice", func(s *story) { s.tell("x=rules:a u=user:q y=rules:b z=rules:c") }, Options{}, "z | u"},
 		{"messages keep apart", func(s *story) { s.tell("u=user:q t1=think:a a1=assistant/+:b t2=think:c a2=assistant/+:d v=user:w") }, Options{}, "u | a1 | a2 | v"},

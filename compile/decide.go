@@ -58,7 +58,7 @@ func (h *history) decide(o Options) {
 		e.Level = level
 		e.setReason(reason)
 		e.Sent = e.Level != priority.Skip
-		if e.Role == content.NoRole && e.Sent {
+		if e.Sent && (e.Role == content.NoRole || e.Kind.Traits().Private) {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
 		h.countEntry(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)

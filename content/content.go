@@ -31,15 +31,15 @@ type Block interface {
 	// String is what a person reads: the text, the arguments, the content. It may
 	// be empty, and may hold any bytes.
 	String() string
-	// withText returns the block with other words in the place of what String gives,
-	// and without what only fitted the old ones; nil when it has no words.
+	// withText returns the block with another text in the place of what String returns,
+	// and without what only fitted the old text; nil when it has no text.
 	withText(text string) Block
 	// withWire returns the block with another form.
 	withWire(w Wire) Block
 	// rewrite returns the block with r applied to every text in it that people can
 	// read, not to ids nor to its form; nil when nothing changed.
 	rewrite(r *rewriter) Block
-	// remains returns what stays of the block when its words are erased, with the form w:
+	// remains returns what stays of the block when its content is purged, with the form w:
 	// nothing that was said, but what other blocks know it by.
 	remains(w Wire) Block
 	// encode writes the fields of its kind.
@@ -169,9 +169,9 @@ type Seal struct {
 // IsZero reports whether there is no seal.
 func (s Seal) IsZero() bool { return s == Seal{} }
 
-// WithText returns b with other words: what `edit` commits. The kind and the role
-// stay; a seal and what the provider knew of the old words go. A block without
-// words of its own, such as an image, cannot be edited.
+// WithText returns b with another text: what `edit` commits. The kind and the role
+// stay; a seal and what the provider knew of the old text go. A block without
+// a text of its own, such as an image, cannot be edited.
 func WithText(b Block, text string) (Block, error) {
 	edited := b.withText(text)
 	if edited == nil {

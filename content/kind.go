@@ -14,10 +14,11 @@ type Kind uint8
 
 // Traits is how the blocks of a kind behave.
 type Traits struct {
-	Name  string         // what people type
-	Role  Role           // who says it, unless the block tells
-	Level priority.Level // whether it goes into the prompt, unless someone tells
-	Text  bool           // a [Text], which a person may make from words alone
+	Name    string         // the name of the kind on the command line and in JSON
+	Role    Role           // the role of a block that has none of its own
+	Level   priority.Level // the priority of a block that nobody has set
+	Text    bool           // blocks are a [Text], which a person can make from a text alone
+	Private bool           // blocks are never sent to a provider, whatever their role and priority
 
 	decode func(k Kind, w Wire, d *canonical.Decoder) Block // reads the fields of its kind
 	block  reflect.Type                                     // what decode returns; register sets it

@@ -2,7 +2,7 @@ package content
 
 import "github.com/tract-vcs/tract/internal/canonical"
 
-// Remains returns what stays of a block when its words are erased: its kind, its role, and
+// Remains returns what stays of a block when its content is purged: its kind, its role, and
 // what other blocks know it by. It holds nothing that was said, thought, called with
 // or answered, and no seal.
 func Remains(b Block) Block { return b.remains(Form{Role: b.Form().Role}.Wire()) }

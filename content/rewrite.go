@@ -3,7 +3,7 @@ package content
 import "slices"
 
 // RewriteText returns b with everything that can be read in it replaced by what f makes
-// of it: words, names, arguments, and the JSON that is kept of a provider's form,
+// of it: texts, names, arguments, and the JSON that is kept of a provider's form,
 // which f has to leave valid. Of media it is the URL, the name, and the bytes when they
 // are text. What ties blocks together (ids, the name of a tool) and the seal stay.
 // When f changes nothing it is b itself.
@@ -57,7 +57,7 @@ func (r *rewriter) parts(field *[]string) {
 }
 
 // WithoutSeal returns b without its seal and without what its provider knows it by: what
-// is left when its words are changed. The words themselves stay.
+// is left when its text is changed. The text itself stays.
 func WithoutSeal(b Block) Block {
 	f := b.Form()
 	f.ID, f.Seal = "", Seal{} // whose it is stays, so that it goes back in the form it had

@@ -5,7 +5,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// The kinds that are words and a name.
+// The kinds that are a text and a name.
 var (
 	// KindSystem is an instruction. One with a name stands until a later one of
 	// the same name replaces it.
@@ -20,14 +20,14 @@ var (
 	// KindArtifact is output worth keeping: a report, a plan, a program.
 	KindArtifact = register(9, Traits{Name: "artifact", Role: RoleAssistant, Level: priority.Normal, Text: true, decode: decodeText})
 
-	// KindNote is words for people, never sent.
-	KindNote = register(10, Traits{Name: "note", Role: NoRole, Level: priority.Skip, Text: true, decode: decodeText})
+	// KindNote is a text for people. It is never sent.
+	KindNote = register(10, Traits{Name: "note", Role: NoRole, Level: priority.Skip, Text: true, Private: true, decode: decodeText})
 
 	// KindSummary stands for a range of commits.
 	KindSummary = register(11, Traits{Name: "summary", Role: RoleSystem, Level: priority.Normal, Text: true, decode: decodeText})
 )
 
-// Text is words. Of says which kind it is; its traits have Text set.
+// Text is a block that is a text and a name. Of is its kind, whose traits have Text set.
 type Text struct {
 	Wire
 	Of   Kind
@@ -44,13 +44,13 @@ func User(text string) Text { return Text{Of: KindUser, Text: text} }
 // Assistant returns what a model answers.
 func Assistant(text string) Text { return Text{Of: KindAssistant, Text: text} }
 
-// Note is words for people.
+// Note returns a text for people, which is never sent.
 func Note(text string) Text { return Text{Of: KindNote, Text: text} }
 
-// Kind is t.Of.
+// Kind returns t.Of.
 func (t Text) Kind() Kind { return t.Of }
 
-// String returns the words.
+// String returns the text.
 func (t Text) String() string { return t.Text }
 
 func (t Text) withText(text string) Block {

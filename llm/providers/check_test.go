@@ -155,7 +155,11 @@ func TestEveryBlockIsSentOrReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range blocks {
-			for _, role := range []content.Role{content.RoleOf(b), content.RoleUser, content.RoleAssistant} {
+			roles := []content.Role{content.RoleOf(b), content.RoleUser, content.RoleAssistant}
+			if b.Kind().Traits().Private {
+				roles = append(roles, content.RoleSystem)
+			}
+			for _, role := range roles {
 				req := &llm.Request{Messages: []content.Message{
 					{Role: content.RoleUser, Blocks: []content.Block{content.User("Go.")}},
 					{Role: role, Blocks: []content.Block{b, b}},
@@ -169,6 +173,9 @@ func TestEveryBlockIsSentOrReported(t *testing.T) {
 					if p.Rule == "block-not-sent" && p.Warning && p.Block == (llm.Place{Message: 2, Block: 1}) && strings.Contains(p.Message, "(and 1 more ") {
 						said++
 					}
+				}
+				if sent && b.Kind().Traits().Private {
+					t.Errorf("%s: a %s, which is private, is sent with the role %s: %s", name, b.Kind(), role, req.Body)
 				}
 				if unsent[b.Kind()] = unsent[b.Kind()] || !sent; sent == (said > 0) || said > 1 {
 					t.Errorf("%s: a %s said by %s is sent: %v, and said to be left out %d times: %s", name, b.Kind(), role, sent, said, req.Body)

@@ -66,7 +66,7 @@ func (p *converseEncoder) encodeBlock(b content.Block) rawjson.Value {
 	var o rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if strings.TrimSpace(b.Text) == "" || b.Kind() == content.KindNote {
+		if strings.TrimSpace(b.Text) == "" || b.Kind().Traits().Private {
 			return nil // text without a word is refused
 		}
 		if p.Owns(b) && b.Form().Type == typeCitations {

@@ -85,7 +85,7 @@ func (p *encoder) addMessage(m content.Message) {
 		case content.ToolResult:
 			p.addResult(b)
 		case content.Text:
-			if b.Kind() == content.KindNote {
+			if b.Kind().Traits().Private {
 				continue
 			}
 			texts = append(texts, b.Text)
@@ -146,7 +146,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 		switch b := b.(type) {
 		case content.Text:
 			switch {
-			case b.Kind() == content.KindNote || b.Text == "":
+			case b.Kind().Traits().Private || b.Text == "":
 			case p.Owns(b) && b.Form().Type == typePlan:
 				plan.WriteString(b.Text)
 			default:

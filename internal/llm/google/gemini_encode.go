@@ -108,7 +108,7 @@ func (p *geminiEncoder) encodePart(role content.Role, b content.Block) rawjson.V
 	var o rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if b.Kind() == content.KindNote || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" && !p.CanOpen(form.Seal) && form.Extra == nil {
+		if b.Kind().Traits().Private || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" && !p.CanOpen(form.Seal) && form.Extra == nil {
 			return nil // text without a word says nothing
 		}
 		o.SetString("text", b.Text)

@@ -73,7 +73,7 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 		return
 	}
 	text, texts := b.(content.Text)
-	if texts && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" && b.Kind() != content.KindNote {
+	if texts && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" && !b.Kind().Traits().Private {
 		p.system = append(p.system, text.Text)
 		return
 	}
@@ -203,7 +203,7 @@ func (p *interactionsEncoder) encodeContent(role content.Role, b content.Block) 
 	var o rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if b.Kind() == content.KindNote || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" {
+		if b.Kind().Traits().Private || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" {
 			return nil // the format refuses an empty one
 		}
 		o.SetString("type", "text")

@@ -71,7 +71,7 @@ func (p *encoder) addMessage(m content.Message) {
 		case content.ToolResult:
 			p.addResult(b)
 		case content.Text:
-			if b.Kind() != content.KindNote {
+			if !b.Kind().Traits().Private {
 				texts = append(texts, b.Text)
 			}
 		case content.Media:
@@ -135,7 +135,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 // textOf returns a text, with the empty tags that stood before it.
 func (p *encoder) textOf(b content.Text) string {
 	switch {
-	case b.Kind() == content.KindNote:
+	case b.Kind().Traits().Private:
 		return ""
 	case p.Owns(b):
 		return rawjson.Value(b.Form().Extra).Get(wire.ExtraBefore).Text() + b.Text

@@ -99,7 +99,7 @@ func (p *chatEncoder) addMessage(m content.Message) {
 				p.addResult(b)
 			}
 		case content.Text:
-			if b.Kind() == content.KindNote {
+			if b.Kind().Traits().Private {
 				continue
 			}
 			others = append(others, b)

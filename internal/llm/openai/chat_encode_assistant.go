@@ -145,7 +145,7 @@ func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
 
 // addText adds to the content.
 func (m *chatMessageEncoder) addText(b content.Text) {
-	if b.Kind() == content.KindNote {
+	if b.Kind().Traits().Private {
 		return
 	}
 	own := m.Owns(b)

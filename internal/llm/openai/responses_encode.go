@@ -123,7 +123,7 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 				p.results.Add(b.CallID, p.encodeResult(b), p.FormOf(b))
 			}
 		case content.Text:
-			if b.Text != "" && b.Kind() != content.KindNote {
+			if b.Text != "" && !b.Kind().Traits().Private {
 				part := new(rawjson.Object).Merge(rawjson.Value(b.Form().Extra).Get(extraItemPart))
 				if !p.Owns(b) {
 					part = &rawjson.Object{}

@@ -127,7 +127,7 @@ func (p *responsesEncoder) closeMessage() {
 }
 
 func (p *responsesEncoder) addText(b content.Text) {
-	if b.Text == "" || b.Kind() == content.KindNote {
+	if b.Text == "" || b.Kind().Traits().Private {
 		return
 	}
 	p.openMessage(b)

@@ -292,7 +292,7 @@ func (c *Checker) sends(role content.Role, b content.Block) bool {
 	}
 	switch b := b.(type) {
 	case content.Text:
-		if role != content.NoRole && b.Kind() != content.KindNote {
+		if role != content.NoRole && !b.Kind().Traits().Private {
 			return true
 		}
 	case content.Reasoning:
