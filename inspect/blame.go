@@ -65,12 +65,12 @@ func Blame(ctx context.Context, repo *tract.Repo, p *compile.Prompt) ([]Line, er
 	return lines, nil
 }
 
-// version is an edit of a block and the edits that it was made over: several where
-// histories were merged in between, that of the first parent first; none: the block
-// itself.
+// version is an edit of a block and its bases: the edits, or the block itself, whose text the
+// edit replaced. There are several where histories were merged in between, that of the first
+// parent first; none stands for the block itself.
 type version struct {
 	*commit.Commit
-	over []objects.ID
+	bases []objects.ID
 }
 
 // versionsOf returns the edits of each block, in the order of the prompt.
@@ -100,9 +100,9 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 		switch {
 		case len(before) == 0:
 		case len(merged) == 0:
-			v.over = []objects.ID{before[len(before)-1].ID}
+			v.bases = []objects.ID{before[len(before)-1].ID}
 		default:
-			v.over = lastEdits(c.Target, c.Parents, merged)
+			v.bases = lastEdits(c.Target, c.Parents, merged)
 		}
 		list[c.Target] = append(before, v)
 	}
@@ -112,27 +112,28 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 	for target, edits := range list {
 		// A merge may have joined several edits without one over them. The last edit in
 		// the order of the prompt has the text, but not every line is its own.
-		if over := lastEdits(target, []objects.ID{p.Head}, merged); len(over) > 1 {
+		if bases := lastEdits(target, []objects.ID{p.Head}, merged); len(bases) > 1 {
 			last := edits[len(edits)-1].Clone()
-			list[target] = append(edits, version{Commit: last, over: over})
+			list[target] = append(edits, version{Commit: last, bases: bases})
 		}
 	}
 	return list, nil
 }
 
-// lastEdits finds the last edits of a block in the histories of tips, all that its
-// first parent leads to before what other parents lead to.
+// lastEdits returns the ids of the last edits of a block in the histories of tips, and the id
+// of the block itself where a history reaches it without an edit. What a first parent leads
+// to comes before what other parents lead to.
 func lastEdits(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.Commit) (last []objects.ID) {
 	seen := map[objects.ID]bool{}
 	open := slices.Clone(tips)
 	slices.Reverse(open)
 	for len(open) > 0 {
 		c := all[open[len(open)-1]]
-		if open = open[:len(open)-1]; c == nil || seen[c.ID] || c.ID == target {
+		if open = open[:len(open)-1]; c == nil || seen[c.ID] {
 			continue
 		}
 		seen[c.ID] = true
-		if c.Op == commit.Edit && c.Target == target {
+		if c.ID == target || c.Op == commit.Edit && c.Target == target {
 			last = append(last, c.ID)
 			continue
 		}
@@ -151,12 +152,12 @@ func blameBlock(first *commit.Commit, edits []version) []Line {
 	lines := linesOf(first)
 	known := map[objects.ID][]Line{first.ID: lines}
 	for _, v := range edits {
-		over := v.over
-		if len(over) == 0 {
-			over = []objects.ID{first.ID}
+		bases := v.bases
+		if len(bases) == 0 {
+			bases = []objects.ID{first.ID}
 		}
 		lines = linesOf(v.Commit)
-		for _, id := range over {
+		for _, id := range bases {
 			inheritLines(lines, known[id], v.Commit)
 		}
 		known[v.ID] = lines

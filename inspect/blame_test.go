@@ -75,3 +75,41 @@ func TestBlameOfAMergePrefersTheFirstParent(t *testing.T) {
 		})
 	}
 }
+
+// TestBlameWhenTheirsChangedItBack: the merged branch changes a line and changes it back, and
+// the branch that was merged into does nothing: the line still belongs to the commit that
+// both histories have.
+func TestBlameWhenTheirsChangedItBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		before string // edit before the fork; "": none
+		want   string
+	}{
+		"without an edit before the fork": {"", "block:a block:x"},
+		"with an edit before the fork":    {"b\nx", "before:b block:x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := open(t)
+			main, side := repo.Branch("main"), repo.Branch("side")
+			text, original := must(onlyID(main.Append(t.Context(), []content.Block{user("a\nx")}, tract.AppendOptions{Author: "block"})))(t).String(), "a\nx"
+			if test.before != "" {
+				original = test.before
+				must(main.Edit(t.Context(), text, original, tract.EditOptions{Author: "before"}))(t)
+			}
+			must(main.Append(t.Context(), []content.Block{assistant("Fine.")}, tract.AppendOptions{}))(t)
+			must(main.Fork(t.Context(), "side", "main"))(t)
+			must(main.Append(t.Context(), []content.Block{user("more?"), assistant("more.")}, tract.AppendOptions{}))(t)
+			must(side.Edit(t.Context(), text, "y\ny", tract.EditOptions{Author: "theirs"}))(t)
+			must(side.Edit(t.Context(), text, original, tract.EditOptions{Author: "theirs"}))(t)
+			must(main.Merge(t.Context(), "side", tract.MergeOptions{Author: "merge"}))(t)
+			var got []string
+			for _, l := range blame(t, repo) {
+				if l.Block.String() == text {
+					got = append(got, l.Commit.Author+":"+l.Text)
+				}
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("blame %q, want %q", got, test.want)
+			}
+		})
+	}
+}
