@@ -185,7 +185,7 @@ func (b *Branch) commitSummary(ctx context.Context, c *callOptions, r *Summary, 
 		if err := b.requireDescendant(ctx, r.tip, tip); err != nil {
 			return nil, err
 		}
-		d := b.newChange(c, commit.Compress, r.Last)
+		d := b.newChangeDraft(c, commit.Compress, r.Last)
 		d.First, d.Scope, d.Priority, d.Block = r.First, r.covers, c.priority, content.Text{Of: content.KindSummary, Text: text}
 		if origin != nil {
 			d.Origin = origin

@@ -77,7 +77,7 @@ func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Comm
 	if err != nil {
 		return commit.Draft{}, err
 	}
-	d := b.newChange(c, commit.Edit, target.ID)
+	d := b.newChangeDraft(c, commit.Edit, target.ID)
 	d.Role = target.Role
 	if d.Block, err = content.WithText(block, text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty
@@ -113,7 +113,7 @@ func (b *Branch) annotate(ctx context.Context, command, rev string, l priority.L
 
 // annotationDraft returns the draft of an annotation.
 func (b *Branch) annotationDraft(c *callOptions, of objects.ID, l priority.Level, reason string) commit.Draft {
-	d := b.newChange(c, commit.Annotate, of)
+	d := b.newChangeDraft(c, commit.Annotate, of)
 	d.Priority = l
 	if reason != "" {
 		d.Block = content.Note(reason)
@@ -121,8 +121,8 @@ func (b *Branch) annotationDraft(c *callOptions, of objects.ID, l priority.Level
 	return d
 }
 
-// newChange returns the draft of a commit that changes another one, without content.
-func (b *Branch) newChange(c *callOptions, op commit.Op, target objects.ID) commit.Draft {
+// newChangeDraft returns the draft of a commit that changes another one, without content.
+func (b *Branch) newChangeDraft(c *callOptions, op commit.Op, target objects.ID) commit.Draft {
 	d := c.newDraft(nil, &commit.Origin{Source: commit.SourceUser, Session: b.name})
 	d.Op, d.Target = op, target
 	return d
@@ -179,7 +179,7 @@ func (b *Branch) restoreDraft(ctx context.Context, c *callOptions, tip *commit.C
 	if have == want {
 		return commit.Draft{}, ErrNoChange
 	}
-	d := b.newChange(c, commit.Edit, id)
+	d := b.newChangeDraft(c, commit.Edit, id)
 	d.Role = target.Role
 	d.Block, err = commit.ReadContent(ctx, b.repo.store, want)
 	return d, err

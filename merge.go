@@ -235,7 +235,7 @@ func (b *Branch) joinDrafts(ctx context.Context, c *callOptions, m MergeOptions,
 		drafts, err = b.repo.squashDrafts(ctx, r)
 		return drafts, nil, err
 	}
-	d := b.newChange(c, commit.Merge, objects.ID{})
+	d := b.newChangeDraft(c, commit.Merge, objects.ID{})
 	if d.SecondParent, err = b.repo.header(ctx, r.Theirs); err != nil {
 		return nil, nil, err
 	}
@@ -252,7 +252,7 @@ func (b *Branch) mergeSummary(ctx context.Context, c *callOptions, m MergeOption
 	if m.Summary == "" && m.Summarize == nil {
 		return nil, nil, nil
 	}
-	d := b.newChange(c, commit.Compress, r.Incoming[len(r.Incoming)-1].ID)
+	d := b.newChangeDraft(c, commit.Compress, r.Incoming[len(r.Incoming)-1].ID)
 	d.First, d.Label = r.Incoming[0].ID, commit.Label{}
 	var put []objects.Object
 	text := m.Summary

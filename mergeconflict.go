@@ -119,7 +119,7 @@ func (p *mergePlan) mergeChange(ctx context.Context, s history.ChangeKey, both b
 			winner = ours
 		}
 	}
-	change, err := p.newChange(ctx, winner)
+	change, err := p.exportChange(ctx, winner)
 	if err != nil {
 		return err
 	}
@@ -136,10 +136,10 @@ func (p *mergePlan) mergeChange(ctx context.Context, s history.ChangeKey, both b
 func (p *mergePlan) resolveConflict(ctx context.Context, s history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
 	c := Conflict{Commit: s.Target, Op: s.Op}
 	var err error
-	if c.Ours, err = p.newChange(ctx, ours); err != nil {
+	if c.Ours, err = p.exportChange(ctx, ours); err != nil {
 		return nil, err
 	}
-	if c.Theirs, err = p.newChange(ctx, theirs); err != nil {
+	if c.Theirs, err = p.exportChange(ctx, theirs); err != nil {
 		return nil, err
 	}
 	var change *Change
@@ -158,8 +158,8 @@ func (p *mergePlan) resolveConflict(ctx context.Context, s history.ChangeKey, ou
 	return &decided, nil
 }
 
-// newChange returns the exported form of an edit or an annotation.
-func (p *mergePlan) newChange(ctx context.Context, c *commit.Commit) (Change, error) {
+// exportChange returns the exported form of an edit or an annotation.
+func (p *mergePlan) exportChange(ctx context.Context, c *commit.Commit) (Change, error) {
 	if err := commit.Load(ctx, p.repo.store, c); err != nil {
 		return Change{}, err
 	}
@@ -181,7 +181,7 @@ func (b *Branch) changeDraft(ctx context.Context, c *callOptions, change Change)
 		d.Label = commit.Label{}
 		return d, nil
 	}
-	d := b.newChange(c, change.op, change.of)
+	d := b.newChangeDraft(c, change.op, change.of)
 	d.Label = commit.Label{}
 	if change.source != nil {
 		copyContent(&d, change.source)

@@ -31,7 +31,7 @@ file (--summary) or a model (--summarize, --provider). Edits and annotations com
 
 A block that both branches edited or annotated is a conflict. Conflicts are listed, and
 nothing is changed until --ours, --theirs or --edit resolves them. --edit opens $EDITOR
-for each conflict, or takes the text for a single one from a file.
+for each conflict; --edit=FILE takes the text for a single one from a file.
 
 A merge inside a tool loop is refused. tract undo takes a merge back.`,
 		Example: `  tract merge try-2
@@ -58,7 +58,7 @@ A merge inside a tool loop is refused. tract undo takes a merge back.`,
 	f.BoolVar(&o.AllowUnrelated, "allow-unrelated-histories", false, "merge a branch that has no commit in common")
 	f.BoolVar(&o.ours, "ours", false, "resolve conflicts with this branch's side")
 	f.BoolVar(&o.theirs, "theirs", false, "resolve conflicts with their side")
-	f.StringVar(&o.edit, "edit", "", "resolve text conflicts in $EDITOR, or with --edit=FILE")
+	f.StringVar(&o.edit, "edit", "", "resolve text conflicts in $EDITOR; --edit=FILE takes the text from a file")
 	f.Lookup("edit").NoOptDefVal = editorWord
 	f.StringVarP(&o.Label, "message", "m", "", "label of the merge: a line for people, never sent")
 	f.StringVar(&o.Author, "author", "", "author of the merge")

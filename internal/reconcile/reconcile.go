@@ -1,6 +1,6 @@
-// Package reconcile compares a conversation that a client sends again as a whole with
-// the conversation that a history already has, and finds what is new and where it goes.
-// It is pure: it reads no store.
+// Package reconcile compares a client's list of messages with a history, and has nothing to do with merge.
+// The list is the whole conversation, which the client sends again with each request; the
+// comparison finds what is new in the list and where it goes. The package reads no store.
 //
 // A key is the hash of a conversation up to one block. It covers what a client cannot
 // change when it sends the conversation again: roles, text, names and arguments of calls,

@@ -70,7 +70,7 @@ func (l *snapshot) noteAge(changes []journal.Change, now time.Time) ([]journal.C
 	}
 	list, err := decodeAges(value)
 	if err != nil {
-		return nil, errors.Join(errors.New("folds"), err)
+		return nil, errors.Join(errors.New("ages of packs"), err)
 	}
 	last := uint32(0)
 	for _, c := range changes {
