@@ -9,7 +9,7 @@ LINT_VERSION = v2.15.0
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .DEFAULT_GOAL := help
-.PHONY: help build check fmt vet lint test test-postgres race fuzz bench golden docs dist torture module
+.PHONY: help build check clients fmt vet lint test test-postgres race fuzz bench golden docs dist torture module
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 /p' Makefile | while read -r name text; do printf '  make %-14s %s\n' "$$name" "$$text"; done
@@ -98,6 +98,19 @@ dist: ## static binaries for every platform, with SHA256SUMS, in dist/
 		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w$(if $(VERSION), -X main.version=$(VERSION))' -o dist/tract-$$os-$$arch$$suffix ./cmd/tract || exit 1; \
 	done
 	@cd dist && { sha256sum tract-* 2>/dev/null || shasum -a 256 tract-*; } > SHA256SUMS
+
+# The agents are installed once, in .tools/clients, at the versions that the tests were written for.
+CLIENTS = .tools/clients
+CLIENT_PACKAGES = claude=@anthropic-ai/claude-code@2.1.197 codex=@openai/codex@0.169.0 gemini=@google/gemini-cli@0.61.0 \
+	opencode=opencode-ai@1.18.33 pi=@mariozechner/pi-coding-agent@0.73.1
+
+clients: ## real agents through tract proxy (needs npm, and 1.5 GB for the agents)
+	@mkdir -p $(CLIENTS) && echo '*' > .tools/.gitignore
+	@for client in $(CLIENT_PACKAGES); do \
+		name=$${client%%=*} package=$${client#*=}; \
+		[ -x "$(CLIENTS)/$$name/node_modules/.bin/$$name" ] || npm install --silent --no-audit --no-fund --prefix "$(CLIENTS)/$$name" "$$package" || exit 1; \
+	done
+	TRACT_CLIENTS="$${TRACT_CLIENTS:-$(CURDIR)/$(CLIENTS)}" $(GO) test -tags clients -count=1 -timeout 30m -v -run 'Client|Proxy|LockedStore' ./cmd/tract
 
 torture: ## the long forms: an hour or more
 	TRACT_TORTURE=1 CGO_ENABLED=1 $(GO) test -race -count=3 -timeout 6h ./...
