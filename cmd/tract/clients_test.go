@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -165,10 +166,18 @@ func (r *clientRun) run(code int, name string, args ...string) string {
 	return string(out)
 }
 
-// serve starts tract proxy on the default address, and writes the files of the client.
+// serve starts tract proxy on a free port, and writes the files of the client.
 func (r *clientRun) serve(home string) {
 	r.t.Helper()
-	c := r.command(context.WithoutCancel(r.t.Context()), r.tract, "proxy")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	listen := free.Addr().String()
+	if err := free.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	c := r.command(context.WithoutCancel(r.t.Context()), r.tract, "proxy", "--listen", listen)
 	var out bytes.Buffer
 	c.Stderr = &out
 	if err := c.Start(); err != nil {
@@ -181,14 +190,14 @@ func (r *clientRun) serve(home string) {
 		}
 	})
 	for range 500 { // until it listens
-		if r.command(r.t.Context(), r.tract, "proxy", "status").Run() == nil {
+		if r.command(r.t.Context(), r.tract, "proxy", "status", "--listen", listen).Run() == nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	for folder, files := range map[string]map[string]string{home: r.c.files, r.work: r.c.local} {
 		for name, client := range files {
-			setup := r.run(0, r.tract, "proxy", "env", client, "--json")
+			setup := r.run(0, r.tract, "proxy", "env", client, "--json", "--listen", listen)
 			var s clientSetupJSON
 			if err := json.Unmarshal([]byte(setup), &s); err != nil {
 				r.t.Fatal(err)
@@ -367,10 +376,22 @@ func TestAKilledProxy(t *testing.T) {
 	r.checkRecorded()
 }
 
-// TestALockedStore runs an agent while another process holds the store: the agent notices
-// nothing, and what it said is recorded when the store is free.
+// TestALockedStore has another process hold the store while an agent works: the agent notices
+// nothing, and what it said is recorded when the store is free again.
 func TestALockedStore(t *testing.T) {
 	r := newClientRun(t, realClients[0])
+	done := make(chan string, 1)
+	go func() {
+		c := r.command(t.Context(), r.tract, append([]string{"proxy", "run", "--", "claude"}, append(r.c.args, "PLAN:many please")...)...)
+		out, err := c.CombinedOutput()
+		done <- fmt.Sprintf("%s%v", out, err)
+	}()
+	answers := func(n int) {
+		for len(r.provider.Sent()) < n {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	answers(1)
 	lock, err := os.OpenFile(filepath.Join(r.work, ".tract", "tract.db-lock"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -378,19 +399,11 @@ func TestALockedStore(t *testing.T) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan string, 1)
-	go func() {
-		c := r.command(t.Context(), r.tract, append([]string{"proxy", "run", "--", "claude"}, append(r.c.args, "PLAN:count please")...)...)
-		out, err := c.CombinedOutput()
-		done <- fmt.Sprintf("%s%v", out, err)
-	}()
-	for len(r.provider.Sent()) < 3 { // the agent gets its answers while the store is locked
-		time.Sleep(20 * time.Millisecond)
-	}
+	answers(15) // the agent gets its answers while the store is locked
 	if err := errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if out := <-done; !strings.Contains(out, "a.txt has three lines.") || !strings.HasSuffix(out, "<nil>") {
+	if out := <-done; !strings.Contains(out, "All steps are done.") || !strings.HasSuffix(out, "<nil>") {
 		t.Errorf("the agent says %s", out)
 	}
 	r.run(0, r.tract, append([]string{"proxy", "run", "--", "claude"}, append(r.c.args, "PLAN:hello please")...)...)
