@@ -236,7 +236,7 @@ func (a *app) proxyEnded(s *proxyServer, strict bool) error {
 	stats := s.recorder.Stats()
 	line := fmt.Sprintf("recorded %s", count(uint64(stats.Recorded), "response"))
 	if stats.Passed > 0 {
-		line += fmt.Sprintf(", passed %s that are not to a model", count(uint64(stats.Passed), "request"))
+		line += fmt.Sprintf(", passed %s to no model", count(uint64(stats.Passed), "request"))
 	}
 	if stats.Pending > 0 {
 		line += fmt.Sprintf(", %d wait in the spool for the next tract proxy", stats.Pending)

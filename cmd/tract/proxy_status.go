@@ -93,7 +93,7 @@ func (a *app) proxyStatus(ctx context.Context, listen, token string) error {
 			p.Line("not recording: the store could not be opened")
 		}
 		p.Line(fmt.Sprintf("recorded %s; %d not committed yet, %d not recorded", count(uint64(status.Recorded), "response"), status.Pending, status.Failed))
-		p.Line(fmt.Sprintf("%s passed that are not to a model; %d running now", count(uint64(status.Passed), "request"), status.Running))
+		p.Line(fmt.Sprintf("passed %s to no model; %d running now", count(uint64(status.Passed), "request"), status.Running))
 		if status.LastError != "" {
 			p.Line(fmt.Sprintf("last error at %s: %s", status.ErrorTime.Local().Format(time.TimeOnly), format.Line(status.LastError)))
 		}
