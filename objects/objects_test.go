@@ -284,3 +284,11 @@ func TestOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownEngineShowsNoPassword opens a URL of an engine that the program does not have.
+func TestUnknownEngineShowsNoPassword(t *testing.T) {
+	_, err := objects.Open(t.Context(), "unknown://ada:s3cret@host/x", objects.Options{})
+	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), `"unknown:"`) {
+		t.Errorf("%v", err)
+	}
+}

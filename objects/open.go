@@ -56,7 +56,7 @@ func Open(ctx context.Context, url string, o Options) (Store, error) {
 	known := slices.Sorted(maps.Keys(engines))
 	enginesMu.RUnlock()
 	if open == nil {
-		return nil, fmt.Errorf("open store %q: no engine for %q, there are %q", url, scheme+":", known)
+		return nil, fmt.Errorf("open store: no engine for %q, there are %q", scheme+":", known) // the URL may have a password
 	}
 	return open(ctx, rest, o)
 }
