@@ -205,16 +205,12 @@ func (s *store) Close() error {
 		return objects.ErrClosed
 	}
 	s.closed = true
-	idle := s.shared
 	s.signalMoved()
 	s.signal()
 	if s.writer != nil {
 		s.writer.wake()
 	}
 	s.mu.Unlock()
-	if idle != nil {
-		s.closeIdle(idle)
-	}
 	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.leasing })
 }
 

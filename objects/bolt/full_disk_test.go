@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -125,11 +126,13 @@ func TestPurgeOnANearlyFullDisk(t *testing.T) {
 	}
 	dir := filepath.Join(root, "s")
 	s := mustOpen(t, dir, objects.Options{Create: true})
+	random, noise := rand.NewChaCha8([32]byte{}), make([]byte, 3000) // compression makes it no smaller
 	var target objects.Object
 	for i := range 30 {
 		var list []objects.Object
 		for k := range 20 {
-			list = append(list, object(fmt.Sprintf("<words %d-%d>%s", i, k, strings.Repeat("-", 3000))))
+			_, _ = random.Read(noise)
+			list = append(list, object(fmt.Sprintf("<words %d-%d>%s", i, k, noise)))
 		}
 		if i == 15 {
 			target = list[7]

@@ -19,13 +19,8 @@ import (
 // No file stays open while nobody uses the store. Readers of one process that overlap share
 // one handle, for shareTime at most, since otherwise they would keep the writers of other
 // processes out for ever. While this process has the writer lease, readers use the handle of
-// the writer. A store opened for reading only keeps an idle handle for idleTime, since a
-// command reads a dozen times in a row, and opening and locking takes longer than reading.
-const (
-	shareTime = 5 * time.Millisecond
-	idleTime  = 2 * time.Millisecond
-	idlePoll  = 200 * time.Microsecond // how often an idle handle looks for other processes
-)
+// the writer.
+const shareTime = 5 * time.Millisecond
 
 // handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
@@ -45,9 +40,6 @@ type handle struct {
 	mark    memtable.Mark
 	pending []*pending
 	opened  time.Time
-	polled  time.Time // when an idle handle looked for other processes last
-	idle    bool      // nobody uses it, and it is kept
-	timed   bool      // a timer will close it
 
 	planner *writer // plans on this handle; nil: nobody does
 }
@@ -133,7 +125,6 @@ func (s *store) joinShared(open bool) (r *readTx, changed chan struct{}, err err
 		}
 		return nil, nil, nil
 	}
-	s.shared.idle = false
 	return s.read(s.shared), nil, nil
 }
 
@@ -170,48 +161,10 @@ func (s *store) releaseReader(r *readTx) {
 	}
 	last = last && !h.writer
 	if last && s.shared == h {
-		if last = !s.keepIdle(h); last {
-			s.shared = nil
-		}
-	}
-	s.mu.Unlock()
-	if last {
-		s.shut(h)
-	}
-}
-
-// keepIdle keeps a handle that nobody uses for the next reader, or reports that it is to be
-// closed. mu is held.
-func (s *store) keepIdle(h *handle) bool {
-	now := time.Now()
-	left := idleTime - now.Sub(h.opened)
-	if !s.readOnly || s.closed || left <= 0 {
-		return false
-	}
-	if now.Sub(h.polled) > idlePoll {
-		h.polled = now
-		if h.side != nil && h.side.contended() {
-			return false
-		}
-	}
-	h.idle = true
-	if !h.timed {
-		h.timed = true
-		time.AfterFunc(left, func() { s.closeIdle(h) })
-	}
-	return true
-}
-
-// closeIdle closes a handle that nobody uses.
-func (s *store) closeIdle(h *handle) {
-	s.mu.Lock()
-	idle := h.idle
-	h.idle = false
-	if idle && s.shared == h {
 		s.shared = nil
 	}
 	s.mu.Unlock()
-	if idle {
+	if last {
 		s.shut(h)
 	}
 }
@@ -296,8 +249,7 @@ func (s *store) openFiles(ctx context.Context, side *ticketLock, flags int) (*ha
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	h := &handle{file: f, side: side, opened: now, polled: now, bodies: &s.bodies}
+	h := &handle{file: f, side: side, opened: time.Now(), bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
 		var bound journal.Binding
 		if bound, err = s.inspect(h); err == nil {
