@@ -100,7 +100,7 @@ func (p *indexPiece) check() error {
 	return nil
 }
 
-// settle notes what the index has, and tells what is wrong with it.
+// finish notes what the index has, and reports what is wrong with it.
 func (c *indexCheck) finish() error {
 	x := &c.a.index
 	for i := range c.list {

@@ -131,7 +131,7 @@ func decodedSize(begin []byte, size int) int {
 	return 0
 }
 
-// opened keeps the bodies that were unpacked last for the sake of one object, since
+// bodyCache keeps the bodies that were unpacked last for the sake of one object, since
 // more of them are often asked for. They are shared, and never changed.
 type bodyCache struct {
 	mu       sync.Mutex

@@ -52,7 +52,7 @@ type fileVersion struct {
 	readers int // guarded by the mutex of the store
 }
 
-// look returns a snapshot of the present state. The mutex of the store is held, or nobody
+// snapshot returns a snapshot of the present state. The mutex of the store is held, or nobody
 // else has the handle.
 func (h *handle) snapshot() *snapshot {
 	l := newSnapshot(h.file, h.now.meta)
@@ -263,7 +263,7 @@ func (s *store) openFiles(ctx context.Context, side *ticketLock, flags int) (*ha
 	return h, nil
 }
 
-// find checks the path before the store is locked, so that no lock files are left where
+// checkPath checks the path before the store is locked, so that no lock files are left where
 // there is no store, and before it is opened, which could block on a named pipe.
 func (s *store) checkPath() error {
 	info, err := os.Lstat(s.path)
@@ -320,7 +320,7 @@ func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 	return bound, nil
 }
 
-// knows refuses a format that this package does not know.
+// checkFormat refuses a format that this package does not know.
 func (s *store) checkFormat(version uint64) error {
 	switch {
 	case version > formatNewest:

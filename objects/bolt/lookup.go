@@ -219,7 +219,7 @@ func (l *snapshot) readPacked(p *pack, slot int) (objects.Object, error) {
 	return verified(o)
 }
 
-// piece reads the data of one object of a body.
+// objectData reads the data of one object of a body.
 func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 	from, size := p.Data(slot)
 	e, begin, err := l.beginBody(p.n)

@@ -183,7 +183,7 @@ func (a *checker) salvageElement(b []byte, at int64, e piece) error {
 	return a.salvageEntry(key, extent{at: at + value, size: e.size})
 }
 
-// scrap takes what it can of a key and its value.
+// salvageEntry takes what it can of a key and its value.
 func (a *checker) salvageEntry(key []byte, x extent) error {
 	if x.value == nil {
 		if x.at+x.size > a.files.size {

@@ -166,7 +166,7 @@ func (p *salvagedPack) known(body salvagedBody) (whole []objects.Object) {
 // object hashes so near.
 const mostFlips = 64
 
-// mend gives an object if its bytes have the hash of its id, or nearly: then it is the
+// repair returns an object if its bytes have the hash of its id, or nearly: then it is the
 // id that is damaged, and is put right for those that lead to it. Where its bytes
 // are believed, it is given too, and is not known until something that is known leads to it. Else it is of no kind. The data of a body that is
 // cut off, or of which too little is known, is looked for before its end too.

@@ -104,7 +104,7 @@ func (l *snapshot) nextPack() (uint32, error) {
 	return 1, nil
 }
 
-// inLines orders objects by the chains of their commits. A chain continues with the first
+// inHistoryOrder orders objects by the chains of their commits. A chain continues with the first
 // commit whose first parent is its last one.
 func inHistoryOrder(list []objects.Object) []objects.Object {
 	at := make(map[objects.ID]int, len(list))
@@ -164,7 +164,7 @@ func commitChains(list []objects.Object, at map[objects.ID]int) (chains [][]int)
 	return chains
 }
 
-// cut divides objects into packs. Each ends with a commit, so that a commit has its content
+// splitPacks divides objects into packs. Each ends with a commit, so that a commit has its content
 // beside it, unless none comes for long.
 func splitPacks(list []objects.Object, most limits) (packs [][]objects.Object) {
 	commits, size, from := 0, 0, 0

@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// look is the store as it is at one moment: the pages of the file after one transaction,
+// snapshot is the store as it is at one moment: the pages of the file after one transaction,
 // under what the journal says and what will be put next. It is for one goroutine.
 type snapshot struct {
 	pages    *page.Reader

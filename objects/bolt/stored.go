@@ -66,7 +66,7 @@ func sortIDs(list []objects.Object) *sorted {
 	return s
 }
 
-// recall finds out which objects may be in the store. One that is not seen is not there.
+// findStored finds out which objects may be in the store. One that is not seen is not there.
 func (l *snapshot) findStored(s *sorted) error {
 	if err := l.findPacked(s); err != nil {
 		return err
