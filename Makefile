@@ -25,6 +25,7 @@ fmt:
 
 vet:
 	$(GO) vet ./...
+	$(GO) vet -tags postgres ./objects/postgres ./cmd/tract
 	@$(call nested,CGO_ENABLED=0 $(GO) vet ./...)
 
 # Without a network, and without the tool of an earlier run, lint is left out.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
 // proxy stands between a store and the shared server, and cuts the connection at the n-th

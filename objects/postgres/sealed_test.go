@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
 // grow appends n commits to a ref in batches, each with a content, and returns them, the
