@@ -66,7 +66,11 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, o AppendOpt
 
 // AppendUser appends one user block.
 func (b *Branch) AppendUser(ctx context.Context, text string) (objects.ID, error) {
-	ids, err := b.Append(ctx, []content.Block{content.User(text)}, AppendOptions{})
+	return onlyID(b.Append(ctx, []content.Block{content.User(text)}, AppendOptions{}))
+}
+
+// onlyID returns the id of the only commit that was written.
+func onlyID(ids []objects.ID, err error) (objects.ID, error) {
 	if err != nil {
 		return objects.ID{}, err
 	}

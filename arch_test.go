@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"internal/idtable":             {"objects"},
 	"internal/pack":                {"objects"},
 	"internal/postgrestest":        {},
-	"objects/postgres":             {"internal/compression", "internal/idtable", "internal/pack", "objects"},
+	"objects/postgres":             {"internal/compression", "internal/pack", "objects"},
 	"objects/objectstest":          {"objects"},
 	"internal/faulttest":           {},
 	"internal/secrets":             {},

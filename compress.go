@@ -181,7 +181,7 @@ func (b *Branch) rangeEnds(ctx context.Context, p *compile.Prompt, rng string) (
 // commitSummary commits the summary of a range. origin is that of the model that wrote it;
 // nil when a person did. Commits that were added meanwhile do not matter.
 func (b *Branch) commitSummary(ctx context.Context, c *callOptions, r *Summary, text string, origin *commit.Origin) (objects.ID, error) {
-	ids, err := b.write(ctx, c, "compress", func(tip *commit.Commit) ([]commit.Draft, error) {
+	return onlyID(b.write(ctx, c, "compress", func(tip *commit.Commit) ([]commit.Draft, error) {
 		if err := b.requireDescendant(ctx, r.tip, tip); err != nil {
 			return nil, err
 		}
@@ -191,11 +191,7 @@ func (b *Branch) commitSummary(ctx context.Context, c *callOptions, r *Summary, 
 			d.Origin = origin
 		}
 		return []commit.Draft{d}, nil
-	})
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return ids[0], nil
+	}))
 }
 
 // requireDescendant returns a *[ConflictError] unless a tip descends from another commit.

@@ -47,17 +47,13 @@ func (b *Branch) Edit(ctx context.Context, rev, text string, o EditOptions) (obj
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("edit: %w", err)
 	}
-	ids, err := b.write(ctx, c, "edit", func(tip *commit.Commit) ([]commit.Draft, error) {
+	return onlyID(b.write(ctx, c, "edit", func(tip *commit.Commit) ([]commit.Draft, error) {
 		if tip != nil && tip.ID != at {
 			return nil, &ConflictError{Operation: "edit", Branch: b.name, Expected: at, Actual: tip.ID}
 		}
 		d, err := b.editDraft(ctx, c, tip, id, text, o.Source)
 		return []commit.Draft{d}, err
-	})
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return ids[0], nil
+	}))
 }
 
 // editDraft returns the draft of an edit.
@@ -98,17 +94,13 @@ func (b *Branch) annotate(ctx context.Context, command, rev string, l priority.L
 	if err != nil {
 		return objects.ID{}, fmt.Errorf("%s: %w", command, err)
 	}
-	ids, err := b.write(ctx, c, command, func(tip *commit.Commit) ([]commit.Draft, error) {
+	return onlyID(b.write(ctx, c, command, func(tip *commit.Commit) ([]commit.Draft, error) {
 		target, err := b.resolveTarget(ctx, tip, id)
 		if err != nil {
 			return nil, err
 		}
 		return []commit.Draft{b.annotationDraft(c, target.ID, l, reason)}, nil
-	})
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return ids[0], nil
+	}))
 }
 
 // annotationDraft returns the draft of an annotation.

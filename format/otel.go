@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -71,7 +72,7 @@ func SpanJSON(thoughts []Reasoning) any {
 	s.text("gen_ai.operation.name", "chat")
 	s.text("gen_ai.provider.name", otelProvider(o.Provider))
 	s.text("gen_ai.conversation.id", o.Session)
-	s.text("gen_ai.request.model", firstText(o.Settings["model"], o.Model))
+	s.text("gen_ai.request.model", cmp.Or(o.Settings["model"], o.Model))
 	s.text("gen_ai.response.model", o.Model)
 	s.text("gen_ai.response.id", o.ResponseID)
 	s.text("server.address", o.Endpoint)
@@ -112,13 +113,6 @@ func (a *otlpAttributes) number(key string, n int64) {
 }
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
-
-func firstText(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
 
 // otelProvider returns the name of a provider in the conventions.
 func otelProvider(name string) string {

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -60,16 +61,9 @@ func (g *lineBuffer) noReasoning(w *inspect.Explanation) string {
 	case o != nil && o.UncommittedReasoning > 0:
 		return plural(o.UncommittedReasoning, "block") + " of reasoning not committed, as requested"
 	case o != nil && o.Usage.Reasoning > 0:
-		return thousands(o.Usage.Reasoning) + " tokens of reasoning, not disclosed by " + firstOf(Line(o.Provider), "the provider")
+		return thousands(o.Usage.Reasoning) + " tokens of reasoning, not disclosed by " + cmp.Or(Line(o.Provider), "the provider")
 	}
 	return "no reasoning came before it"
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // requestFields adds what a model was asked.

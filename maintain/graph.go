@@ -220,6 +220,7 @@ func (g *graph) reach(roots []objects.ID) []bool {
 	return g.reachFrom(list)
 }
 
+// reachFrom is reach for the numbers of nodes.
 func (g *graph) reachFrom(roots []int32) []bool {
 	reached := make([]bool, len(g.nodes))
 	var todo []int32

@@ -1,3 +1,5 @@
+// Package idtable numbers object ids, in less memory than a Go map takes: for checks that
+// hold every id of a store.
 package idtable
 
 import (
@@ -7,9 +9,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Hashes numbers ids as a Table does, in less than half of its memory: it does not keep the
-// ids, but a hash of each with a random seed. Two ids have the same hash, and thus the same
-// number, with a probability of 2^-64. NewHashes makes one.
+// Hashes numbers ids in the order in which they are added, from 0. It does not keep the ids,
+// but a hash of each with a random seed. Two ids have the same hash, and thus the same
+// number, with a probability of 2^-64. NewHashes makes one. It is not safe for concurrent
+// use.
 type Hashes struct {
 	seed  maphash.Seed
 	keys  []uint64 // by number

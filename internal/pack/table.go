@@ -93,12 +93,6 @@ func (t *Table) Parent(i int) int { return t.rows[i].parent() }
 // have it.
 func (t *Table) Link(i int) int { return t.rows[i].link() }
 
-// EdgeCounts returns how many parents and links an object has.
-func (t *Table) EdgeCounts(i int) (parents, links int) {
-	f := &t.templates[t.rows[i].template()]
-	return int(f.parents), int(f.links)
-}
-
 // Edges returns the parents and links of an object. They are appended to room, whose
 // memory they may share.
 func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/tract-vcs/tract/internal/idtable"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -83,7 +82,8 @@ type sweeper struct {
 	q     querier
 	o     objects.Sweep
 	done  objects.Swept
-	ids   idtable.Table
+	ids   []objects.ID         // by number
+	known map[objects.ID]int32 // numbers by id
 	nodes []swept
 	edges []int32
 	rows  []sweptRow
@@ -108,7 +108,7 @@ type sweptRow struct {
 }
 
 func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bool) (objects.Swept, error) {
-	w := &sweeper{s: s, q: txQuerier{tx}, o: o, ids: idtable.New(1024), roots: o.Keep}
+	w := &sweeper{s: s, q: txQuerier{tx}, o: o, known: map[objects.ID]int32{}, roots: o.Keep}
 	for _, part := range []func(context.Context) error{w.readRoots, w.readTail, w.readSegments, w.readBlobs} {
 		if err := part(ctx); err != nil {
 			return objects.Swept{}, err
@@ -123,9 +123,10 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 }
 
 func (w *sweeper) number(id objects.ID) int32 {
-	n, fresh := w.ids.Add(id)
-	if fresh {
-		w.nodes = append(w.nodes, swept{})
+	n, ok := w.known[id]
+	if !ok {
+		n = int32(len(w.ids))
+		w.known[id], w.ids, w.nodes = n, append(w.ids, id), append(w.nodes, swept{})
 	}
 	return n
 }
@@ -241,7 +242,7 @@ func (w *sweeper) readBlobs(ctx context.Context) error {
 // mark decides the fate of every object.
 func (w *sweeper) mark() {
 	for _, id := range w.roots {
-		if n, ok := w.ids.Find(id); ok {
+		if n, ok := w.known[id]; ok {
 			w.reach(n, fateKept)
 		}
 	}
@@ -290,7 +291,7 @@ func (w *sweeper) count() {
 			w.done.Removed++
 			w.done.RemovedBytes += at.bytes
 			if len(w.done.Examples) < most {
-				w.done.Examples = append(w.done.Examples, w.ids.ID(int32(n)))
+				w.done.Examples = append(w.done.Examples, w.ids[n])
 			}
 		}
 	}
@@ -302,8 +303,7 @@ func (w *sweeper) remove(ctx context.Context, tx pgx.Tx) error {
 	var ids [][]byte
 	for _, n := range w.blobs {
 		if w.nodes[n].fate == fateGone {
-			id := w.ids.ID(n)
-			ids = append(ids, id[:])
+			ids = append(ids, w.ids[n][:])
 		}
 	}
 	var lines, gens []int64     // rows of the tail
