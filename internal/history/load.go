@@ -92,20 +92,9 @@ func inPages(commits iter.Seq2[*commit.Commit, error], first int, load func([]*c
 		page := make([]*commit.Commit, 0, size)
 		flush := func() bool {
 			damaged, err := load(page)
-			if err != nil {
-				yield(nil, err)
-				return false
-			}
-			for i, c := range page {
-				if damaged != nil {
-					err = damaged[i]
-				}
-				if !yield(c, err) {
-					return false
-				}
-			}
+			more := yieldPage(page, damaged, err, yield)
 			page, size = page[:0], min(2*size, loadPage)
-			return true
+			return more
 		}
 		for c, err := range commits {
 			if err != nil {
@@ -120,4 +109,22 @@ func inPages(commits iter.Seq2[*commit.Commit, error], first int, load func([]*c
 		}
 		flush()
 	}
+}
+
+// yieldPage yields the commits of a page, each with its damage, or the error of reading the
+// page. It reports whether more are wanted.
+func yieldPage(page []*commit.Commit, damaged []error, err error, yield func(*commit.Commit, error) bool) bool {
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	for i, c := range page {
+		if damaged != nil {
+			err = damaged[i]
+		}
+		if !yield(c, err) {
+			return false
+		}
+	}
+	return true
 }
