@@ -244,7 +244,7 @@ func thinkingDisabled(body object) bool { return word(body, "thinking", "type") 
 
 func never(object) bool { return false }
 
-// openLoop is where the open tool loop begins in a list of messages.
+// openLoopResponses is where the open tool loop begins in a list of messages.
 func openLoopResponses(messages []any, spoken func(m any) bool) int {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if spoken(messages[i]) {

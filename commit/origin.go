@@ -23,7 +23,7 @@ const (
 	SourceRemote Source = "remote" // from another store
 )
 
-// OriginID is where the blocks of one message came from. It is one object, shared
+// Origin is where the blocks of one message came from. It is one object, shared
 // by them, so that what a response cost is counted once. Zero fields are not
 // known.
 type Origin struct {
@@ -174,7 +174,7 @@ func addPair(d *canonical.Decoder, m map[string]string) map[string]string {
 	return m
 }
 
-// LabelID is words that a person puts on a commit: a line and named values.
+// Label is words that a person puts on a commit: a line and named values.
 type Label struct {
 	Text string
 	Meta map[string]string

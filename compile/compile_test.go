@@ -100,7 +100,7 @@ func (s *story) compile(o Options) *Prompt {
 	return p
 }
 
-// base names what a prompt sends, a bar between messages.
+// sent names what a prompt sends, a bar between messages.
 func (s *story) sent(p *Prompt) string {
 	names := map[objects.ID]string{}
 	for name, id := range s.ids {

@@ -30,7 +30,7 @@ func (s *story) counted(o Options) *Prompt {
 	return p
 }
 
-// scaledBy is a story with three responses that reported once, twice and three times what
+// scaled is a story with three responses that reported once, twice and three times what
 // is estimated.
 func scaled(t *testing.T) *story {
 	s := newStory(t)

@@ -131,7 +131,7 @@ func assignThreads(list []*capture) {
 	}
 }
 
-// hosts are where the APIs of the captured sessions are.
+// hostOf are where the APIs of the captured sessions are.
 func hostOf(path string) string {
 	switch {
 	case strings.Contains(path, "/messages"):

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// chatTalk is a talk with a bit of everything.
+// chatConversation is a talk with a bit of everything.
 func chatConversation() *llm.Request {
 	heat := 0.25
 	chat := content.Form{Dialect: "chat"}.Wire()

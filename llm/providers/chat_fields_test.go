@@ -59,7 +59,7 @@ func streamed(fields [][2]string, n int) string {
 	return b.String()
 }
 
-// thoughtsOf is the reasoning among blocks, with where it came from.
+// reasoningOf is the reasoning among blocks, with where it came from.
 func reasoningOf(blocks []content.Block) string {
 	var list []string
 	for _, b := range blocks {
@@ -112,7 +112,7 @@ func TestFirstNonBlankFieldIsTheReasoning(t *testing.T) {
 	}
 }
 
-// sentBack compares what goes back with the message that came.
+// checkReplay compares what goes back with the message that came.
 func checkReplay(t rapid.TB, blocks []content.Block, m rawjson.Value) {
 	t.Helper()
 	back, err := Replay("chat", "chat", "m", blocks)

@@ -6,7 +6,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// chatHolds checks what holds of every body: how it is cut makes no difference,
+// checkChatInvariants checks what holds of every body: how it is cut makes no difference,
 // blocks can be stored, and what goes back can be sent and comes again the same.
 func checkChatInvariants(t *testing.T, body []byte) {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// chatSaid is the blocks of a response in short: kinds, words and seals.
+// summarizeChat is the blocks of a response in short: kinds, words and seals.
 func summarizeChat(r *llm.Response) string {
 	var b strings.Builder
 	for _, block := range r.Blocks {

@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encoded is the body of a request to a provider's model.
+// encodedBody is the body of a request to a provider's model.
 func encodedBody(t *testing.T, provider, model string, req *llm.Request) rawjson.Value {
 	t.Helper()
 	tt := mustTarget("", provider, model)
@@ -19,7 +19,7 @@ func encodedBody(t *testing.T, provider, model string, req *llm.Request) rawjson
 	return body
 }
 
-// aLongTalk has one of everything, the model's part of it from another dialect.
+// longConversation has one of everything, the model's part of it from another dialect.
 func longConversation() []content.Message {
 	picture := content.Media{Of: content.KindImage, MediaType: "image/png", Data: "PNG"}
 	paper := content.Media{Of: content.KindFile, MediaType: "text/plain", Name: "my_notes (1).txt", Data: "moss"}

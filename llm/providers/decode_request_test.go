@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// again encodes what a body was decoded to.
+// encodeAgain encodes what a body was decoded to.
 func encodeAgain(t *testing.T, api, provider string, body []byte) (rawjson.Value, *llm.Request) {
 	t.Helper()
 	req, err := DecodeRequest(api, provider, body)

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// holds checks what holds of every body, whatever its bytes: how it is cut makes no
+// checkInvariants checks what holds of every body, whatever its bytes: how it is cut makes no
 // difference, blocks can be stored, and what goes back can be sent. With answer,
 // which makes a response of what goes back, that comes again the same.
 func (r *recording) checkInvariants(t *testing.T, body []byte, answer func(back string) string) {

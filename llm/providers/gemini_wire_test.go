@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// asKeyed is a response as the answer key describes it: without ids that nobody
+// withKeyedIDs is a response as the answer key describes it: without ids that nobody
 // gave and texts that only carry a seal.
 func withKeyedIDs(reply *llm.Response) *llm.Response {
 	r := *reply

@@ -18,7 +18,7 @@ func messagesBody(t *testing.T, provider string, req *llm.Request) rawjson.Value
 	return encodedTwice(t, provider, "messages", req)
 }
 
-// says is a message.
+// message is a message.
 func message(role content.Role, blocks ...content.Block) content.Message {
 	return content.Message{Role: role, Blocks: blocks}
 }

@@ -141,7 +141,7 @@ func TestReasoningOff(t *testing.T) {
 	}
 }
 
-// check is what is known of a small request.
+// problemsOf is what is known of a small request.
 func problemsOf(t *testing.T, provider, model string, r llm.Reasoning) []llm.Problem {
 	t.Helper()
 	c, err := Open(provider, Config{Model: model})

@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// checkOdd reads a body and holds its blocks, in words, and the beginning of its
+// checkUnusual reads a body and holds its blocks, in words, and the beginning of its
 // error against what is wanted.
 func checkUnusual(t *testing.T, dialect, body, blocks, failed string) {
 	t.Helper()

@@ -161,7 +161,7 @@ func settingsTables(t *testing.T) string {
 	return b.String() + "\n"
 }
 
-// written is the body of a small request with these settings.
+// settingsBody is the body of a small request with these settings.
 func settingsBody(t *testing.T, provider, model string, s llm.Settings) rawjson.Value {
 	t.Helper()
 	c, err := Open(provider, Config{Model: model})

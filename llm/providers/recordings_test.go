@@ -189,7 +189,7 @@ func (r *recording) checkCuts(t *testing.T) {
 // torture reports whether the long forms of the tests run (make torture).
 func torture() bool { return os.Getenv("TRACT_TORTURE") != "" }
 
-// checkBack holds what is sent back to what the provider sent: the same JSON, in
+// checkReplayed holds what is sent back to what the provider sent: the same JSON, in
 // which every string has the same bytes.
 func (r *recording) checkReplayed(t *testing.T, have, want rawjson.Value) {
 	t.Helper()
@@ -270,7 +270,7 @@ func restored(t *testing.T, blocks []content.Block) (stored []content.Block) {
 	return stored
 }
 
-// all is a response in words that differ when anything in it does.
+// describe is a response in words that differ when anything in it does.
 func describe(r *llm.Response, err error) string {
 	var b strings.Builder
 	for _, block := range r.Blocks {
@@ -282,7 +282,7 @@ func describe(r *llm.Response, err error) string {
 	return b.String()
 }
 
-// bare is s without white space.
+// withoutSpace is s without white space.
 func withoutSpace(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -292,7 +292,7 @@ func withoutSpace(s string) string {
 	}, s)
 }
 
-// texts is all strings in a value.
+// stringsIn is all strings in a value.
 func stringsIn(v rawjson.Value) map[string]bool {
 	found := map[string]bool{}
 	var walk func(rawjson.Value)

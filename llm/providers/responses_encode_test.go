@@ -17,7 +17,7 @@ func responsesBody(t *testing.T, provider string, req *llm.Request) rawjson.Valu
 	return encodedTwice(t, provider, "responses", req)
 }
 
-// gptThought is a reasoning block of a GPT as it comes, without text when text is empty.
+// gptReasoning is a reasoning block of a GPT as it comes, without text when text is empty.
 func gptReasoning(id, text, seal string) content.Reasoning {
 	r := content.Reasoning{Wire: content.Form{Dialect: "responses", ID: id}.Wire(), Format: content.FormatResponses, Source: "summary", Text: text}
 	if seal != "" {
@@ -26,7 +26,7 @@ func gptReasoning(id, text, seal string) content.Reasoning {
 	return r
 }
 
-// ours is the form of a block of this dialect.
+// ownForm is the form of a block of this dialect.
 func ownForm(kind, id string) content.Wire {
 	return content.Form{Dialect: "responses", Type: kind, ID: id}.Wire()
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// responsesHolds checks what holds of every body: how it is cut makes no
+// checkResponsesInvariants checks what holds of every body: how it is cut makes no
 // difference, blocks can be stored, and what goes back comes again the same.
 func checkResponsesInvariants(t *testing.T, body []byte) {
 	t.Helper()

@@ -119,7 +119,7 @@ func responsesOf(t *testing.T, events ...string) *llm.Response {
 	return reply
 }
 
-// inWords is kind, text, id, seal of each block.
+// summarize is kind, text, id, seal of each block.
 func summarize(r *llm.Response) string {
 	var words []string
 	for _, b := range r.Blocks {

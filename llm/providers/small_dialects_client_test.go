@@ -76,7 +76,7 @@ var smallServers = map[string]llmtest.Dialect{
 	},
 }
 
-// chunked wraps events as Bedrock does.
+// wrappedForBedrock wraps events as Bedrock does.
 func wrappedForBedrock(events []string) (list []string) {
 	for _, e := range events {
 		list = append(list, string(framingtest.AWSChunk(strings.TrimPrefix(strings.TrimSpace(e), "data: "))))

@@ -16,7 +16,7 @@ import (
 // smallDialects is the dialects that the tests in this file are about.
 var smallDialects = []string{"converse", "cohere", "ollama"}
 
-// each runs a test for every recording of every dialect here.
+// eachSmallRecording runs a test for every recording of every dialect here.
 func eachSmallRecording(t *testing.T, test func(t *testing.T, r *recording)) {
 	t.Helper()
 	for _, dialect := range smallDialects {
@@ -79,7 +79,7 @@ func countAny(b []byte, signs []string) (n int) {
 	return n
 }
 
-// untagged is a block without the end of its tag, of which white space may have
+// withoutCloseTag is a block without the end of its tag, of which white space may have
 // been cut off.
 func withoutCloseTag(b content.Block) content.Block {
 	if r, ok := b.(content.Reasoning); ok {

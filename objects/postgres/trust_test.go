@@ -78,7 +78,7 @@ func TestChangedRows(t *testing.T) {
 	}
 }
 
-// role runs the statements of docs/postgres.md that make a role which may only append.
+// appendRole runs the statements of docs/postgres.md that make a role which may only append.
 func appendRole(t *testing.T, name string) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/postgres.md")

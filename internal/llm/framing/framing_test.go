@@ -17,7 +17,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// framed is the frames of a body in words, and the error that ends them.
+// readFrames is the frames of a body in words, and the error that ends them.
 func readFrames(body io.Reader, f llm.Framing) (list []string, failed error) {
 	for f, err := range Read(body, f) {
 		if err != nil {
@@ -170,7 +170,7 @@ func TestReadYieldsEachFrameAtOnce(t *testing.T) {
 // sse is a server-sent event.
 func sse(data string) string { return "data: " + data + "\n\n" }
 
-// endless is a body without an end.
+// endlessReader is a body without an end.
 type endlessReader struct {
 	text string
 	at   int
