@@ -18,7 +18,7 @@ import (
 )
 
 // The first ten tests are the rules of the design for reasoning traces
-// (docs/design.md), one each.
+// (docs/design/model.md), one each.
 
 func TestReasoningIsLeftOutOfPromptsByDefault(t *testing.T) {
 	repo := open(t)
