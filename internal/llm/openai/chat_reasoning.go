@@ -82,7 +82,7 @@ func (c *chatReader) addReasoning(field, text string) error {
 	if field == c.reasoning.field {
 		return c.addPlainReasoning(field, text)
 	}
-	other := c.otherField(field)
+	other := c.otherFieldFor(field)
 	other.text.WriteString(text)
 	other.hasText = other.hasText || strings.TrimSpace(text) != ""
 	if c.reasoning.field == "" && other.hasText {
@@ -96,8 +96,8 @@ func (c *chatReader) addReasoning(field, text string) error {
 	return nil
 }
 
-// otherField returns a plain field that does not count, or not yet.
-func (c *chatReader) otherField(field string) *otherField {
+// otherFieldFor returns a plain field that does not count, or not yet.
+func (c *chatReader) otherFieldFor(field string) *otherField {
 	for _, x := range c.reasoning.others {
 		if x.field == field {
 			return x
