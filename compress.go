@@ -240,7 +240,7 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 	if err := b.buildRequest(ctx, x, false); err != nil {
 		return "", nil, nil, err
 	}
-	for _, c := range r.shown() {
+	for _, c := range r.withoutPurged() {
 		x.Manifest.Sources = append(x.Manifest.Sources, c.ID)
 	}
 	x.Request.OnSent = func(body []byte) { x.sent = body }
@@ -262,15 +262,15 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 	return strings.TrimSpace(reply.Text()), origin, []objects.Object{manifest}, nil
 }
 
-// shown returns the commits of a range that still have content: a model is shown these.
-func (r *Summary) shown() []*commit.Commit {
+// withoutPurged returns the commits of a range that still have content: a model is shown these.
+func (r *Summary) withoutPurged() []*commit.Commit {
 	return slices.DeleteFunc(slices.Clone(r.Commits), func(c *commit.Commit) bool { return c.Tombstone != nil })
 }
 
 // transcript returns the content of a range as text for a model.
 func (r *Summary) transcript() string {
 	var b strings.Builder
-	for _, c := range r.shown() {
+	for _, c := range r.withoutPurged() {
 		switch said := c.Block.(type) {
 		case content.ToolCall:
 			fmt.Fprintf(&b, "[tool call %s %s]\n%s\n\n", said.Name, said.CallID, said.Arguments)

@@ -130,8 +130,8 @@ func (m *importing) result(err error) ([]ImportResult, error) {
 	return list, err
 }
 
-// branch finds out what an earlier import brought to a branch.
-func (m *importing) branch(ctx context.Context, name string) (*growing, error) {
+// loadBranch finds out what an earlier import brought to a branch.
+func (m *importing) loadBranch(ctx context.Context, name string) (*growing, error) {
 	if g := m.branches[name]; g != nil {
 		return g, nil
 	}
@@ -185,7 +185,7 @@ func (m *importing) add(ctx context.Context, f *ImportedMessage) error {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
-	g, err := m.branch(ctx, f.Branch)
+	g, err := m.loadBranch(ctx, f.Branch)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (m *importing) opens(ctx context.Context, g *growing, f *ImportedMessage) e
 	case !g.stored.IsZero() && (g.foreign || !g.reached):
 		return &DivergedError{g.name}
 	case g.stored.IsZero() && f.From != "":
-		if err := m.trace(ctx); err != nil {
+		if err := m.indexPositions(ctx); err != nil {
 			return err
 		}
 		at, known := m.at[positionOf(f.Origin.Importer, f.From)]
@@ -259,9 +259,9 @@ func (m *importing) opens(ctx context.Context, g *growing, f *ImportedMessage) e
 	return nil
 }
 
-// trace finds where the parts are that were imported so far. Few sources have branches
+// indexPositions finds where the parts are that were imported so far. Few sources have branches
 // that begin within others, so nobody keeps that in mind until one comes.
-func (m *importing) trace(ctx context.Context) error {
+func (m *importing) indexPositions(ctx context.Context) error {
 	if m.dry || m.traced {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 	if err := w.request(); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
-	batch := objects.Batch{Copies: r.repeats(), Note: c.note(ctx, "record")}
+	batch := objects.Batch{Copies: r.beginsWithOtherResponses(), Note: c.note(ctx, "record")}
 	move := objects.RefUpdate{Name: b.ref(), Old: tip, New: w.tip()}
 	if err := w.response(); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
@@ -101,9 +101,9 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 	return w.done, b.wrapConflict("record", history.Apply(ctx, b.repo.store, batch))
 }
 
-// repeats reports whether a history begins with responses that were recorded elsewhere: what
+// beginsWithOtherResponses reports whether a history begins with responses that were recorded elsewhere: what
 // was purged of these stays purged.
-func (r *Recording) repeats() bool {
+func (r *Recording) beginsWithOtherResponses() bool {
 	return r.From.IsZero() && slices.ContainsFunc(r.Messages, func(m content.Message) bool { return m.Role == content.RoleAssistant })
 }
 

@@ -102,9 +102,9 @@ func newSyncList(messages []content.Message) (*syncList, error) {
 	return l, nil
 }
 
-// known is the number of messages of the client of which a branch has every block, when it
+// messagesWithin returns the number of messages of the client of which a branch has every block, when it
 // has the first n blocks.
-func (l *syncList) known(n int) int {
+func (l *syncList) messagesWithin(n int) int {
 	if n == len(l.of) {
 		return l.count
 	}
@@ -131,7 +131,7 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (
 			return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
 		}
 	}
-	result := &SyncResult{Branch: at.branch, Tip: at.tip, Known: list.known(at.listed)}
+	result := &SyncResult{Branch: at.branch, Tip: at.tip, Known: list.messagesWithin(at.listed)}
 	if at.listed == len(list.of) {
 		return result, nil
 	}

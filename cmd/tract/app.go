@@ -104,7 +104,7 @@ func (a *app) settings() (settings.Values, error) {
 	if err != nil {
 		return settings.Values{}, err
 	}
-	v, err := settings.Load(settings.Sources{Global: ownSettings(), Repo: p.settings(), Lookup: os.LookupEnv})
+	v, err := settings.Load(settings.Sources{Global: userSettings(), Repo: p.settings(), Lookup: os.LookupEnv})
 	if err != nil {
 		return settings.Values{}, settingsError(err)
 	}

@@ -191,7 +191,7 @@ type settingFiles struct {
 }
 
 func (a *app) settingFiles(global bool) (settingFiles, error) {
-	own := ownSettings()
+	own := userSettings()
 	if global && own.Path == "" {
 		return settingFiles{}, withHint(errors.New("find your settings: no home folder"), "set HOME or XDG_CONFIG_HOME")
 	}
@@ -211,7 +211,7 @@ func (a *app) settingFiles(global bool) (settingFiles, error) {
 	if err := p.makeRoot(); err != nil {
 		return settingFiles{}, err
 	}
-	return settingFiles{folder: p.settings(), own: p.ownSettings()}, nil
+	return settingFiles{folder: p.settings(), own: p.userSettingsOfStore()}, nil
 }
 
 // forValue returns the file for a value: that of the folder if the value counts there.

@@ -100,7 +100,7 @@ func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	case grace == 0:
 		s.Before = s.Before.Add(time.Hour) // what was put this very moment too, and clocks differ
 	}
-	if s.Keep, err = a.headRoot(); err != nil {
+	if s.Keep, err = a.detachedHead(); err != nil {
 		return err
 	}
 	old, err := a.purgeExpired(ctx, o)
@@ -172,8 +172,8 @@ func (a *app) printGC(o *gcOptions, got objects.Swept, old *expiry) error {
 	return p.Err()
 }
 
-// headRoot is the commit that HEAD is at when it is on no branch.
-func (a *app) headRoot() ([]objects.ID, error) {
+// detachedHead is the commit that HEAD is at when it is on no branch.
+func (a *app) detachedHead() ([]objects.ID, error) {
 	h, err := a.head()
 	if err != nil || h.branch != "" {
 		return nil, err

@@ -58,7 +58,7 @@ func (a *app) searchStore() (*storeLocation, error) {
 	} else if found != "" {
 		return locationOf(found)
 	}
-	v, err := settings.Load(settings.Sources{Global: ownSettings(), Lookup: os.LookupEnv})
+	v, err := settings.Load(settings.Sources{Global: userSettings(), Lookup: os.LookupEnv})
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (a *app) profileFiles(global bool) ([]settings.File, error) {
 			files = append(files, p.settings())
 		}
 	}
-	if own := ownSettings(); own.Path != "" {
+	if own := userSettings(); own.Path != "" {
 		files = append(files, own)
 	}
 	return files, nil

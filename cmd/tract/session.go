@@ -80,7 +80,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if err != nil {
 			return err
 		}
-		if command, begins := turnOf(text); begins {
+		if command, begins := commandOf(text); begins {
 			turn = tract.AsOperation(ctx, command)
 		}
 		if err := s.handle(turn, text); err != nil {
@@ -90,8 +90,8 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	return nil
 }
 
-// turnOf returns the command that names a turn's operation, and whether a text starts a turn.
-func turnOf(text string) (command string, begins bool) {
+// commandOf returns the command that names a turn's operation, and whether a text starts a turn.
+func commandOf(text string) (command string, begins bool) {
 	word, _, _ := strings.Cut(text, " ")
 	for _, c := range sessionCommands() {
 		if c.name == word {

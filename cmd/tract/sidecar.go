@@ -33,7 +33,7 @@ func readSidecars(root string, files safefile.Policy, failed func(error) error) 
 	return found, nil
 }
 
-// writeSidecars writes what readBeside has read into the folder of another store.
+// writeSidecars writes what readSidecars has read into the folder of another store.
 func writeSidecars(root string, found map[string][]byte) error {
 	for _, name := range sidecarFiles {
 		if b, ok := found[name]; ok {

@@ -17,14 +17,14 @@ import (
 // A folder may come from somebody else. What the user trusts is recorded beside the user's
 // settings: folders that others own or can write, and settings files with their content.
 
-// ownSettings returns the user's settings file; its path is empty without a home directory.
-func ownSettings() settings.File { return settings.File{Path: settings.GlobalFile(os.LookupEnv)} }
+// userSettings returns the user's settings file; its path is empty without a home directory.
+func userSettings() settings.File { return settings.File{Path: settings.GlobalFile(os.LookupEnv)} }
 
-func trusted() settings.Trust { return settings.TrustBeside(ownSettings().Path) }
+func trusted() settings.Trust { return settings.TrustBeside(userSettings().Path) }
 
-// ownSettings is the part of the user's file that is about this store.
-func (p *storeLocation) ownSettings() settings.File {
-	f := ownSettings()
+// userSettingsOfStore is the part of the user's file that is about this store.
+func (p *storeLocation) userSettingsOfStore() settings.File {
+	f := userSettings()
 	f.Store = settings.Resolve(p.root)
 	return f
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newUndo(a *app) *cobra.Command {
-	return newReversal(a, undoing(), &cobra.Command{
+	return newReversal(a, undoReversal(), &cobra.Command{
 		Use: "undo [OPERATION]", Short: "Undo the newest operation on the current branch",
 		Long: `Undo the newest operation that moved the current branch and is not undone yet: every ref
 that it moved goes back. Its commits stay in the store. A second undo takes back the
@@ -53,7 +53,7 @@ type reversal struct {
 	member, done, planned, to string // of the JSON, and of the text
 }
 
-func undoing() *reversal {
+func undoReversal() *reversal {
 	return &reversal{
 		run: (*tract.Repo).Undo, undo: true, member: "undone", done: "Took back", planned: "Would take back", to: "back to",
 	}
@@ -94,7 +94,7 @@ func operationNumber(cmd *cobra.Command, text string) (uint64, error) {
 
 // undoBranch undoes the newest operation on a branch.
 func (a *app) undoBranch(ctx context.Context, name string) error {
-	return a.reverse(ctx, undoing(), tract.UndoOptions{Branch: name})
+	return a.reverse(ctx, undoReversal(), tract.UndoOptions{Branch: name})
 }
 
 // reverse undoes or redoes an operation and prints how refs moved.

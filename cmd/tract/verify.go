@@ -88,7 +88,7 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 		if err != nil {
 			return nil, err
 		}
-		if err := a.prove(x); err != nil {
+		if err := a.proveFromSpool(x); err != nil {
 			return nil, err
 		}
 		if v.Checked++; step != nil {

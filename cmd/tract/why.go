@@ -64,7 +64,7 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 		if x, err = inspect.Reproduce(ctx, a.repo, w.Commit.ID.String(), targetOf); err != nil {
 			return err
 		}
-		if err := a.prove(x); err != nil {
+		if err := a.proveFromSpool(x); err != nil {
 			return err
 		}
 	}
@@ -79,8 +79,8 @@ func targetOf(m *compile.Manifest) (llm.Target, error) {
 	return providers.Open(m.Provider, providers.Config{Model: m.Model, Dialect: m.Dialect})
 }
 
-// prove looks for the body of a recorded request, where it cannot be made again.
-func (a *app) prove(x *inspect.Reproduction) error {
+// proveFromSpool looks for the body of a recorded request, where it cannot be made again.
+func (a *app) proveFromSpool(x *inspect.Reproduction) error {
 	spool := a.spoolFolder()
 	if x.Outcome == inspect.Same || x.Manifest.Sent.IsZero() || spool == "" {
 		return nil
@@ -96,7 +96,7 @@ func (a *app) whyPrompt(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.prove(x); err != nil {
+	if err := a.proveFromSpool(x); err != nil {
 		return err
 	}
 	if x.Outcome == inspect.AsSent {

@@ -62,8 +62,8 @@ func decodeAges(value []byte) (list []packAge, err error) {
 	return list, d.Err()
 }
 
-// noteAge returns the change that records the last pack, if the last record is old enough.
-func (l *snapshot) noteAge(changes []journal.Change, now time.Time) ([]journal.Change, error) {
+// ageChange returns the change that records the last pack, if the last record is old enough.
+func (l *snapshot) ageChange(changes []journal.Change, now time.Time) ([]journal.Change, error) {
 	value, err := l.get(metaBucket, agesKey)
 	if err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ type store struct {
 }
 
 func open(ctx context.Context, rest string, o objects.Options) (objects.Store, error) {
-	path, err := locate(rest)
+	path, err := databaseFile(rest)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +164,8 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 	return objects.Trust(s, s.erasures), nil
 }
 
-// locate returns the database file of a path.
-func locate(path string) (string, error) {
+// databaseFile returns the database file of a path.
+func databaseFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New(`open store "": want a path`)
 	}

@@ -139,7 +139,7 @@ func TestOpenFindsTheFile(t *testing.T) {
 	if err := os.Mkdir("old.db", 0o700); err != nil { // a directory, whatever its name
 		t.Fatal(err)
 	}
-	if path, err := locate("old.db"); err != nil || path != filepath.Join(dir, "old.db", fileName) {
+	if path, err := databaseFile("old.db"); err != nil || path != filepath.Join(dir, "old.db", fileName) {
 		t.Errorf("old.db: %s, %v", path, err)
 	}
 }

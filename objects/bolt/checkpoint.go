@@ -119,11 +119,11 @@ func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change,
 		packed, err := sealObjects(l, records, hauled)
 		list = append(list, packed...)
 		if err == nil {
-			packed, err = l.noteAge(packed, time.Now())
+			packed, err = l.ageChange(packed, time.Now())
 			list = append(list, packed...)
 		}
 		if err == nil {
-			list, err = l.layLog(list)
+			list, err = l.packLog(list)
 		}
 		return err
 	})
@@ -154,7 +154,7 @@ func (h *handle) journaled(l *snapshot) (records []memtable.Entry, list []journa
 		switch bucket {
 		case objectsBucket, recentBucket:
 		case movesBucket:
-			if h.mem.Len(logBucket, h.mark) < logFew { // else layLog writes them
+			if h.mem.Len(logBucket, h.mark) < logFew { // else packLog writes them
 				add(bucket, h.mem.Sorted(bucket, h.mark))
 			}
 		default:

@@ -144,7 +144,7 @@ func parseChunkIn(a *arena, key, value []byte) ([]byte, error) {
 	if ok {
 		entries = value[8:]
 		if key[0] == denseRun {
-			entries, ok = openDense(a, key, entries)
+			entries, ok = decodeDense(a, key, entries)
 		}
 	}
 	if !ok || len(entries)%entrySize != 0 {
@@ -225,7 +225,7 @@ func (l *snapshot) locateIn(r run, id objects.ID) (place, bool, error) {
 
 // entriesOf returns the entries of a run that have the prefix of an id.
 func (l *snapshot) entriesOf(r run, id objects.ID) ([]byte, error) {
-	begin := r.known(id[:indexPrefix])
+	begin := r.truncateID(id[:indexPrefix])
 	if c := l.chunk; c.run == r && bytes.Compare(c.entries[:indexPrefix], begin) <= 0 && bytes.Compare(begin, c.entries[len(c.entries)-entrySize:]) <= 0 {
 		return among(c.entries, begin), nil
 	}

@@ -29,8 +29,8 @@ func (r run) prefix() int {
 	return indexPrefix
 }
 
-// known returns a prefix of an id as far as the entries of a run have it.
-func (r run) known(begin []byte) []byte {
+// truncateID returns a prefix of an id as far as the entries of a run have it.
+func (r run) truncateID(begin []byte) []byte {
 	n := r.prefix()
 	if len(begin) <= n {
 		return begin
@@ -59,8 +59,8 @@ func encodeDense(r run, entries []indexEntry) (c journal.Change, n int) {
 	return setKey(indexBucket, key, value), n
 }
 
-// openDense decodes a chunk, whose checksum is valid, into entries of the usual form.
-func openDense(a *arena, key, b []byte) (entries []byte, ok bool) {
+// decodeDense decodes a chunk, whose checksum is valid, into entries of the usual form.
+func decodeDense(a *arena, key, b []byte) (entries []byte, ok bool) {
 	begin := uint64(binary.BigEndian.Uint32(key[5:]))
 	entries = a.takeBytes(len(b) / 3 * entrySize)[:0] // no entry takes less than 3 bytes
 	for len(b) > 0 {

@@ -71,7 +71,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	if !slices.IsSortedFunc(aims, aim.compare) { // contents are used again, or histories were merged
 		slices.SortFunc(aims, aim.compare)
 	}
-	l.cut(aims)
+	l.splitPortions(aims)
 	l.workBeside(ctx, own)
 	for i := range l.portions {
 		if err := l.portions[i].err; err != nil {
@@ -101,8 +101,8 @@ type portion struct {
 	err  error
 }
 
-// cut divides aims into portions at pack boundaries, enough of them for every worker.
-func (l *loading) cut(aims []aim) {
+// splitPortions divides aims into portions at pack boundaries, enough of them for every worker.
+func (l *loading) splitPortions(aims []aim) {
 	size := 0
 	for i := range aims {
 		size += int(aims[i].size)
@@ -263,11 +263,11 @@ func (p *part) read(room, closed *arena) {
 func (l *loader) give(b *portion, p *part) error {
 	data, sound, err := decodeBodyData(&b.room, p.aims[0].pack, p.body)
 	if err != nil || !sound || codec(p.body[8])&codecPurged != 0 {
-		return b.leave(p)
+		return b.deferToLookup(p)
 	}
 	o := &l.object // one for all: to allocate each takes as long as to read it
 	if !l.set(o, data, p.aims[len(p.aims)-1]) || o.Check() != nil {
-		return b.leave(p)
+		return b.deferToLookup(p)
 	}
 	for _, a := range p.aims {
 		if !l.set(o, data, a) {
@@ -281,8 +281,8 @@ func (l *loader) give(b *portion, p *part) error {
 	return nil
 }
 
-// leave leaves the objects of a part to be read by their ids.
-func (b *portion) leave(p *part) error {
+// deferToLookup leaves the objects of a part to be read by their ids.
+func (b *portion) deferToLookup(p *part) error {
 	for _, a := range p.aims {
 		b.rest = append(b.rest, int(a.place))
 	}

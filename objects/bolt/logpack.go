@@ -180,8 +180,8 @@ func (r *entryRun) end() []journal.Change {
 	return append(list, r.flush()...)
 }
 
-// layLog combines the log entries that a checkpoint writes, unless they are few.
-func (l *snapshot) layLog(list []journal.Change) ([]journal.Change, error) {
+// packLog combines the log entries that a checkpoint writes, unless they are few.
+func (l *snapshot) packLog(list []journal.Change) ([]journal.Change, error) {
 	rest := make([]journal.Change, 0, len(list))
 	var entries []objects.LogEntry
 	for _, c := range list {

@@ -130,7 +130,7 @@ func TestAFoldReadsWholeLogEntries(t *testing.T) {
 	key, value := encodeEntries(someEntries(200, 4))
 	log = append(log, setKey(logBucket, key, value))
 	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
-		list, err := l.layLog(log)
+		list, err := l.packLog(log)
 		if err != nil {
 			return err
 		}
@@ -140,14 +140,14 @@ func TestAFoldReadsWholeLogEntries(t *testing.T) {
 		for i := range log {
 			for at := range log[i].Value {
 				log[i].Value[at] ^= 1
-				if _, err := l.layLog(log); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("log entry %x", log[i].Key)) {
+				if _, err := l.packLog(log); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("log entry %x", log[i].Key)) {
 					t.Errorf("byte %d of entry %d has changed: %v", at, i, err)
 				}
 				log[i].Value[at] ^= 1
 			}
 		}
 		log[2].Key = logKey(77)
-		if _, err := l.layLog(log); err == nil {
+		if _, err := l.packLog(log); err == nil {
 			t.Error("one is taken under the number of another")
 		}
 		return nil

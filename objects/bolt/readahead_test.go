@@ -83,7 +83,7 @@ func TestLeavingAWalkStopsReading(t *testing.T) {
 		b.add(aheadFrom + 1)
 		return nil
 	}
-	readBeside(t.Context(), read, func(*chainBatch, error) bool {
+	readConcurrently(t.Context(), read, func(*chainBatch, error) bool {
 		<-waiting
 		return false
 	})

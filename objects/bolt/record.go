@@ -141,7 +141,7 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 func decodeShared(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, error) {
 	o := objects.Object{ID: id}
 	if isTombstone(b) {
-		return o, decodeTombstone(id, b)
+		return o, purgedError(id, b)
 	}
 	corrupt := func(why string) (objects.Object, error) {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}

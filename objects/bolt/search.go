@@ -128,7 +128,7 @@ func (q *search) packed(l *snapshot, from []byte) ([]byte, error) {
 
 func (q *search) inRun(l *snapshot, r run, from []byte) error {
 	digits := q.prefix[:min(len(q.prefix), 2*r.prefix())]
-	from = r.known(from)
+	from = r.truncateID(from)
 	for entries, err := range l.chunks(r, from) {
 		if err != nil {
 			return err

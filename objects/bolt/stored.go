@@ -20,7 +20,7 @@ func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error
 		whole := false
 		if s.seen[i] {
 			var err error
-			if whole, err = l.whole(list[i].ID); err != nil {
+			if whole, err = l.intactInPack(list[i].ID); err != nil {
 				return nil, err
 			}
 		}
@@ -31,8 +31,8 @@ func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error
 	return rest, nil
 }
 
-// whole reports whether a pack has an object undamaged.
-func (l *snapshot) whole(id objects.ID) (bool, error) {
+// intactInPack reports whether a pack has an object undamaged.
+func (l *snapshot) intactInPack(id objects.ID) (bool, error) {
 	at, ok, err := l.locate(id)
 	if ok && err == nil {
 		var p *pack

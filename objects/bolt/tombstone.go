@@ -24,8 +24,8 @@ func encodeTombstone(t objects.Tombstone) []byte {
 
 func isTombstone(value []byte) bool { return len(value) > 0 && value[0] == tombstone }
 
-// decodeTombstone returns the *objects.PurgedError that readers get in place of the object.
-func decodeTombstone(id objects.ID, value []byte) error {
+// purgedError returns the *objects.PurgedError that readers get in place of the object.
+func purgedError(id objects.ID, value []byte) error {
 	record, err := unseal(id[:], value[1:])
 	if err != nil {
 		return &objects.CorruptError{ID: id, Cause: fmt.Errorf("tombstone: %w", err)}
@@ -85,7 +85,7 @@ func kindOfPurged(e page.Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = decodeTombstone(objects.ID(e.Key), value)
+	err = purgedError(objects.ID(e.Key), value)
 	if t := (*objects.PurgedError)(nil); errors.As(err, &t) {
 		return []byte{byte(t.Kind)}, nil
 	}

@@ -186,7 +186,7 @@ func readAhead(ctx context.Context, read func(context.Context, *chainBatch) erro
 				return
 			}
 		}
-		readBeside(ctx, read, yield)
+		readConcurrently(ctx, read, yield)
 	}
 }
 
@@ -199,8 +199,8 @@ func (b *chainBatch) fill(ctx context.Context, read func(context.Context, *chain
 	return read(ctx, b)
 }
 
-// readBeside is readAhead with the goroutine.
-func readBeside(ctx context.Context, read func(context.Context, *chainBatch) error, yield func(*chainBatch, error) bool) {
+// readConcurrently is readAhead with the goroutine.
+func readConcurrently(ctx context.Context, read func(context.Context, *chainBatch) error, yield func(*chainBatch, error) bool) {
 	type filled struct {
 		batch *chainBatch
 		err   error

@@ -22,7 +22,7 @@ var Messages = &wire.Dialect{
 	Name:    "messages",
 	Path:    func(string, bool) string { return "/v1/messages" },
 	Sign:    sign,
-	Headers: headers,
+	Headers: setBetaHeader,
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
 		return &reader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
@@ -55,8 +55,8 @@ func sign(h http.Header, t wire.Target, key string) {
 	}
 }
 
-// headers asks for what the model does only as a beta.
-func headers(h http.Header, t wire.Target, body rawjson.Value) {
+// setBetaHeader asks for what the model does only as a beta.
+func setBetaHeader(h http.Header, t wire.Target, body rawjson.Value) {
 	if NeedsInterleavedBeta(t.Model, body.Get("thinking"), body.Get("tools")) {
 		h.Set("Anthropic-Beta", InterleavedBeta)
 	}

@@ -88,7 +88,7 @@ var CommonRules = []Rule{
 	{
 		Name:     "tool-call-missing",
 		Evidence: `Anthropic 400: "unexpected tool_use_id found in tool_result blocks"; OpenAI 400: "No tool call found for function call output"`,
-		Find:     (*Checker).missingCalls,
+		Find:     (*Checker).reportOrphanResults,
 	},
 	{
 		Name:     "duplicate-call-id",
@@ -171,7 +171,7 @@ func (c *Checker) missingResults() {
 	report()
 }
 
-func (c *Checker) missingCalls() {
+func (c *Checker) reportOrphanResults() {
 	open := map[string]bool{}
 	for _, s := range c.Outline {
 		switch {
