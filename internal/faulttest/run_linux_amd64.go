@@ -130,7 +130,9 @@ func identify(path string) (inode, error) {
 
 // run starts the command and follows it to its end.
 func (t *tracer) run(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	// The command is a process group, so that wait takes its threads and no other child that
+	// this thread has started for another test.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		if errors.Is(err, syscall.EPERM) {
 			err = errors.Join(err, errors.ErrUnsupported)
@@ -152,7 +154,7 @@ func (t *tracer) run(cmd *exec.Cmd) error {
 		return err
 	}
 	for {
-		id, err := wait(-1, &status)
+		id, err := wait(-t.pid, &status)
 		if err != nil {
 			return err
 		}
