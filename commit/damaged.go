@@ -6,7 +6,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// DamagedError says that a part of a commit cannot be read: its content, its label or its
+// DamagedError reports that a part of a commit cannot be read: its content, its label or its
 // origin. It is [objects.ErrCorrupt], also where the content is missing. A sequence that
 // yields it yields the commit with it, without what cannot be read, and continues.
 type DamagedError struct {

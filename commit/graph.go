@@ -165,7 +165,7 @@ func MergeBase(ctx context.Context, r objects.Reader, a, b objects.ID) (objects.
 	return bases[0], nil
 }
 
-// sides says from where a commit was reached.
+// sides is the set of sides from which a commit was reached.
 type sides uint8
 
 const (

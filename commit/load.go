@@ -95,7 +95,7 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("read what commits link to: %w", err)
+			return fmt.Errorf("read linked objects of commits: %w", err)
 		}
 		var origin *Origin
 		var label Label
@@ -117,7 +117,7 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 		delete(wanted, obj.ID)
 	}
 	for id, of := range wanted {
-		return fmt.Errorf("read what commit %s links to: %w", of[0].ID.Short(), &objects.NotFoundError{ID: id})
+		return fmt.Errorf("read linked objects of commit %s: %w", of[0].ID.Short(), &objects.NotFoundError{ID: id})
 	}
 	return Load(ctx, r, commits...)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Source says who brought a block into the history.
+// Source is where a block was written.
 type Source string
 
 // The sources.
@@ -36,7 +36,7 @@ type Origin struct {
 	ResponseID           string
 	Finish               string // the provider's finish reason
 	Incomplete           bool   // the response broke off
-	UncommittedReasoning int    // thoughts of the response that were not committed, as asked
+	UncommittedReasoning int    // reasoning blocks of the response that were not committed, by request
 	Usage                content.Usage
 	Settings             map[string]string // what the request asked for
 	Manifest             objects.ID        // what the request was made of
@@ -88,8 +88,7 @@ func (o *Origin) encode(e *canonical.Encoder) {
 	e.Map(22, o.Original)
 }
 
-// nonNegative is n as it is written: a provider that reports less than none is not
-// believed.
+// nonNegative returns n as a record has it: 0 where a provider reports a negative number.
 func nonNegative(n int64) uint64 { return uint64(max(n, 0)) }
 
 // ParseOrigin reads the object of an origin. Anything else is a
@@ -180,10 +179,10 @@ type Label struct {
 	Meta map[string]string
 }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether there is no label.
 func (l Label) IsZero() bool { return l.Text == "" && len(l.Meta) == 0 }
 
-// Object makes the object of l.
+// Object returns the object of l.
 func (l Label) Object() objects.Object {
 	var e canonical.Encoder
 	e.String(1, l.Text)

@@ -1,4 +1,4 @@
-// Package compile turns a history into a prompt, and says for every commit why it is in it or
+// Package compile turns a history into a prompt, and records for every commit why it is in it or
 // left out.
 //
 // For most uses call [Chain]. The prompt is a pure function of the head and the [Options]: the

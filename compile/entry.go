@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Entry says what was decided about one commit. A long history has one for each commit, so that
+// Entry is what was decided about one commit. A long history has one for each commit, so that
 // it is small: what few entries have is in extra.
 type Entry struct {
 	ID      objects.ID

@@ -98,7 +98,7 @@ func (p *Prompt) SummarizedBy(summary objects.ID) []*Entry {
 	return list
 }
 
-// RangeError says why no summary can cover a range.
+// RangeError reports why a summary cannot cover a range.
 type RangeError struct{ Why string }
 
 // Error returns Why.

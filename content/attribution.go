@@ -1,18 +1,17 @@
 package content
 
-// Attribution is what led to a tool call: the thoughts since the call before it.
+// Attribution is the reasoning that led to a tool call: that since the call before it.
 type Attribution struct {
 	Call      int   // index of the call among the blocks
-	Reasoning []int // indexes of its thoughts
-	Ref       int   // without thoughts of its own: index of the nearest call before it that has some; else -1
+	Reasoning []int // indexes of its reasoning
+	Ref       int   // without reasoning of its own: index of the nearest call before it that has some; else -1
 }
 
-// Attribute reports which thoughts led to which tool call in the blocks of one
-// turn, in the order of the wire. A call owns the thoughts since the call before
-// it, whoever runs the tools; text and results in between do not matter. A call
-// without thoughts of its own is taken to have been made beside the nearest one
-// before it that has some. rest is the thoughts after the last call: they belong
-// to the answer.
+// Attribute returns which reasoning led to which tool call in the blocks of one turn, in
+// the order of the wire. A call owns the reasoning since the call before it, whether the
+// client or the provider runs the tools; text and results in between do not matter. A call
+// without reasoning of its own refers to the nearest call before it that has some. rest is
+// the reasoning after the last call, which belongs to the answer.
 func Attribute(blocks []Block) (calls []Attribution, rest []int) {
 	ref := -1
 	for i, b := range blocks {

@@ -19,16 +19,16 @@ import (
 // MaxSize is the most bytes the record of one block may have.
 const MaxSize = 64 << 20
 
-// Block is one thing said in a conversation: a value, not a pointer, of a type of this
-// package. [CheckBlock] refuses anything else.
+// Block is one piece of a conversation: a value, not a pointer, of a type of this
+// package. [CheckBlock] returns an error for anything else.
 //
 //nolint:interfacebloat // every kind has all of it, and the compiler asks for it
 type Block interface {
-	// Kind is which sort of block it is.
+	// Kind returns the kind of the block.
 	Kind() Kind
-	// Form is what the block keeps of the form its provider gave it.
+	// Form returns the provider's form of the block; zero for a block made by hand.
 	Form() Form
-	// String is what a person reads: the text, the arguments, the content. It may
+	// String returns the text for people: the text, the arguments, the content. It may
 	// be empty, and may hold any bytes.
 	String() string
 	// withText returns the block with another text in the place of what String returns,
@@ -46,8 +46,8 @@ type Block interface {
 	encode(e *canonical.Encoder)
 }
 
-// IsEmpty reports whether a block is a text or a thought without a word, a seal, or, of a
-// thought, an id that its provider knows it by.
+// IsEmpty reports whether a block is a text without text or seal, or reasoning without text, seal
+// and id.
 func IsEmpty(b Block) bool {
 	switch f := b.Form(); b.(type) {
 	case Text:
@@ -78,7 +78,7 @@ func CheckBlocks(list []Block) error {
 	return nil
 }
 
-// Role says who speaks.
+// Role is the role of a message, as in the requests of a provider.
 type Role uint8
 
 // The roles. NoRole is that of a note, which is never sent.
@@ -120,7 +120,7 @@ func (r *Role) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// RoleOf is who says b: what its form tells, else who usually says its kind.
+// RoleOf returns the role of b: that of its form, else the usual role of its kind.
 func RoleOf(b Block) Role {
 	if r := b.Form().Role; r != NoRole {
 		return r
@@ -134,16 +134,16 @@ type Message struct {
 	Blocks []Block
 }
 
-// SealType says what a seal is.
+// SealType is the type of a seal.
 type SealType uint8
 
 // The types of seals.
 const (
 	NoSeal    SealType = iota
 	Signature          // proves that the text beside it is the model's own
-	Encrypted          // holds the thought itself, readable by its provider only
-	Redacted           // a thought that the provider hides
-	Opaque             // not said by the provider
+	Encrypted          // holds the reasoning itself, readable only by its provider
+	Redacted           // reasoning that the provider hides
+	Opaque             // the provider does not name the type
 	sealEnd
 )
 

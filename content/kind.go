@@ -9,10 +9,10 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Kind is which sort of block it is.
+// Kind is the kind of a block.
 type Kind uint8
 
-// Traits is how the blocks of a kind behave.
+// Traits describes how the blocks of a kind behave.
 type Traits struct {
 	Name    string         // the name of the kind on the command line and in JSON
 	Role    Role           // the role of a block that has none of its own

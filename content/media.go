@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// The kinds that are bytes or a place where they lie.
+// The kinds of [Media].
 var (
 	// KindImage is a picture.
 	KindImage = register(7, Traits{Name: "image", Role: RoleUser, Level: priority.Normal, decode: decodeMedia})
@@ -28,7 +28,7 @@ type Media struct {
 	Data      string
 }
 
-// Kind is m.Of.
+// Kind returns m.Of.
 func (m Media) Kind() Kind { return m.Of }
 
 // String returns the name or the URL.
@@ -46,7 +46,7 @@ func (m Media) withWire(w Wire) Block {
 	return m
 }
 
-// rewrite leaves bytes that are no text as they are.
+// rewrite leaves data that is not text unchanged.
 func (m Media) rewrite(r *rewriter) Block {
 	if utf8.ValidString(m.Data) && strings.IndexByte(m.Data, 0) < 0 {
 		r.text(&m.Data)

@@ -8,14 +8,14 @@ import (
 // KindNative is a provider's item that tract does not know.
 var KindNative = register(12, Traits{Name: "native", Role: RoleAssistant, Level: priority.Normal, decode: decodeNative})
 
-// Native is such an item: its JSON as it came. It goes back to the dialect in
-// its form and to no other, and is shown by its type.
+// Native is a provider's item that tract does not know: its JSON as received. It is sent
+// back only to the dialect of its form, and is shown by its type.
 type Native struct {
 	Wire
 	JSON string
 }
 
-// Kind is KindNative.
+// Kind returns KindNative.
 func (n Native) Kind() Kind { return KindNative }
 
 // String returns the JSON.

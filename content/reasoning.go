@@ -9,16 +9,16 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// KindReasoning is what a model thought before it answered or called a tool.
+// KindReasoning is the reasoning of a model before it answers or calls a tool.
 var KindReasoning = register(4, Traits{Name: "reasoning", Role: RoleAssistant, Level: priority.Skip, decode: decodeReasoning})
 
-// Format says in which form a provider gave a thought.
+// Format is the form in which a provider sent reasoning.
 type Format string
 
 // The formats.
 const (
 	FormatParsed    Format = "parsed"     // a field of the message beside its content
-	FormatRaw       Format = "raw"        // text that somebody took for reasoning
+	FormatRaw       Format = "raw"        // text that a person or a program marked as reasoning
 	FormatThinkTags Format = "think_tags" // cut out of the content, between tags
 	FormatAnthropic Format = "anthropic"  // a thinking block
 	FormatResponses Format = "responses"  // a reasoning item
@@ -42,8 +42,8 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("reasoning format %q: want one of %v", name, formats)
 }
 
-// Reasoning is one thought. It may have text, a seal, both, or, where only its
-// id is known, neither.
+// Reasoning is one block of reasoning. It may have text, a seal, both, or, where only
+// its id is known, neither.
 type Reasoning struct {
 	Wire
 	Format Format   // empty: not known
@@ -57,7 +57,7 @@ type Reasoning struct {
 // Kind is KindReasoning.
 func (r Reasoning) Kind() Kind { return KindReasoning }
 
-// String returns the text, parts joined with a blank line. It is empty for a thought
+// String returns the text, parts joined with a blank line. It is empty for reasoning
 // that only its provider can read.
 func (r Reasoning) String() string {
 	if len(r.Parts) > 0 {

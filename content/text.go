@@ -7,14 +7,14 @@ import (
 
 // The kinds that are a text and a name.
 var (
-	// KindSystem is an instruction. One with a name stands until a later one of
-	// the same name replaces it.
+	// KindSystem is an instruction. A later one of the same name replaces it; one
+	// without a name is never replaced.
 	KindSystem = register(1, Traits{Name: "system", Role: RoleSystem, Level: priority.Pinned, Text: true, decode: decodeText})
 
-	// KindUser is what a person says.
+	// KindUser is the text of a person.
 	KindUser = register(2, Traits{Name: "user", Role: RoleUser, Level: priority.Normal, Text: true, decode: decodeText})
 
-	// KindAssistant is what a model answers.
+	// KindAssistant is the text of a response.
 	KindAssistant = register(3, Traits{Name: "assistant", Role: RoleAssistant, Level: priority.Normal, Text: true, decode: decodeText})
 
 	// KindArtifact is output worth keeping: a report, a plan, a program.
@@ -38,10 +38,10 @@ type Text struct {
 // System returns an instruction without a name.
 func System(text string) Text { return Text{Of: KindSystem, Text: text} }
 
-// User returns what a person says.
+// User returns the text of a person.
 func User(text string) Text { return Text{Of: KindUser, Text: text} }
 
-// Assistant returns what a model answers.
+// Assistant returns the text of a response.
 func Assistant(text string) Text { return Text{Of: KindAssistant, Text: text} }
 
 // Note returns a text for people, which is never sent.
@@ -73,7 +73,7 @@ func (t Text) rewrite(r *rewriter) Block {
 func (t Text) remains(w Wire) Block {
 	left := Text{Wire: w, Of: t.Of}
 	if t.Of == KindSystem {
-		left.Name = t.Name // it may stand in the place of another
+		left.Name = t.Name // it may replace another of the same name
 	}
 	return left
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// KindToolCall is a model's wish to use a tool.
+// KindToolCall is a model's call of a tool.
 var KindToolCall = register(5, Traits{Name: "tool-call", Role: RoleAssistant, Level: priority.Normal, decode: decodeToolCall})
 
 // ToolCall asks for a tool. Its result is the [ToolResult] with the same id.
@@ -17,7 +17,7 @@ type ToolCall struct {
 	Server    bool   // the provider runs the tool itself
 }
 
-// Kind is KindToolCall.
+// Kind returns KindToolCall.
 func (c ToolCall) Kind() Kind { return KindToolCall }
 
 // String returns the arguments.

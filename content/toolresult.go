@@ -5,7 +5,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// KindToolResult is what came of a tool call.
+// KindToolResult is the result of a tool call.
 var KindToolResult = register(6, Traits{Name: "tool-result", Role: RoleTool, Level: priority.Normal, decode: decodeToolResult})
 
 // ToolResult answers the [ToolCall] with the same id.
@@ -19,7 +19,7 @@ type ToolResult struct {
 	Server  bool // the provider ran the tool itself
 }
 
-// Kind is KindToolResult.
+// Kind returns KindToolResult.
 func (r ToolResult) Kind() Kind { return KindToolResult }
 
 // String returns the content.

@@ -1,23 +1,23 @@
 package content
 
-// Form is what a block keeps of the form in which its provider sent it, so that
-// it can go back there unchanged.
+// Form is the form in which a provider sent a block, so that the block can be sent back there
+// unchanged.
 type Form struct {
 	Dialect    string // the dialect of ID, Type and Extra: "messages", "chat", ...
 	ID         string // the provider's id of the item
 	Type       string // the provider's type of item, where a kind has several
 	Extra      []byte // a JSON object: the item's members that have no field here
 	Seal       Seal
-	Role       Role // who says it, when not who usually does
+	Role       Role // when it is not the usual role of the kind
 	Incomplete bool // the response broke off inside this block
 }
 
-// Wire is the form of a block, which embeds it. Most blocks of a long history have
-// none: that is the zero Wire, and takes next to no room in the block. It is a value:
-// a block with another form leaves its copies as they were.
+// Wire holds the form of a block, which embeds it. Most blocks of a long history have
+// none: that is the zero Wire, which takes one pointer of memory. It is a value: the Set
+// methods do not change the copies of a block.
 type Wire struct {
-	_    [0][]byte // what is equal is not told by ==
-	form *Form     // nil: the zero form. Copies share it, so that nobody writes to it.
+	_    [0][]byte // makes Wire not comparable: == would compare pointers
+	form *Form     // nil: the zero form. Copies share it, so it is never modified.
 }
 
 // Wire returns the value that a block embeds for this form.
@@ -33,7 +33,7 @@ func (f *Form) isZero() bool {
 	return f.Dialect == "" && f.ID == "" && f.Type == "" && len(f.Extra) == 0 && f.Seal.IsZero() && f.Role == NoRole && !f.Incomplete
 }
 
-// Form returns what is kept. It is zero for a block made by hand.
+// Form returns the form. It is zero for a block made by hand.
 func (w Wire) Form() (f Form) {
 	if w.form != nil {
 		f = *w.form
@@ -81,7 +81,7 @@ func (w *Wire) SetRole(r Role) {
 	}
 }
 
-// SetIncomplete says in the form whether the response broke off inside the block.
+// SetIncomplete sets in the form whether the response broke off inside the block.
 func (w *Wire) SetIncomplete(incomplete bool) {
 	if f := w.Form(); f.Incomplete != incomplete {
 		f.Incomplete = incomplete

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// pair is two places that belong together.
+// pair is two paired indexes.
 type pair struct{ a, b int }
 
-// anchors pairs what is there once on each side, by its key: the longest run of
+// anchors pairs elements whose key occurs once on each side: the longest run of
 // pairs that do not cross. It takes n log n.
 func anchors[T any, K comparable](a, b []T, key func(T) K) []pair {
 	type place struct{ a, b, onA, onB int }
@@ -105,7 +105,7 @@ func (g *grid) bounds(row int) (lo, hi int) {
 	return max(0, middle-g.band-slope), min(g.cols, middle+g.band+slope)
 }
 
-// align pairs blocks so that the sum of their likeness is greatest.
+// align pairs blocks so that the sum of their similarities is greatest.
 func align(a, b []*Block) []pair {
 	var left, right []*sketch
 	var both sync.WaitGroup
@@ -113,7 +113,7 @@ func align(a, b []*Block) []pair {
 	right = sketches(b)
 	both.Wait()
 	g := newGrid(len(a), len(b))
-	g.fill(func(i, j int) int { return likeness(a[i], b[j], left[i], right[j]) })
+	g.fill(func(i, j int) int { return similarity(a[i], b[j], left[i], right[j]) })
 	return g.trace()
 }
 

@@ -1,13 +1,12 @@
 // Package diff compares two prompts, two texts and two histories.
 //
-// For most uses call [Prompts]: it says which blocks both prompts have, which
-// only one has, and which changed, as data in the order of reading. [Texts]
-// compares the words of a changed block, by lines or by words. [Histories] says
-// which commits only one side has.
+// For most uses call [Prompts]: it returns which blocks both prompts have, which
+// only one has, and which changed, in the order of the prompts. [Texts]
+// compares the texts of a changed block, by lines or by words. [Histories] returns
+// the commits that only one side has.
 //
-// Everything here ends in bounded time: where two sides are too large or too
-// strange to be compared well, they are said to differ as a whole. No byte is
-// lost or changed on the way, valid UTF-8 or not.
+// Everything here ends in bounded time: two sides that are too large to be compared
+// in that time differ as a whole. No byte is lost or changed, valid UTF-8 or not.
 package diff
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Op says what became of something between the first side, A, and the second, B.
+// Op is the difference between the first side, A, and the second, B.
 type Op uint8
 
 // The operations.
@@ -26,7 +25,7 @@ const (
 	Same   Op = iota // on both sides
 	Remove           // on A only
 	Add              // on B only
-	Change           // on both, with other words; never of a Span
+	Change           // on both, with another text; never of a Span
 )
 
 var opNames = [...]string{"same", "remove", "add", "change"}
@@ -42,14 +41,14 @@ func (o Op) String() string {
 // MarshalText writes the name of the operation.
 func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// Diff is two prompts compared.
+// Diff is the comparison of two prompts.
 type Diff struct {
 	A, B  objects.ID // the heads
-	Items []Item     // in the order of reading; what A alone has comes before what B alone has
+	Items []Item     // in the order of the prompts; blocks only on A come before those only on B
 	Stat  Stat
 }
 
-// Equal reports whether both prompts say the same.
+// Equal reports whether both prompts have the same blocks.
 func (d *Diff) Equal() bool { return d.Stat.Added+d.Stat.Removed+d.Stat.Changed == 0 }
 
 // Item is one block, on one side or both.
@@ -70,7 +69,7 @@ type Block struct {
 	key key
 }
 
-// key tells blocks apart by what they say.
+// key identifies the role and content of a block.
 type key struct {
 	role    content.Role
 	content objects.ID
@@ -107,8 +106,8 @@ type History struct {
 	OnlyA, OnlyB []*commit.Commit // newest first
 }
 
-// Histories compares two lines of commits, each newest first, as a log gives
-// them: to their roots, or to the commit before which both were told to stop.
+// Histories compares two lines of commits, each newest first, as a log returns
+// them: to their roots, or to the commit before which both stop.
 func Histories(a, b []*commit.Commit) *History {
 	onA := make(map[objects.ID]int, len(a))
 	for i, c := range a {

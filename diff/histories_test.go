@@ -18,10 +18,10 @@ func (l *line) newest(skip int) []*commit.Commit {
 }
 
 func TestHistoriesCompared(t *testing.T) {
-	base := newLine(t).say(content.User("1"), content.User("2"))
-	left := base.fork().say(content.User("3"), content.User("4"))
-	right := base.fork().say(content.User("5"))
-	other := newLine(t).say(content.User("x"))
+	base := newLine(t).append(content.User("1"), content.User("2"))
+	left := base.fork().append(content.User("3"), content.User("4"))
+	right := base.fork().append(content.User("5"))
+	other := newLine(t).append(content.User("x"))
 	for _, c := range []struct {
 		name         string
 		a, b         []*commit.Commit

@@ -43,7 +43,7 @@ func (l *line) add(drafts ...commit.Draft) *line {
 	return l
 }
 
-func (l *line) say(blocks ...content.Block) *line {
+func (l *line) append(blocks ...content.Block) *line {
 	l.t.Helper()
 	for _, b := range blocks {
 		l.add(commit.Draft{Block: b})
@@ -60,8 +60,8 @@ func (l *line) prompt() *compile.Prompt {
 	return p
 }
 
-// told returns a difference as one string: = same, - only on A, + only on B, ~ changed.
-func told(d *Diff) string {
+// describe returns a difference as one string: = same, - only on A, + only on B, ~ changed.
+func describe(d *Diff) string {
 	var b strings.Builder
 	words := func(b *Block) string { return strings.ReplaceAll(b.Content.String(), " ", "_") }
 	for _, it := range d.Items {
@@ -123,7 +123,7 @@ func check(t testing.TB, d *Diff, a, b *compile.Prompt) {
 func TestPromptsCompared(t *testing.T) {
 	user, bot := func(s string) content.Block { return content.User(s) }, func(s string) content.Block { return content.Assistant(s) }
 	long := "the quick brown fox jumps over the lazy dog"
-	base := newLine(t).say(content.System("rules"), user("one"), bot("two"))
+	base := newLine(t).append(content.System("rules"), user("one"), bot("two"))
 	call := func(id, args string) content.Block { return content.ToolCall{CallID: id, Name: "f", Arguments: args} }
 	seal := func(data string) content.Block {
 		return content.Reasoning{Text: "hm", Wire: content.Form{Seal: content.Seal{Type: content.Signature, Data: data}}.Wire()}
@@ -134,25 +134,25 @@ func TestPromptsCompared(t *testing.T) {
 		want string
 	}{
 		{"the same head", base, base, "=rules =one =two"},
-		{"the same words, told apart", newLine(t).say(user("x"), bot("y")), newLine(t).add(commit.Draft{Block: user("x"), Author: "Ada"}).say(bot("y")), "=x =y"},
-		{"one goes on", base, base.fork().say(user("three")), "=rules =one =two +three"},
-		{"both go on", base.fork().say(user("aaa")), base.fork().say(user("bbb")), "=rules =one =two -aaa +bbb"},
-		{"both go on alike", base.fork().say(user(long)), base.fork().say(user(long + " today")), "=rules =one =two ~" + us(long) + ">" + us(long) + "_today"},
-		{"likeness needs the same role", base.fork().say(user(long)), base.fork().say(bot(long + " today")), "=rules =one =two -" + us(long) + " +" + us(long) + "_today"},
-		{"one in between", newLine(t).say(user("a"), user("c")), newLine(t).say(user("a"), user("b"), user("c")), "=a +b =c"},
-		{"moved", newLine(t).say(user("a"), user("b"), user("c")), newLine(t).say(user("c"), user("a"), user("b")), "+c =a =b -c"},
-		{"repeated", newLine(t).say(user("a"), user("a"), user("a")), newLine(t).say(user("a"), user("a")), "=a =a -a"},
+		{"the same words, told apart", newLine(t).append(user("x"), bot("y")), newLine(t).add(commit.Draft{Block: user("x"), Author: "Ada"}).append(bot("y")), "=x =y"},
+		{"one goes on", base, base.fork().append(user("three")), "=rules =one =two +three"},
+		{"both go on", base.fork().append(user("aaa")), base.fork().append(user("bbb")), "=rules =one =two -aaa +bbb"},
+		{"both go on alike", base.fork().append(user(long)), base.fork().append(user(long + " today")), "=rules =one =two ~" + us(long) + ">" + us(long) + "_today"},
+		{"likeness needs the same role", base.fork().append(user(long)), base.fork().append(bot(long + " today")), "=rules =one =two -" + us(long) + " +" + us(long) + "_today"},
+		{"one in between", newLine(t).append(user("a"), user("c")), newLine(t).append(user("a"), user("b"), user("c")), "=a +b =c"},
+		{"moved", newLine(t).append(user("a"), user("b"), user("c")), newLine(t).append(user("c"), user("a"), user("b")), "+c =a =b -c"},
+		{"repeated", newLine(t).append(user("a"), user("a"), user("a")), newLine(t).append(user("a"), user("a")), "=a =a -a"},
 		{"edited", base, base.fork().add(commit.Draft{Op: commit.Edit, Target: base.commits[1].ID, Block: user("uno")}), "=rules ~one>uno =two"},
 		{"skipped", base, base.fork().add(commit.Draft{Op: commit.Annotate, Target: base.commits[1].ID, Priority: priority.Skip}), "=rules -one =two"},
-		{"a system block", newLine(t).say(content.System("be kind"), user("x")), newLine(t).say(content.System("rhyme"), user("x")), "~be_kind>rhyme =x"},
-		{"a call's id", newLine(t).say(user("x"), call("c1", `{}`)), newLine(t).say(user("x"), call("c1", `{"deep":true}`)), `=x ~{}>{"deep":true}`},
-		{"another call", newLine(t).say(user("x"), call("c1", "{}")), newLine(t).say(user("x"), call("c2", `{"deep":true}`)), `=x -{} +{"deep":true}`},
-		{"only a seal", newLine(t).say(user("x"), seal("1")), newLine(t).say(user("x"), seal("2")), "=x ~hm>hm"},
-		{"nothing in common", newLine(t).say(user("a"), bot("b")), newLine(t).say(user("c"), bot("d")), "-a -b +c +d"},
+		{"a system block", newLine(t).append(content.System("be kind"), user("x")), newLine(t).append(content.System("rhyme"), user("x")), "~be_kind>rhyme =x"},
+		{"a call's id", newLine(t).append(user("x"), call("c1", `{}`)), newLine(t).append(user("x"), call("c1", `{"deep":true}`)), `=x ~{}>{"deep":true}`},
+		{"another call", newLine(t).append(user("x"), call("c1", "{}")), newLine(t).append(user("x"), call("c2", `{"deep":true}`)), `=x -{} +{"deep":true}`},
+		{"only a seal", newLine(t).append(user("x"), seal("1")), newLine(t).append(user("x"), seal("2")), "=x ~hm>hm"},
+		{"nothing in common", newLine(t).append(user("a"), bot("b")), newLine(t).append(user("c"), bot("d")), "-a -b +c +d"},
 	} {
 		a, b := c.a.prompt(), c.b.prompt()
 		d := Prompts(a, b)
-		if got := told(d); got != c.want {
+		if got := describe(d); got != c.want {
 			t.Errorf("%s: %s\nwant %s", c.name, got, c.want)
 		}
 		check(t, d, a, b)
@@ -166,7 +166,7 @@ func TestPromptsCompared(t *testing.T) {
 func us(s string) string { return strings.ReplaceAll(s, " ", "_") }
 
 func TestAnEditIsNamed(t *testing.T) {
-	base := newLine(t).say(content.User("one"))
+	base := newLine(t).append(content.User("one"))
 	edited := base.fork().add(commit.Draft{Op: commit.Edit, Target: base.tip.ID, Block: content.User("two")})
 	it := Prompts(base.prompt(), edited.prompt()).Items[0]
 	if it.Op != Change || it.A.Commit != it.B.Commit || !it.A.Edit.IsZero() || it.B.Edit != edited.tip.ID {
@@ -175,11 +175,11 @@ func TestAnEditIsNamed(t *testing.T) {
 }
 
 func TestAnEmptyPrompt(t *testing.T) {
-	full := newLine(t).say(content.User("one")).prompt()
+	full := newLine(t).append(content.User("one")).prompt()
 	for want, d := range map[string]*Diff{
 		"": Prompts(&compile.Prompt{}, &compile.Prompt{}), "+one": Prompts(&compile.Prompt{}, full), "-one": Prompts(full, &compile.Prompt{}),
 	} {
-		if got := told(d); got != want {
+		if got := describe(d); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -247,18 +247,18 @@ func FuzzPrompts(f *testing.F) {
 		for _, it := range d.Items {
 			if it.A != nil {
 				if it.A.Commit != left.Entries[sides[0]].ID {
-					t.Fatalf("%q, %q: A out of order: %s", a, b, told(d))
+					t.Fatalf("%q, %q: A out of order: %s", a, b, describe(d))
 				}
 				sides[0]++
 			}
 			if it.B != nil {
 				if it.B.Commit != right.Entries[sides[1]].ID {
-					t.Fatalf("%q, %q: B out of order: %s", a, b, told(d))
+					t.Fatalf("%q, %q: B out of order: %s", a, b, describe(d))
 				}
 				sides[1]++
 			}
 			if last == Add && it.Op == Remove {
-				t.Fatalf("%q, %q: what B has comes before what A has: %s", a, b, told(d))
+				t.Fatalf("%q, %q: what B has comes before what A has: %s", a, b, describe(d))
 			}
 			last = it.Op
 		}

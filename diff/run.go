@@ -15,13 +15,13 @@ type Part string
 // The parts of one step of a run, in the order in which they are compared.
 const (
 	PartReasoning Part = "reasoning"
-	PartText      Part = "text" // what was said beside the call, by anyone
+	PartText      Part = "text" // text beside the call, of any role
 	PartCall      Part = "tool-call"
 	PartArguments Part = "arguments"
 	PartResult    Part = "result"
 )
 
-// Run is two runs of an agent compared: what each did after they parted.
+// Run is the comparison of two runs of an agent.
 type Run struct {
 	Same  int     // steps that are the same in all parts, from the beginning
 	Steps [2]int  // of each run
@@ -38,22 +38,22 @@ type Point struct {
 	A, B []*commit.Commit
 }
 
-// act is a tool call and what belongs to it. The last of a run may have no call.
-type act struct {
+// runStep is a tool call with its reasoning, text and result. The last of a run may have no call.
+type runStep struct {
 	parts map[Part][]*commit.Commit
 	call  content.ToolCall
 }
 
 // Runs compares two runs, each its blocks in order, loaded: step by step, a step
-// being a tool call with the thoughts and words before it and its result. What
+// being a tool call with the reasoning and text before it and its result. What
 // comes after the first call of another tool is not compared: from there on the
 // runs do different things.
 func Runs(a, b []*commit.Commit) *Run {
-	left, right := acts(a), acts(b)
+	left, right := runSteps(a), runSteps(b)
 	r := &Run{Steps: [2]int{len(left), len(right)}}
 	found := map[Part]bool{}
 	for i := range max(len(left), len(right)) {
-		var x, y act
+		var x, y runStep
 		if i < len(left) {
 			x = left[i]
 		}
@@ -62,7 +62,7 @@ func Runs(a, b []*commit.Commit) *Run {
 		}
 		whole := true
 		for _, part := range []Part{PartReasoning, PartText, PartCall, PartArguments, PartResult} {
-			if alike(part, x, y) {
+			if sameIn(part, x, y) {
 				continue
 			}
 			if whole = false; !found[part] {
@@ -81,17 +81,17 @@ func Runs(a, b []*commit.Commit) *Run {
 }
 
 // at returns the commits of a part; the arguments are in the call.
-func (s act) at(p Part) []*commit.Commit {
+func (s runStep) at(p Part) []*commit.Commit {
 	if p == PartArguments {
 		p = PartCall
 	}
 	return s.parts[p]
 }
 
-func acts(blocks []*commit.Commit) []act {
-	var list []act
+func runSteps(blocks []*commit.Commit) []runStep {
+	var list []runStep
 	calls := map[string]int{}
-	now := act{parts: map[Part][]*commit.Commit{}}
+	now := runStep{parts: map[Part][]*commit.Commit{}}
 	for _, c := range blocks {
 		if c.Op != commit.Append || c.Block == nil {
 			continue
@@ -100,7 +100,7 @@ func acts(blocks []*commit.Commit) []act {
 		case content.ToolCall:
 			now.parts[PartCall], now.call = []*commit.Commit{c}, b
 			calls[b.CallID] = len(list)
-			list, now = append(list, now), act{parts: map[Part][]*commit.Commit{}}
+			list, now = append(list, now), runStep{parts: map[Part][]*commit.Commit{}}
 		case content.ToolResult:
 			if at, known := calls[b.CallID]; known {
 				list[at].parts[PartResult] = append(list[at].parts[PartResult], c)
@@ -119,19 +119,19 @@ func acts(blocks []*commit.Commit) []act {
 	return list
 }
 
-func alike(p Part, a, b act) bool {
+func sameIn(p Part, a, b runStep) bool {
 	switch p {
 	case PartCall:
 		return a.call.Name == b.call.Name && len(a.parts[p]) == len(b.parts[p])
 	case PartArguments:
 		return sameJSON(a.call.Arguments, b.call.Arguments)
 	case PartResult:
-		return words(a.parts[p]) == words(b.parts[p]) && failed(a.parts[p]) == failed(b.parts[p])
+		return joinTexts(a.parts[p]) == joinTexts(b.parts[p]) && failed(a.parts[p]) == failed(b.parts[p])
 	}
-	return words(a.parts[p]) == words(b.parts[p])
+	return joinTexts(a.parts[p]) == joinTexts(b.parts[p])
 }
 
-func words(commits []*commit.Commit) string {
+func joinTexts(commits []*commit.Commit) string {
 	var b strings.Builder
 	for _, c := range commits {
 		b.WriteString(c.Block.String())

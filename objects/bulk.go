@@ -6,10 +6,9 @@ import (
 	"iter"
 )
 
-// Locator says where an engine stores the data of an object, so that [Load] need not look up
-// its id. Its meaning is the engine's own: whoever gets one from a [CommitRun] keeps it and hands
-// it back to the same store, and does nothing else with it. It is a hint that may be out of date;
-// the zero Locator is unknown.
+// Locator is where an engine stores the data of an object, so that [Load] need not look up
+// its id. It is opaque: a caller gets it from a [CommitRun] and passes it to Load of the same
+// store. It is a hint that may be out of date; the zero Locator is unknown.
 type Locator [2]uint64
 
 // LoadRequest names the objects that a [Load] reads, by their places in a list of the

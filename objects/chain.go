@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// Walk is [Reader].Chain in terms of single reads, for engines that have no
-// faster way. get must not hold a lock when it returns, and gives a
-// *[NotFoundError] for an object that is not there.
+// Walk implements [Reader].Chain with single reads, for engines that have no
+// faster way. get must not hold a lock when it returns, and returns a
+// *[NotFoundError] for an object that does not exist.
 func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		end, diverged, err := stopPoint(ctx, get, tip, o)
@@ -97,7 +97,7 @@ func parentOf(ctx context.Context, get func(ID) (Object, error), id ID) (ID, err
 	}
 	obj, err := get(id)
 	if err == nil {
-		err = obj.Check() // it is not yielded, so nobody else looks
+		err = obj.Check() // it is not yielded, so no caller checks it
 	}
 	return firstParent(obj), err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// What can be wrong, for errors.Is.
+// The kinds of errors, for errors.Is.
 var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
@@ -57,11 +57,11 @@ func ofOneObject(err error) bool {
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, ErrPurged)
 }
 
-// ConflictError says that a ref is not where the caller believed.
+// ConflictError reports that a ref is not where the caller expected.
 type ConflictError struct {
 	Ref  string
-	Want ID // where the caller believed the ref to be; zero: nowhere
-	Have ID // where it is; zero: nowhere
+	Want ID // where the caller expected the ref; zero: it must not exist
+	Have ID // where it is; zero: it does not exist
 }
 
 // Error names the ref and both places.

@@ -15,7 +15,7 @@ func NewLogEntry(seq uint64, note Note, refs []RefUpdate) LogEntry {
 	return e
 }
 
-// maxSeq leaves room for the entries after it, whatever a record says.
+// maxSeq is the largest Seq that a record may have, so that later entries have a number.
 const maxSeq = 1 << 62
 
 var logPrefix = []byte("tract log 2\x00")

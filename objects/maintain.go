@@ -12,7 +12,7 @@ import (
 type Maintainer interface { //nolint:interfacebloat // one for all that packages above do to a whole store
 	// Audit reads everything as it is at one moment and hashes every object. It
 	// changes nothing, blocks no writer for long, and goes on after damage: an error
-	// says that the store could not be read at all.
+	// means that the store could not be read at all.
 	Audit(ctx context.Context, a Audit) error
 
 	// Copy writes the store as it is at one moment into an existing empty folder, and
@@ -52,24 +52,24 @@ type Damage struct {
 	ID       ID     // the object that is lost; zero: it is about something else
 	Where    string // such as: page 12, pack 3, the journal, ref "refs/heads/main"
 	What     string // what is wrong there
-	Means    string // what that is to somebody who uses the store
-	Harmless bool   // no word and no name is lost by it
+	Means    string // what that means to a user of the store
+	Harmless bool   // no content and no ref is lost
 }
 
-// Audit takes what [Maintainer].Audit finds. Its functions are called one at a time, a
-// function may be nil, and an error from one ends the audit. What they are given is
-// theirs to keep, all but objects.
+// Audit has the functions that [Maintainer].Audit calls with what it finds, one at a time. A
+// function may be nil, and an error from one ends the audit. All arguments but the objects belong
+// to the function.
 type Audit struct {
-	// Deep looks in places to which nothing leads any more as well, when there is
-	// damage: for who wants to save what can be saved.
+	// Deep also looks in unreachable places when there is damage, to salvage what is
+	// there.
 	Deep bool
 
-	// Begin is called first of all, with a guess of how many objects there are; and
-	// again, when so much was written meanwhile that what came so far is void.
+	// Begin is called first, with an estimate of the number of objects. It is called again
+	// when the audit starts over because of concurrent writes: earlier results are void.
 	Begin func(about int) error
 
-	// Objects takes objects that are what their ids say, some that lie together at a
-	// time, and each perhaps more than once. They are good until it returns.
+	// Objects is given objects whose hash is their id, several at a time, some perhaps more
+	// than once. They are valid until it returns.
 	Objects func(list []Object) error
 
 	Tombstone func(Tombstone) error // a sound tombstone; perhaps more than once
@@ -79,9 +79,9 @@ type Audit struct {
 	Progress  func(done, total int64) // bytes read, and about how many there are
 }
 
-// Sweep says what [Maintainer].Sweep removes.
+// Sweep has the options of [Maintainer].Sweep.
 type Sweep struct {
-	Keep     []ID      // roots beside the refs and everything that a ref ever was
+	Keep     []ID      // roots beside the refs and the ref log
 	Before   time.Time // only what was put before it; zero: nothing
 	Dry      bool      // only count
 	Progress func(done, total int64)

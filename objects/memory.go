@@ -16,18 +16,18 @@ import (
 
 // Memory returns a store that lives as long as the process: the engine "mem:".
 func Memory() Store {
-	return Verify(&memory{objects: map[ID]Object{}, erased: map[ID]Tombstone{}, refs: map[string]Ref{}, newest: map[string]ID{}, moved: make(chan struct{})})
+	return Verify(&memory{objects: map[ID]Object{}, tombstones: map[ID]Tombstone{}, refs: map[string]Ref{}, newest: map[string]ID{}, moved: make(chan struct{})})
 }
 
 type memory struct {
-	mu      sync.RWMutex
-	closed  bool
-	objects map[ID]Object
-	erased  map[ID]Tombstone
-	refs    map[string]Ref
-	log     []LogEntry
-	newest  map[string]ID // ref name -> hash of the newest entry that moves it
-	moved   chan struct{} // closed at the next move of a ref
+	mu         sync.RWMutex
+	closed     bool
+	objects    map[ID]Object
+	tombstones map[ID]Tombstone
+	refs       map[string]Ref
+	log        []LogEntry
+	newest     map[string]ID // ref name -> hash of the newest entry that moves it
+	moved      chan struct{} // closed at the next move of a ref
 
 	updating sync.Map     // ref name -> *sync.Mutex: writers of one ref wait for one another
 	running  sync.RWMutex // held by every Update, so that Close waits for it
@@ -44,13 +44,13 @@ func (m *memory) read(f func()) error {
 }
 
 func (m *memory) get(id ID) (obj Object, err error) {
-	var found, erased bool
+	var found, purged bool
 	var left Tombstone
-	err = m.read(func() { obj, found = m.objects[id]; left, erased = m.erased[id] })
+	err = m.read(func() { obj, found = m.objects[id]; left, purged = m.tombstones[id] })
 	switch {
 	case err != nil:
 		return Object{}, err
-	case erased:
+	case purged:
 		return Object{ID: id}, &PurgedError{left}
 	case !found:
 		return Object{}, &NotFoundError{ID: id}
@@ -83,7 +83,7 @@ func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 func (m *memory) Missing(ctx context.Context, ids []ID) (missing []ID, err error) {
 	err = m.read(func() {
 		for _, id := range ids {
-			if _, erased := m.erased[id]; !erased && m.objects[id].Kind == 0 {
+			if _, purged := m.tombstones[id]; !purged && m.objects[id].Kind == 0 {
 				missing = append(missing, id)
 			}
 		}
@@ -102,7 +102,7 @@ func (m *memory) Find(ctx context.Context, kind Kind, prefix string, limit int) 
 		for id, obj := range m.objects {
 			add(id, obj.Kind)
 		}
-		for id, left := range m.erased {
+		for id, left := range m.tombstones {
 			add(id, left.Kind)
 		}
 	})
@@ -180,9 +180,9 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	}
 	for _, o := range b.Put {
 		_, there := m.objects[o.ID]
-		if _, erased := m.erased[o.ID]; !there && (!erased || !b.Copies) {
+		if _, purged := m.tombstones[o.ID]; !there && (!purged || !b.Copies) {
 			m.objects[o.ID] = o.Clone()
-			delete(m.erased, o.ID)
+			delete(m.tombstones, o.ID)
 		}
 	}
 	if len(moves) == 0 {
@@ -221,11 +221,11 @@ func (m *memory) move(entry LogEntry) {
 // Audit is Maintainer.
 func (m *memory) Audit(ctx context.Context, a Audit) error {
 	var list []Object
-	var erased []Tombstone
+	var purged []Tombstone
 	var refs []Ref
 	var entries []LogEntry
 	err := m.read(func() {
-		list, erased = slices.Collect(maps.Values(m.objects)), slices.Collect(maps.Values(m.erased))
+		list, purged = slices.Collect(maps.Values(m.objects)), slices.Collect(maps.Values(m.tombstones))
 		refs, entries = slices.Collect(maps.Values(m.refs)), slices.Clone(m.log)
 	})
 	if err == nil && a.Begin != nil {
@@ -240,7 +240,7 @@ func (m *memory) Audit(ctx context.Context, a Audit) error {
 		})
 	}
 	if err == nil {
-		err = each(ctx, erased, a.Tombstone)
+		err = each(ctx, purged, a.Tombstone)
 	}
 	if err == nil {
 		err = each(ctx, refs, a.Ref)
@@ -304,7 +304,7 @@ func (*memory) Size(context.Context) (string, int64, error) {
 func (*memory) Leftovers(context.Context) ([]string, error) { return nil, nil }
 
 // Purge is Maintainer.
-func (m *memory) Purge(ctx context.Context, list []Tombstone, _ func(done, total int64)) (erased int, err error) {
+func (m *memory) Purge(ctx context.Context, list []Tombstone, _ func(done, total int64)) (purged int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -315,7 +315,7 @@ func (m *memory) Purge(ctx context.Context, list []Tombstone, _ func(done, total
 	}
 	left := map[ID]Tombstone{}
 	for _, t := range list {
-		if _, before := m.erased[t.ID]; before {
+		if _, before := m.tombstones[t.ID]; before {
 			continue
 		}
 		o, ok := m.objects[t.ID]
@@ -331,7 +331,7 @@ func (m *memory) Purge(ctx context.Context, list []Tombstone, _ func(done, total
 	}
 	for id, t := range left {
 		delete(m.objects, id)
-		m.erased[id] = t
+		m.tombstones[id] = t
 	}
 	return len(left), nil
 }

@@ -17,7 +17,7 @@ const MaxSize = 1 << 20
 // MaxEdges is the most parents, and the most links, that one object may have.
 const MaxEdges = 1 << 12
 
-// Kind says what an object is. It is part of what is hashed, so that the bytes
+// Kind is the kind of an object. It is part of what is hashed, so that the bytes
 // of one kind can never be taken for another.
 type Kind uint8
 
@@ -30,7 +30,7 @@ const (
 	KindList                     // content in chunks
 	KindChunk                    // one of them
 	KindTools                    // the tool definitions of a request
-	KindLabel                    // the words that people put on a commit
+	KindLabel                    // a person's note on a commit
 	kindEnd
 )
 

@@ -45,7 +45,7 @@ func Register(scheme string, open Opener) {
 }
 
 // Open opens the store at url: "mem:", "SCHEME:REST" or a bare path. A store
-// that is not there is [ErrNotFound], unless o says to create it.
+// that is not there is [ErrNotFound], unless o.Create is set.
 func Open(ctx context.Context, url string, o Options) (Store, error) {
 	scheme, rest, ok := strings.Cut(url, ":")
 	if !ok || len(scheme) < 2 || strings.ContainsAny(scheme, `/\.`) {

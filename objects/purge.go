@@ -10,20 +10,20 @@ import (
 	"github.com/tract-vcs/tract/internal/canonical"
 )
 
-// Tombstone is what is left of an object that was erased. Its id stays, so that
-// every hash that covers it can still be checked.
+// Tombstone replaces an object that was purged. It has the id of the object, so that
+// every hash that covers the id can still be checked.
 type Tombstone struct {
 	ID      ID
 	Kind    Kind
-	Size    int64     // bytes that went
+	Size    int64     // bytes that were removed
 	Time    time.Time // UTC, whole milliseconds
-	Why     string    // in words, at most 1 KiB
-	Remains []byte    // what is left in its place, at most 2 KiB; the room above knows what it means
+	Why     string    // the reason, for people; at most 1 KiB
+	Remains []byte    // kept in place of the data, at most 2 KiB; its format is that of the caller of Purge
 }
 
 const (
-	mostWhy  = 1 << 10
-	mostRest = 2 << 10
+	maxWhy     = 1 << 10
+	maxRemains = 2 << 10
 )
 
 // Record returns the canonical record of the tombstone. Its id is not in it.
@@ -66,21 +66,22 @@ func ParseTombstone(id ID, record []byte) (Tombstone, error) {
 	return t, nil
 }
 
-// check returns what of a tombstone cannot be.
+// check returns an error for a tombstone that Purge does not make.
 func (t Tombstone) check() error {
 	switch {
 	case !t.Kind.Purgeable():
 		return fmt.Errorf("a %s is never erased", t.Kind)
 	case t.Size < 0:
 		return fmt.Errorf("a size of %d", t.Size)
-	case len(t.Why) > mostWhy || len(t.Remains) > mostRest:
-		return fmt.Errorf("%d bytes of why and %d of rest: %w of %d and %d", len(t.Why), len(t.Remains), ErrLimit, mostWhy, mostRest)
+	case len(t.Why) > maxWhy || len(t.Remains) > maxRemains:
+		return fmt.Errorf("%d bytes of why and %d of rest: %w of %d and %d", len(t.Why), len(t.Remains), ErrLimit, maxWhy, maxRemains)
 	}
 	return nil
 }
 
-// Purgeable reports whether objects of a kind hold words that may be taken away: all
-// but those of which histories, their proofs and their costs are made.
+// Purgeable reports whether objects of a kind can be purged: content, its lists and chunks,
+// tools and labels. Commits, manifests and origins cannot, since histories, proofs and costs
+// need them.
 func (k Kind) Purgeable() bool {
 	switch k {
 	case KindContent, KindList, KindChunk, KindTools, KindLabel:
@@ -89,11 +90,11 @@ func (k Kind) Purgeable() bool {
 	return false
 }
 
-// PurgedError is given in the place of an object that was erased. It is
-// [ErrPurged], and concerns that object only: a sequence goes on after it.
+// PurgedError is returned in place of a purged object. It is [ErrPurged], and concerns that
+// object only: a sequence continues after it.
 type PurgedError struct{ Tombstone }
 
-// Error names the object and says when and why it went.
+// Error names the object, the date and the reason.
 func (e *PurgedError) Error() string {
 	text := fmt.Sprintf("object %s: erased %s", e.ID.Short(), e.Time.Format(time.DateOnly))
 	if e.Why != "" {
@@ -105,9 +106,10 @@ func (e *PurgedError) Error() string {
 // Is makes the error an ErrPurged.
 func (e *PurgedError) Is(target error) bool { return target == ErrPurged }
 
-// Purge erases objects of a store, see [Maintainer]. What was worked out from them, here
-// or by another process, is forgotten. progress may be nil.
-func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, total int64)) (erased int, err error) {
+// Purge replaces objects of a store by tombstones, see [Maintainer], and empties the caches of
+// the store, also in other processes. progress may be nil. purged is the number of new
+// tombstones.
+func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, total int64)) (purged int, err error) {
 	in, ok := As[Maintainer](s)
 	if !ok {
 		return 0, errors.New("erase objects: this engine keeps everything")
@@ -121,7 +123,7 @@ func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, t
 		seen[t.ID] = true
 		known := t
 		if known.Kind == 0 {
-			known.Kind = KindContent // the engine knows
+			known.Kind = KindContent // the engine sets the real one
 		}
 		if err := known.check(); err != nil {
 			return 0, fmt.Errorf("erase object %s: %w", t.ID.Short(), err)
@@ -132,15 +134,15 @@ func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, t
 	if len(unique) == 0 {
 		return 0, ctx.Err()
 	}
-	erased, err = in.Purge(ctx, unique, progress)
+	purged, err = in.Purge(ctx, unique, progress)
 	if m, ok := s.(Cacher); ok {
 		m.Cache().forget()
 	}
-	return erased, err
+	return purged, err
 }
 
-// Complete returns the tombstone as it is laid in the place of an object that is there; an
-// error when objects of its kind are never erased. It is for engines.
+// Complete returns the tombstone with the kind and the size of the object that it replaces. The
+// error is for an object whose kind cannot be purged. It is for engines.
 func (t Tombstone) Complete(o Object) (Tombstone, error) {
 	if t.Kind = o.Kind; t.Size == 0 {
 		t.Size = int64(len(o.Data))

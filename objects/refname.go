@@ -64,8 +64,8 @@ func checkRefName(name string) string {
 	return ""
 }
 
-// isPlainRef tells that a name is of letters, digits and underscores, as most are, and
-// may be one. Of others it says nothing.
+// isPlainRef reports whether a name is a valid ref of letters, digits and underscores, as most
+// are. Other names may be valid too.
 func isPlainRef(name string) bool {
 	rest, ok := strings.CutPrefix(name, "refs/")
 	if !ok || len(name) > maxRefName {

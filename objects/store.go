@@ -40,8 +40,8 @@ func (g Group) String() string { return hex.EncodeToString(g[:]) }
 // MarshalText returns what String does.
 func (g Group) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
-// Note says who moved refs, when, and with which command: its name and ids,
-// never its arguments.
+// Note records who moved refs, when, and with which command: the name of the command and its
+// ids, never its other arguments.
 type Note struct {
 	Time    time.Time // UTC milliseconds are kept
 	Author  string
@@ -58,8 +58,8 @@ type Batch struct {
 	Refs []RefUpdate // each name once
 	Note Note
 
-	// Copies says that Put holds what was said before and is brought again: of it,
-	// what was erased stays erased. Otherwise it is said anew, and is there again.
+	// Copies reports whether Put holds copies from elsewhere, such as an import: purged
+	// objects among them stay purged. Otherwise putting a purged object restores it.
 	Copies bool
 }
 
@@ -100,8 +100,8 @@ type Reader interface {
 	// that is not there is not yielded.
 	Get(ctx context.Context, ids []ID) iter.Seq2[Object, error]
 
-	// Missing tells which of the ids are not there, in the order given. What was
-	// erased is not missing: its tombstone is there.
+	// Missing returns the ids that do not exist, in the order given. A purged object is
+	// not missing: its tombstone exists.
 	Missing(ctx context.Context, ids []ID) ([]ID, error)
 
 	// Find lists ids that begin with the hexadecimal digits of prefix, an odd
@@ -122,7 +122,7 @@ type RefReader interface {
 	// GetRefs returns those of the named refs that exist, in the order asked.
 	GetRefs(ctx context.Context, names ...string) ([]Ref, error)
 
-	// Refs lists refs as q says.
+	// Refs lists the refs that q selects.
 	Refs(ctx context.Context, q RefQuery) ([]Ref, error)
 
 	// Log lists the moves of a ref, or of all refs when name is empty, newest
@@ -135,15 +135,14 @@ type RefReader interface {
 // of goroutines and processes at once.
 type Writer interface {
 	// Apply puts the objects and moves the refs: all refs, with one log entry,
-	// or none. When it returns nil everything is durable, and whoever sees one
-	// of the refs sees every object of the batch. A ref that is already at New
+	// or none. When it returns nil everything is durable, and a reader that sees
+	// one of the refs sees every object of the batch. A ref that is already at New
 	// counts as moved, so that repeating a batch whose outcome is unknown is
-	// right; when all are, nothing is logged. Putting an object that is there
-	// does nothing; one that was erased is there again, unless the batch brings
-	// copies. A ref elsewhere is a *[ConflictError].
+	// right; when all are, nothing is logged. Putting an object that exists
+	// does nothing; a purged one is restored, unless the batch has copies. A ref elsewhere is a *[ConflictError].
 	//
-	// When Apply fails no ref has moved, unless the error says the outcome is
-	// unknown ([IsUnknown]); objects may have been put that nothing names.
+	// When Apply fails no ref has moved, unless the outcome is unknown
+	// ([IsUnknown]); unreachable objects may have been put.
 	Apply(ctx context.Context, b Batch) error
 
 	// Update calls f with the present target of a ref (zero: there is none) and
@@ -163,7 +162,7 @@ type Store interface {
 	Close() error
 }
 
-// Watcher is a store that tells when a ref moves. It is optional; ask with [As].
+// Watcher is a store that reports when a ref moves. It is optional; ask with [As].
 type Watcher interface {
 	// Watch yields the ref as it is (a zero Target: it does not exist) and then
 	// every newer state, until ctx is done. States between two looks may be

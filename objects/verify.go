@@ -17,31 +17,31 @@ func Verify(s Store) Store { return &verified{Store: s} }
 
 // Trust is Verify for an engine that verifies the objects it returns by itself: each by
 // its hash, or many at once by a checksum that it made after it had verified the hash of
-// every one of them. erasures returns a number that grows when another process may have
-// erased objects.
-func Trust(s Store, erasures func() uint64) Store {
-	return &verified{Store: s, checks: true, erasures: erasures}
+// every one of them. purges returns a number that grows when another process may have
+// purged objects.
+func Trust(s Store, purges func() uint64) Store {
+	return &verified{Store: s, checks: true, purges: purges}
 }
 
 type verified struct {
 	Store
 	checks bool // the engine verifies what it returns
-	memo   Cache
+	cache  Cache
 
-	erasures func() uint64 // nil: no other process erases
-	erased   atomic.Uint64 // what it returned last
+	purges     func() uint64 // nil: no other process purges
+	seenPurges atomic.Uint64 // what purges returned last
 }
 
-// Cache is Rememberer. It is empty again when the engine has noticed that objects
-// may have been erased by another process.
+// Cache implements [Cacher]. The cache is emptied when the engine reports that another process
+// may have purged objects.
 func (v *verified) Cache() *Cache {
-	if v.erasures != nil {
-		if n := v.erasures(); v.erased.Load() != n {
-			v.memo.forget() // first: nobody gets it as it was
-			v.erased.Store(n)
+	if v.purges != nil {
+		if n := v.purges(); v.seenPurges.Load() != n {
+			v.cache.forget() // first, so that no caller gets the old values
+			v.seenPurges.Store(n)
 		}
 	}
-	return &v.memo
+	return &v.cache
 }
 
 // Unwrap returns the engine; see [As].

@@ -1,4 +1,4 @@
-// Package priority says whether a commit goes into the prompt, and by which
+// Package priority decides whether a commit goes into the prompt, and by which
 // rule. It knows nothing of commits, stores or models: it is given facts.
 //
 // For most uses: fill [Facts] for one commit and ask [Policy.Decide]. When the
@@ -14,7 +14,7 @@ import (
 // Level is how much a commit wants to be in the prompt.
 type Level uint8
 
-// The levels. Unset says nothing and lets the next rule speak.
+// The levels. Unset leaves the decision to the next rule.
 const (
 	Unset  Level = iota
 	Skip         // stays in the history, is not sent
@@ -82,7 +82,7 @@ func ParseStrip(name string) (Strip, error) {
 	return StripNone, fmt.Errorf("strip_from_context %q: want all, all-but-last or none", name)
 }
 
-// Policy is what the settings say about every commit of a prompt.
+// Policy is the settings that apply to every commit of a prompt.
 type Policy struct {
 	Strip            Strip // applied before IncludeReasoning
 	IncludeReasoning bool  // send past reasoning that is skipped only by default
@@ -91,7 +91,7 @@ type Policy struct {
 // Facts is what a policy needs to know of one commit.
 type Facts struct {
 	Default   Level  // of its kind
-	Explicit  Level  // what a person said: the last annotation on the chain, else its own priority
+	Explicit  Level  // set by a person: the last annotation on the chain, else its own priority
 	Reason    string // given with the annotation
 	Reasoning bool
 	OpenTurn  bool // belongs to a tool loop that its target wants back whole
@@ -99,7 +99,7 @@ type Facts struct {
 	LastTurn  bool // belongs to the last turn that has reasoning
 }
 
-// Why is the rule that decided, in words for people: "default", "open turn",
+// Why names the rule that decided, for people: "default", "open turn",
 // "annotated: REASON" or the name of a setting.
 type Why string
 
@@ -118,7 +118,7 @@ const (
 )
 
 // Decide returns the level of a commit, and the rule that decided it. The first
-// rule that applies wins: what a person said, the open tool loop, a target that
+// rule that applies wins: the choice of a person, the open tool loop, a target that
 // demands the reasoning of tool calls back, the settings for reasoning, the default
 // of the kind. The level is never Unset for a commit whose kind has a default.
 func (p Policy) Decide(f Facts) (Level, Why) {
@@ -150,7 +150,7 @@ type Turn struct {
 	Keep   bool // the turn is not dropped: it is open, or the last
 }
 
-// OverBudgetError says that what must be sent does not fit.
+// OverBudgetError reports that the blocks that must be sent exceed the budget.
 type OverBudgetError struct {
 	Budget, Fixed int // tokens
 }

@@ -1,4 +1,4 @@
-// Package safefile opens files in folders that somebody else may have made, such as
+// Package safefile opens files in folders that another user may have made, such as
 // a folder that was cloned or unpacked. It never follows a symbolic link in the place
 // of a file, never waits for the other end of a named pipe, and refuses files that
 // another user owns or can write.
@@ -25,15 +25,15 @@ var (
 	ErrNotRegular = fmt.Errorf("%w: want a regular file", ErrUnsafe)
 )
 
-// Policy says whose files are accepted: those of the user of this process, which no
-// other user can write.
+// Policy is which files are accepted. The zero Policy accepts those that the user of this
+// process owns and no other user can write.
 type Policy struct {
-	Any   bool   // accept files whoever owns them and may write them
-	Owner int    // accept files of this user too; 0: of nobody else
+	Any   bool   // accept files of any owner and mode
+	Owner int    // accept files of this user too; 0: of no other user
 	Root  string // the folder that the files are in, for errors; may be empty
 }
 
-// Error says why a file or a folder is not safe to use.
+// Error reports why a file or a folder is not safe to use.
 type Error struct {
 	Path   string
 	Folder string // the folder to trust: the root of the policy, or the one that holds the file

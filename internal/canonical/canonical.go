@@ -25,8 +25,8 @@
 //	}
 //	err := d.Err()
 //
-// A field that the switch does not read is an error, not a gap. Nothing here
-// allocates but the strings a caller asks for and the buffer being written.
+// A field that the switch does not read is an error. Nothing here allocates but
+// the strings that a caller reads and the buffer that is written.
 package canonical
 
 import (
@@ -36,7 +36,7 @@ import (
 	"slices"
 )
 
-// ErrMalformed is wrapped by every error a [Decoder] gives.
+// ErrMalformed is wrapped by every error of a [Decoder].
 var ErrMalformed = errors.New("not a canonical record")
 
 // Encoder builds one record. The zero value is ready for use. Fields are to be
@@ -47,20 +47,20 @@ type Encoder struct {
 	last int
 }
 
-// smallRecord is how much room an encoder makes that was given none: most records need
-// no more beside their words.
+// smallRecord is the first capacity of an encoder without a buffer: most records fit, apart from
+// their texts.
 const smallRecord = 120
 
-// NewEncoder returns an encoder that writes into the free room behind room, and into
-// memory of its own from where that is not enough.
-func NewEncoder(room []byte) Encoder { return Encoder{buf: room[len(room):]} }
+// NewEncoder returns an encoder that writes into the spare capacity of buf, and allocates where
+// that is not enough.
+func NewEncoder(buf []byte) Encoder { return Encoder{buf: buf[len(buf):]} }
 
 // Bytes returns the record. It stays valid until the next write.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
 func (e *Encoder) tag(field int, wire uint64, repeat bool) {
 	if field < e.last || field == e.last && !repeat {
-		panic(fmt.Sprintf("canon: field %d written after field %d", field, e.last))
+		panic(fmt.Sprintf("canonical: field %d written after field %d", field, e.last))
 	}
 	if e.last = field; e.buf == nil {
 		e.buf = make([]byte, 0, smallRecord)
@@ -72,10 +72,10 @@ func (e *Encoder) tag(field int, wire uint64, repeat bool) {
 func (e *Encoder) Uint(field int, v uint64) {
 	switch {
 	case v == 0:
-	case v < 0x80 && field < 0x10 && field > e.last && cap(e.buf)-len(e.buf) >= 2: // as most are
-		e.last, e.buf = field, append(e.buf, byte(field<<3|numbers), byte(v))
+	case v < 0x80 && field < 0x10 && field > e.last && cap(e.buf)-len(e.buf) >= 2: // as most fields are
+		e.last, e.buf = field, append(e.buf, byte(field<<3|wireVarint), byte(v))
 	default:
-		e.tag(field, numbers, false)
+		e.tag(field, wireVarint, false)
 		e.buf = appendNumber(e.buf, v)
 	}
 }
@@ -93,7 +93,7 @@ func (e *Encoder) Bool(field int, v bool) {
 // String writes the bytes of s, or nothing when it is empty.
 func (e *Encoder) String(field int, s string) {
 	if s != "" {
-		e.tag(field, pieces, false)
+		e.tag(field, wireBytes, false)
 		e.buf = append(appendNumber(e.buf, uint64(len(s))), s...)
 	}
 }
@@ -101,7 +101,7 @@ func (e *Encoder) String(field int, s string) {
 // Raw writes b, or nothing when it is empty.
 func (e *Encoder) Raw(field int, b []byte) {
 	if len(b) != 0 {
-		e.tag(field, pieces, false)
+		e.tag(field, wireBytes, false)
 		e.buf = append(appendNumber(e.buf, uint64(len(b))), b...)
 	}
 }
@@ -109,14 +109,14 @@ func (e *Encoder) Raw(field int, b []byte) {
 // Item writes one element of a repeated field. Elements keep their order and
 // may be empty.
 func (e *Encoder) Item(field int, b []byte) {
-	e.tag(field, pieces, true)
+	e.tag(field, wireBytes, true)
 	e.buf = append(appendNumber(e.buf, uint64(len(b))), b...)
 }
 
 // Items writes every string of list as an element of a repeated field.
 func (e *Encoder) Items(field int, list []string) {
 	for _, s := range list {
-		e.tag(field, pieces, true)
+		e.tag(field, wireBytes, true)
 		e.buf = append(appendNumber(e.buf, uint64(len(s))), s...)
 	}
 }
@@ -140,9 +140,9 @@ func (e *Encoder) Map(field int, m map[string]string) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	var room [256]byte
+	var buf [256]byte
 	for _, k := range keys {
-		pair := NewEncoder(room[:0])
+		pair := NewEncoder(buf[:0])
 		pair.String(1, k)
 		pair.String(2, m[k])
 		e.Item(field, pair.Bytes())
@@ -153,18 +153,18 @@ func (e *Encoder) Map(field int, m map[string]string) {
 type Decoder struct {
 	rest  []byte
 	text  string // the same bytes as the record, or empty
-	field int    // of the value at hand
+	field int    // of the current value
 	prev  int    // of the value before it
 	key   string // last key of the map being read
-	num   uint64 // the value at hand, when it is a number
-	raw   []byte // the value at hand, when it is bytes
+	num   uint64 // the current value, when it is a number
+	raw   []byte // the current value, when it is bytes
 	bytes bool   // which of the two it is
-	open  bool   // nobody has read the value at hand yet
-	again bool   // the value at hand is to be given once more
+	open  bool   // the current value was not read yet
+	again bool   // the next Next stays at the current value
 	err   error
 }
 
-// NewDecoder reads the record b. The decoder keeps b and returns pieces of it.
+// NewDecoder returns a decoder of the record b. The decoder keeps b and returns parts of it.
 func NewDecoder(b []byte) *Decoder { return &Decoder{rest: b} }
 
 func (d *Decoder) fail(format string, args ...any) {
@@ -174,8 +174,8 @@ func (d *Decoder) fail(format string, args ...any) {
 	d.rest, d.open = nil, false
 }
 
-// Reset makes the decoder read the record b. Where text is not empty it has the same
-// bytes, and what String gives is a piece of it and no copy.
+// Reset makes the decoder read the record b. text is empty or has the same bytes: String then
+// returns parts of text, without a copy.
 func (d *Decoder) Reset(b []byte, text string) { *d = Decoder{rest: b, text: text} }
 
 // Next moves to the next field and reports whether there is one.
@@ -216,9 +216,9 @@ func (d *Decoder) value(wire uint64) bool {
 	}
 	d.rest = d.rest[n:]
 	switch wire {
-	case numbers:
+	case wireVarint:
 		d.num, d.raw, d.bytes = v, nil, false
-	case pieces:
+	case wireBytes:
 		if v > uint64(len(d.rest)) {
 			d.fail("field %d: %d bytes wanted, %d left", d.field, v, len(d.rest))
 			return false
@@ -232,14 +232,14 @@ func (d *Decoder) value(wire uint64) bool {
 	return true
 }
 
-// Again makes the next Next stay at the field at hand, which was not read yet:
-// the rest of the record is for another loop.
+// Again makes the next Next stay at the current field, which was not read yet, so that another
+// loop can read the rest of the record.
 func (d *Decoder) Again() { d.again = d.open }
 
 // Field returns the number of the field that the last Next moved to.
 func (d *Decoder) Field() int { return d.field }
 
-// Err returns the first thing that was wrong, nil when the record was read whole.
+// Err returns the first error; nil: the whole record was read.
 func (d *Decoder) Err() error {
 	if d.err == nil && d.open && !d.again {
 		d.fail("unknown field %d", d.field)
@@ -247,7 +247,7 @@ func (d *Decoder) Err() error {
 	return d.err
 }
 
-// Refuse makes the record invalid: the field at hand was read and is wrong.
+// Refuse makes the record invalid because of the current field. Err returns why.
 func (d *Decoder) Refuse(why string) { d.fail("field %d: %s", d.field, why) }
 
 func (d *Decoder) take(bytes, repeat bool) bool {
@@ -268,7 +268,7 @@ func (d *Decoder) take(bytes, repeat bool) bool {
 	return true
 }
 
-// Uint returns the number at hand.
+// Uint returns the current number.
 func (d *Decoder) Uint() uint64 {
 	if !d.take(false, false) {
 		return 0
@@ -276,10 +276,10 @@ func (d *Decoder) Uint() uint64 {
 	return d.num
 }
 
-// Int returns the signed number at hand.
+// Int returns the current signed number.
 func (d *Decoder) Int() int64 { return unzigzag(d.Uint()) }
 
-// Small returns the number at hand when it is below limit; a larger one is refused.
+// Small returns the current number, which must be below limit.
 func (d *Decoder) Small(limit uint64) uint64 {
 	v := d.Uint()
 	if v >= limit {
@@ -289,10 +289,10 @@ func (d *Decoder) Small(limit uint64) uint64 {
 	return v
 }
 
-// Bool returns the flag at hand.
+// Bool returns the current boolean.
 func (d *Decoder) Bool() bool { return d.Small(2) == 1 }
 
-// String returns a copy of the bytes at hand.
+// String returns the current bytes: a copy, or a part of the text given to Reset.
 func (d *Decoder) String() string {
 	raw := d.Raw()
 	if d.text == "" {
@@ -302,7 +302,7 @@ func (d *Decoder) String() string {
 	return d.text[end-len(raw) : end]
 }
 
-// Raw returns the bytes at hand, a piece of the record.
+// Raw returns the current bytes, a part of the record.
 func (d *Decoder) Raw() []byte {
 	if !d.take(true, false) {
 		return nil
@@ -310,7 +310,7 @@ func (d *Decoder) Raw() []byte {
 	return d.raw
 }
 
-// Item is one element of a repeated field, a piece of the record.
+// Item returns one element of a repeated field, a part of the record.
 func (d *Decoder) Item() []byte {
 	if !d.take(true, true) {
 		return nil
@@ -318,7 +318,7 @@ func (d *Decoder) Item() []byte {
 	return d.raw
 }
 
-// Uints returns the list of numbers at hand.
+// Uints returns the current list of numbers.
 func (d *Decoder) Uints() (list []uint64) {
 	for b := d.Raw(); len(b) > 0; {
 		v, n := number(b)
@@ -331,7 +331,7 @@ func (d *Decoder) Uints() (list []uint64) {
 	return list
 }
 
-// Pair is one entry of a map.
+// Pair returns one entry of a map.
 func (d *Decoder) Pair() (key, value string) {
 	first := d.field != d.prev
 	sub := NewDecoder(d.Item())
@@ -355,7 +355,7 @@ func (d *Decoder) Pair() (key, value string) {
 	return key, value
 }
 
-// Fields is Next and Field as a loop.
+// Fields yields the number of each field; the loop body reads the value.
 func (d *Decoder) Fields() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for d.Next() {

@@ -12,7 +12,7 @@ func (e *Encoder) Hash(field int, hash [hashSize]byte) {
 	}
 }
 
-// Hash reads what [Encoder.Hash] wrote; the zero hash, and any other length, is refused.
+// Hash returns the hash that [Encoder.Hash] wrote. The zero hash and any other length are refused.
 func (d *Decoder) Hash() [hashSize]byte { return d.hash(d.Raw()) }
 
 // HashItem reads one hash of a repeated field, as Hash does.

@@ -4,15 +4,15 @@ import "encoding/binary"
 
 // The two wire types of a record.
 const (
-	numbers = 0 // a varint
-	pieces  = 2 // a length and so many bytes
+	wireVarint = 0
+	wireBytes  = 2 // a length and so many bytes
 )
 
 // maxField is the largest number of a field that is read.
 const maxField = 1<<31 - 1
 
-// number reads the varint that b begins with. Its length is 0 when there is none,
-// when it does not fit, or when a shorter one says the same.
+// number returns the varint at the start of b and its length. The length is 0 when there is
+// none, when it overflows 64 bits, or when a shorter encoding exists.
 func number(b []byte) (v uint64, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1

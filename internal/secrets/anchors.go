@@ -2,30 +2,30 @@ package secrets
 
 import "sync"
 
-// anchors finds all the words that a secret may begin with or stand behind, in one
-// pass over a text (Aho and Corasick's automaton). Upper and lower case are the
-// same to it. Only around what it finds a rule looks closer.
+// anchors finds all keywords that a secret begins with or follows, in one pass over a
+// text, without regard to case (the automaton of Aho and Corasick). The rules examine
+// only the text around a keyword.
 type anchors struct {
-	class [256]uint16      // bytes that no word has are class 0
-	next  *[1 << 16]uint16 // the state<<classBits, by state<<classBits | class
-	found [][]anchor       // by state: the words that end there
-	first uint16           // states<<classBits from here on have words
+	class [256]uint16      // bytes that no keyword has are class 0
+	next  *[1 << 16]uint16 // state<<classBits, by state<<classBits | class
+	found [][]anchor       // by state: the keywords that end there
+	first uint16           // states<<classBits from here on have keywords
 }
 
-// anchor is a word, and what to do where it stands.
+// anchor is a keyword, and the function to call where it occurs.
 type anchor struct {
-	word string
-	look func(v *view, at, end int)
+	keyword string
+	look    func(v *view, at, end int)
 }
 
-// classBits is enough for letters, digits and what else is in words. A state that is
-// gone through is always <<classBits: so any is a place in next, and nothing is checked.
+// classBits is enough for the different bytes of all keywords. States are kept shifted by
+// classBits, so that every uint16 is an index of next, without bounds checks.
 const classBits = 6
 
 // step returns the state after one more byte.
 func (a *anchors) step(state uint16, c byte) uint16 { return a.next[state|a.class[c]] }
 
-// scan looks at each place where a word stands.
+// scan calls the functions of all keywords that occur in a text.
 func (a *anchors) scan(v *view) {
 	state := uint16(0)
 	for i := range len(v.text) {
@@ -35,21 +35,21 @@ func (a *anchors) scan(v *view) {
 	}
 }
 
-// stop looks at the words that end at a place.
+// stop calls the functions of the keywords that end at a position.
 func (a *anchors) stop(v *view, state uint16, end int) {
 	for _, w := range a.found[state>>classBits] {
-		w.look(v, end-len(w.word), end)
+		w.look(v, end-len(w.keyword), end)
 	}
 }
 
-// automaton is made when the first text is looked at.
+// automaton is made when the first text is searched.
 var automaton = sync.OnceValue(func() *anchors {
 	var list []anchor
 	for _, r := range table {
 		for _, t := range r.tokens {
 			list = append(list, anchor{lower(t.prefix), t.look(r.Name)})
 		}
-		for _, w := range r.words {
+		for _, w := range r.keywords {
 			look, name := r.look, r.Name
 			list = append(list, anchor{w, func(v *view, at, end int) { look(v, name, at, end) }})
 		}
@@ -62,7 +62,7 @@ func newAnchors(list []anchor) *anchors {
 	a := &anchors{next: new([1 << 16]uint16)}
 	classes := uint16(1)
 	for _, w := range list {
-		for _, c := range []byte(w.word) {
+		for _, c := range []byte(w.keyword) {
 			if a.class[c] == 0 {
 				a.class[c] = classes
 				classes++
@@ -78,8 +78,8 @@ func newAnchors(list []anchor) *anchors {
 	return a
 }
 
-// grow makes the tree of the words. State 0 is its root, and where nothing follows. next is
-// the state by state and class.
+// grow makes the trie of the keywords. State 0 is its root, and in next, which is indexed
+// by state and class, it means that there is no child.
 func (a *anchors) grow(list []anchor) (next [][1 << classBits]uint16) {
 	add := func() (state uint16) {
 		next, a.found = append(next, [1 << classBits]uint16{}), append(a.found, nil)
@@ -88,7 +88,7 @@ func (a *anchors) grow(list []anchor) (next [][1 << classBits]uint16) {
 	add()
 	for _, w := range list {
 		at := uint16(0)
-		for _, c := range []byte(w.word) {
+		for _, c := range []byte(w.keyword) {
 			from := at
 			if at = next[from][a.class[c]]; at == 0 {
 				at = add()
@@ -100,8 +100,8 @@ func (a *anchors) grow(list []anchor) (next [][1 << classBits]uint16) {
 	return next
 }
 
-// link says, state by state from the root, where it goes on when the tree does not: to
-// what follows the longest other beginning of a word that it ends in.
+// link sets the missing transitions, state by state from the root: those of the failure
+// link, the state of the longest proper suffix that is a prefix of a keyword.
 func (a *anchors) link(next [][1 << classBits]uint16) {
 	fail := make([]uint16, len(next))
 	for queue := []uint16{0}; len(queue) > 0; queue = queue[1:] {
@@ -122,15 +122,15 @@ func (a *anchors) link(next [][1 << classBits]uint16) {
 	}
 }
 
-// number returns the states other numbers, so that those with words come last.
+// number renumbers the states, so that those with keywords come last.
 func (a *anchors) number(next [][1 << classBits]uint16) {
 	order := make([]int, 0, len(a.found))
-	for _, words := range []bool{false, true} {
-		if words {
+	for _, hasKeyword := range []bool{false, true} {
+		if hasKeyword {
 			a.first = uint16(len(order) << classBits)
 		}
 		for state := range a.found {
-			if (len(a.found[state]) > 0) == words {
+			if (len(a.found[state]) > 0) == hasKeyword {
 				order = append(order, state)
 			}
 		}

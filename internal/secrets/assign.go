@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Names of values that are secrets end in one of these, written without - and _.
+// The names of secret values end in one of these, written without - and _.
 var (
 	keyEnds      = []string{"apikey", "accesskey", "privatekey", "encryptionkey", "signingkey", "authkey", "accountkey", "subscriptionkey", "secretkey", "secret", "token", "credential", "credentials"}
 	passwordEnds = []string{"password", "passwd", "passphrase", "pwd", "pass"}
 )
 
-// terraformName is what the name of a variable begins with that has a token of a host.
+// terraformName is the prefix of the variables that have the token of a host.
 const terraformName = "tf_token_"
 
-// How far is looked around a word.
+// How far the text around a keyword is examined.
 const (
 	maxName  = 64
-	maxScope = 12 // signs between a name and its value
+	maxScope = 12 // bytes between a name and its value
 )
 
-// assignment looks at a word that names a secret, such as in API_KEY=..., "password":
+// assignment examines a keyword that names a secret, such as in API_KEY=..., "password":
 // "...", --token ... or <secret>...</secret>.
 func (v *view) assignment(rule string, at, end int) {
 	begin := at
@@ -56,21 +56,21 @@ func (v *view) assignment(rule string, at, end int) {
 	}
 }
 
-// strongPassword reports whether a password has letters of both cases, digits and a
-// sign, as a name in a program never has.
+// strongPassword reports whether a password has punctuation, and letters and digits or
+// letters of both cases, which no identifier has.
 func strongPassword(s string) bool {
 	sign := strings.ContainsFunc(s, func(r rune) bool { return r < 0x80 && !token.has(byte(r)) && r != '.' })
 	return sign && mixed(s)
 }
 
-// isName reports whether a value may be a name in a program.
+// isName reports whether a value may be an identifier in a program.
 func isName(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x80 && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 }
 
-// endsIn reports whether a name, without its - and _, ends in one of some words.
+// endsIn reports whether a name, without its - and _, ends in one of ends.
 func endsIn(name string, ends []string) bool {
 	for _, end := range ends {
 		at := len(name)
@@ -91,7 +91,7 @@ func endsIn(name string, ends []string) bool {
 	return false
 }
 
-// kindOfKey returns the rule that knows a value by its name, which is in small letters.
+// kindOfKey returns the rule of a value by its name, which is in small letters.
 func kindOfKey(rule, name string) string {
 	switch {
 	case strings.Contains(name, "aws") || endsIn(name, []string{"secretaccesskey"}):
@@ -106,7 +106,7 @@ func kindOfKey(rule, name string) string {
 	return rule
 }
 
-// How a value stands behind its name.
+// manner is how a value follows its name.
 type manner uint8
 
 const (
@@ -115,7 +115,7 @@ const (
 	spacedValue        // NAME = VALUE, NAME: VALUE
 )
 
-// value finds where the value of a name begins, which may be the end of the text.
+// value returns where the value of a name begins, which may be the end of the text.
 func (v *view) value(begin, end int) (from int, how manner) {
 	at := end
 	skip := func(bytes string) (n int) {
@@ -153,11 +153,11 @@ func (v *view) value(begin, end int) (from int, how manner) {
 	return at, tightValue
 }
 
-// quotes are in the order of the sets of what stands between them.
+// quotes are in the order of the sets of the bytes between them.
 const quotes = "\"'`"
 
-// around is where a value begins and ends that stands at a place, and whether it is in
-// quotes. One whose quotes are not closed goes on as one without.
+// around returns where the value at a position begins and ends, and whether it is in
+// quotes. A value whose quotes are not closed is read as one without.
 func (v *view) around(at int) (from, to int, quoted bool) {
 	if quote := strings.IndexByte(quotes, v.text[at]); quote >= 0 {
 		to = v.run(inDouble+set(quote), at+1)
@@ -173,8 +173,8 @@ func (v *view) around(at int) (from, to int, quoted bool) {
 	return at, to, false
 }
 
-// isCode reports whether a value without quotes is a piece of a program: a call, a
-// member, a place in a list.
+// isCode reports whether a value without quotes is an expression of a program: a call, a
+// member, an index.
 func (v *view) isCode(to int, value string, how manner) bool {
 	if to < len(v.text) && strings.IndexByte("([{", v.text[to]) >= 0 {
 		return true
@@ -190,10 +190,10 @@ func (v *view) isCode(to int, value string, how manner) bool {
 	return false
 }
 
-// schemes are the words that stand before what an Authorization header carries.
+// schemes are the authentication schemes of an Authorization header.
 var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
 
-// auth looks at the name of an Authorization header, or at the word Bearer alone.
+// auth examines an Authorization header, or the keyword Bearer alone.
 func (v *view) auth(rule string, at, end int) {
 	if !v.begins(at) {
 		return
@@ -223,8 +223,8 @@ func (v *view) auth(rule string, at, end int) {
 	}
 }
 
-// scheme reads the word that an Authorization header begins with; empty: it has none.
-// from is what stands behind it.
+// scheme returns the scheme of an Authorization header, empty when it has none, and where
+// the credentials after it begin.
 func (v *view) scheme(at int) (from int, scheme string) {
 	if strings.IndexByte(quotes, v.text[at]) >= 0 {
 		at++

@@ -12,14 +12,14 @@ func isJSON(text string) bool {
 	return begin != "" && (begin[0] == '{' || begin[0] == '[') && json.Valid([]byte(text))
 }
 
-// sealed is the members in which providers send bytes that they want back as they
-// are: no rule looks into them.
+// sealed lists the members in which providers send bytes that they want back unchanged:
+// secrets in them are not masked.
 var sealed = []string{
 	"signature", "thoughtSignature", "thought_signature", "encrypted_content", "encryptedContent", "encrypted_index", "redactedContent",
 }
 
-// replaceInJSON puts masks in the place of secrets, inside strings only. What a
-// secret has of a string is masked, and of an escape either all or nothing.
+// replaceInJSON replaces secrets by masks, only inside strings. The part of a secret that
+// is in a string is masked; an escape is replaced whole or not at all.
 func replaceInJSON(text string, spans []span) string {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -53,7 +53,7 @@ func replaceInJSON(text string, spans []span) string {
 	return b.String()
 }
 
-// stringEnd is where the string ends that begins at a place: at its quote.
+// stringEnd returns the position of the quote that ends the string that begins at a position.
 func stringEnd(text string, at int) int {
 	for text[at] != '"' {
 		if text[at] == '\\' {
@@ -64,8 +64,7 @@ func stringEnd(text string, at int) int {
 	return at
 }
 
-// replaceInString writes what stands from one place to another, which is inside of a
-// string, with masks.
+// replaceInString writes the part of a string from at to end, with masks.
 func replaceInString(b *strings.Builder, text string, at, end int, spans []span) {
 	masked := -1 // the span whose mask was written last
 	n := 0

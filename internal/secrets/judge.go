@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// mixed reports whether a text is of letters and digits, or of small letters and
-// capitals, as words with dashes between them are not.
+// mixed reports whether a text has letters and digits, or letters of both cases.
 func mixed(s string) bool {
 	letters, digits, small, capital := false, false, false, false
 	for _, c := range []byte(s) {
@@ -26,14 +25,14 @@ func isDigit(c byte) bool   { return c >= '0' && c <= '9' }
 func isSmall(c byte) bool   { return c >= 'a' && c <= 'z' }
 func isCapital(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// What people write in the place of a secret.
+// What people write in place of a secret.
 var examples = []string{
 	"example", "xxxxxx", "placeholder", "redacted", "your_", "your-", "yourkey", "yourtoken", "yoursecret", "yourapi", "changeme", "change_me", "change-me",
 	"replace_", "replace-", "insert_", "insert-", "dummy", "sample", "...", "***", "${", "$(", "{{", "todo", "not-a-", "not_a_", "fake", "goes_here", "goes-here",
 }
 
-// isExample reports whether a value stands for a secret and is none. Of a long value
-// that is random hardly one in a million is taken for an example.
+// isExample reports whether a value is a placeholder for a secret. Of long random values
+// hardly one in a million is taken for a placeholder.
 func isExample(s string) bool {
 	if distinct(s) <= 4 {
 		return true
@@ -47,7 +46,7 @@ func isExample(s string) bool {
 	return false
 }
 
-// distinct counts the bytes that are different, but for upper and lower case.
+// distinct counts the different bytes of s, without regard to case.
 func distinct(s string) int {
 	var seen [256]bool
 	n := 0
@@ -60,7 +59,7 @@ func distinct(s string) int {
 	return n
 }
 
-// How a random value must look at least.
+// The least properties of a random value.
 const (
 	minRandom  = 16  // bytes
 	minEntropy = 3.0 // bits a byte, over the bytes it has
@@ -68,8 +67,8 @@ const (
 	minPart    = 10  // bytes without - _ . : between them
 )
 
-// isRandom reports whether a value looks as if a machine had made it by chance: letters
-// and digits in turn, and no words with signs between them.
+// isRandom reports whether a value looks randomly generated: letters and digits in turn,
+// and not words with punctuation between them.
 func isRandom(s string) bool {
 	if len(s) < minRandom || entropy(s) < minEntropy {
 		return false
@@ -82,7 +81,7 @@ func isRandom(s string) bool {
 	return false
 }
 
-// alternates reports whether letters and digits take turns in a part of a value, or
+// alternates reports whether letters and digits alternate in a part of a value, or
 // small letters and capitals around one group of digits.
 func alternates(part string) bool {
 	groups, turns := 0, 0
@@ -100,7 +99,7 @@ func alternates(part string) bool {
 	return letters && (groups >= minGroups || groups == 1 && turns >= 3 && len(part) >= minRandom)
 }
 
-// entropy returns how many bits a byte of s tells, by how often each byte is in it.
+// entropy returns the Shannon entropy of s, in bits a byte.
 func entropy(s string) (bits float64) {
 	var counts [256]int
 	for _, c := range []byte(s) {
@@ -115,7 +114,7 @@ func entropy(s string) (bits float64) {
 	return bits
 }
 
-// Words that people take for passwords where none is needed.
+// Common placeholders for passwords, in small letters.
 var noPasswords = map[string]bool{
 	"password": true, "passwd": true, "pass": true, "pwd": true, "pw": true, "passphrase": true, "secret": true, "mysecret": true, "mypassword": true,
 	"mypass": true, "test": true, "testpass": true, "testpassword": true, "testing": true, "admin": true, "root": true, "user": true, "username": true,
@@ -126,8 +125,8 @@ var noPasswords = map[string]bool{
 	"x": true, "xx": true, "xxx": true, "p": true, "pass word": true, "validpassword": true, "strongpassword": true, "securepassword": true, "str": true, "int": true,
 }
 
-// isPassword reports whether a value may be a password that somebody uses: no word of
-// those that stand for one, and not letters alone.
+// isPassword reports whether a value may be a real password: it is no placeholder, and not
+// letters alone.
 func isPassword(s string) bool {
 	if len(s) < 6 || len(s) > 256 || distinct(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
 		return false
@@ -141,7 +140,7 @@ func isPassword(s string) bool {
 	return !noPasswords[letters] && letters != "" && s[0] != '+' && len(letters) < len(s)
 }
 
-// isReference reports whether a value names a place where a secret is.
+// isReference reports whether a value refers to the place of a secret, such as a variable or a file.
 func isReference(s string) bool {
 	s = lower(s[:min(len(s), len("secretref:"))])
 	for _, begin := range []string{"$", "%", "{", "<", "process.", "os.", "env.", "env:", "vault:", "arn:", "/", "./", "../", "~/", "http", "file:", "ref:", "secretref:", "@", maskBegin, "op://", "&", "*"} {

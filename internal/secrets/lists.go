@@ -2,7 +2,7 @@ package secrets
 
 import "strings"
 
-// skip returns the first place from one on where none of some signs stands.
+// skip returns the first position from at on that has none of some bytes.
 func (v *view) skip(at int, signs string) int {
 	for n := 0; at < len(v.text) && n < maxScope && strings.IndexByte(signs, v.text[at]) >= 0; n++ {
 		at++
@@ -10,7 +10,7 @@ func (v *view) skip(at int, signs string) int {
 	return at
 }
 
-// cookies looks at the name of a Cookie or a Set-Cookie header.
+// cookies examines a Cookie or a Set-Cookie header.
 func (v *view) cookies(rule string, at, end int) {
 	read := &v.read.cookies
 	if at < *read || !v.begins(at) {
@@ -21,10 +21,10 @@ func (v *view) cookies(rule string, at, end int) {
 	}
 }
 
-// attributes are the names in a Set-Cookie header that say where and how long a cookie counts.
+// attributes are the attribute names of a Set-Cookie header.
 var attributes = " domain expires max-age partitioned path priority samesite version "
 
-// pairs looks at the values of a list of cookies, and says where the list ends.
+// pairs examines the values of a list of cookies, and returns where the list ends.
 func (v *view) pairs(rule string, at int) (end int) {
 	for limit := at + maxToken; at < min(limit, len(v.text)); {
 		at = v.skip(at, "; \t,[\"'`")
@@ -32,7 +32,7 @@ func (v *view) pairs(rule string, at int) (end int) {
 		switch {
 		case to == at || to == len(v.text):
 			return to
-		case v.text[to] != '=': // Secure, or words
+		case v.text[to] != '=': // Secure, or other text
 			if strings.IndexByte(";\"'`", v.text[to]) < 0 {
 				return to
 			}
@@ -54,10 +54,10 @@ func (v *view) pairs(rule string, at int) (end int) {
 	return at
 }
 
-// maxCommand is how many bytes of a command line are looked at.
+// maxCommand is how many bytes of a command line are examined.
 const maxCommand = 4 << 10
 
-// curl looks at the options of a curl command, to the end of its line or to the next
+// curl examines the options of a curl command, to the end of its line or to the next
 // command, for users with passwords and for cookies.
 func (v *view) curl(_ string, at, end int) {
 	read := &v.read.options
@@ -77,7 +77,7 @@ func (v *view) curl(_ string, at, end int) {
 	*read = i
 }
 
-// option looks at an option of curl.
+// option examines an option of curl.
 func (v *view) option(at int) {
 	to := v.run(token, at)
 	name := v.text[at:to]
@@ -103,7 +103,7 @@ func (v *view) option(at int) {
 	}
 }
 
-// netrc looks at the name of a machine in a .netrc file, which a user and a password follow.
+// netrc examines an entry of a .netrc file: a machine, a user and a password.
 func (v *view) netrc(rule string, at, end int) {
 	if !v.begins(at) {
 		return

@@ -2,13 +2,13 @@ package secrets
 
 import "sync"
 
-// rule is one sort of secret, and how it is found: by tokens, which begin with what
-// they are, or by words, around which look decides.
+// rule is one kind of secret, and how it is found: by the prefixes of tokens, or by
+// keywords, whose surroundings look examines.
 type rule struct {
 	Rule
-	tokens []format
-	words  []string
-	look   func(v *view, rule string, at, end int)
+	tokens   []format
+	keywords []string
+	look     func(v *view, rule string, at, end int)
 }
 
 // format is a secret that begins with a prefix of its own.
@@ -19,11 +19,11 @@ type format struct {
 	fits     func(body string) bool
 }
 
-// table is all rules, the most exact first: where two find the same secret, the
+// table has all rules, the most exact first: of two that find the same secret, the
 // first names it.
 var table = []rule{
 	{
-		Rule: Rule{"private-key", "a private key in PEM form, the whole block, or an age key"}, words: []string{"-----begin "}, look: (*view).pem,
+		Rule: Rule{"private-key", "a private key in PEM form, the whole block, or an age key"}, keywords: []string{"-----begin "}, look: (*view).pem,
 		tokens: []format{{prefix: "AGE-SECRET-KEY-1", body: upper, min: 50}},
 	},
 	{Rule: Rule{"anthropic", "an API key of Anthropic"}, tokens: []format{{prefix: "sk-ant-", body: token, min: 20, fits: mixed}}},
@@ -51,7 +51,7 @@ var table = []rule{
 		{prefix: "fw_", body: alnum, min: 22},
 		{prefix: "tvly-", body: token, min: 24, fits: mixed},
 	}},
-	{Rule: Rule{"aws-id", "an access key id of AWS"}, words: []string{"akia", "asia", "abia", "acca"}, look: (*view).awsID},
+	{Rule: Rule{"aws-id", "an access key id of AWS"}, keywords: []string{"akia", "asia", "abia", "acca"}, look: (*view).awsID},
 	{Rule: Rule{ruleAWSSecret, "a secret access key of AWS, beside its name or its id"}},
 	{Rule: Rule{ruleAzure, "an account key or a signature of Azure"}, tokens: []format{{prefix: "sig=", body: escaped, min: 40, fits: mixed}}},
 	{Rule: Rule{"github", "a token of GitHub"}, tokens: []format{
@@ -90,7 +90,7 @@ var table = []rule{
 	{Rule: Rule{"npm", "a token of npm"}, tokens: []format{{prefix: "npm_", body: alnum, min: 36}}},
 	{Rule: Rule{"pypi", "a token of PyPI"}, tokens: []format{{prefix: "pypi-", body: token, min: 50, fits: mixed}}},
 	{Rule: Rule{ruleTwilio, "an API key or an auth token of Twilio"}, tokens: []format{{prefix: "SK", body: hexLower, min: 32, max: 32}}},
-	{Rule: Rule{ruleTerraform, "a token of Terraform"}, words: []string{".atlasv1."}, look: (*view).terraform},
+	{Rule: Rule{ruleTerraform, "a token of Terraform"}, keywords: []string{".atlasv1."}, look: (*view).terraform},
 	{
 		Rule: Rule{"service-token", "a token of a service that gives it a prefix: Docker, DigitalOcean, Shopify, Databricks, Vault, Linear, Atlassian, Telegram, ..."},
 		tokens: []format{
@@ -113,19 +113,19 @@ var table = []rule{
 			{prefix: "sntrys_", body: header, min: 40, fits: mixed},
 			{prefix: "discord.com/api/webhooks/", body: b64, min: 17, fits: nil},
 			{prefix: "EAACEdEose0cBA", body: alnum, min: 20},
-		}, words: []string{":aa"}, look: (*view).telegram,
+		}, keywords: []string{":aa"}, look: (*view).telegram,
 	},
-	{Rule: Rule{"jwt", "a JSON web token"}, words: []string{"eyj"}, look: (*view).jwt},
-	{Rule: Rule{"url-password", "the password in a URL, such as that of a database"}, words: []string{"://"}, look: (*view).url},
-	{Rule: Rule{ruleCurl, "the password that curl is given beside a user"}, words: []string{"curl"}, look: (*view).curl},
-	{Rule: Rule{"netrc", "a password in a .netrc file"}, words: []string{"machine", "default login"}, look: (*view).netrc},
-	{Rule: Rule{ruleCookie, "a value in a Cookie or a Set-Cookie header"}, words: []string{"cookie", "set-cookie"}, look: (*view).cookies},
-	{Rule: Rule{"auth-header", "what an Authorization header carries"}, words: []string{"authorization", "bearer "}, look: (*view).auth},
-	{Rule: Rule{"api-key", "a random value that is named key, token or secret: in an assignment, a header, JSON or a URL"}, words: []string{
+	{Rule: Rule{"jwt", "a JSON web token"}, keywords: []string{"eyj"}, look: (*view).jwt},
+	{Rule: Rule{"url-password", "the password in a URL, such as that of a database"}, keywords: []string{"://"}, look: (*view).url},
+	{Rule: Rule{ruleCurl, "the password that curl is given beside a user"}, keywords: []string{"curl"}, look: (*view).curl},
+	{Rule: Rule{"netrc", "a password in a .netrc file"}, keywords: []string{"machine", "default login"}, look: (*view).netrc},
+	{Rule: Rule{ruleCookie, "a value in a Cookie or a Set-Cookie header"}, keywords: []string{"cookie", "set-cookie"}, look: (*view).cookies},
+	{Rule: Rule{"auth-header", "what an Authorization header carries"}, keywords: []string{"authorization", "bearer "}, look: (*view).auth},
+	{Rule: Rule{"api-key", "a random value that is named key, token or secret: in an assignment, a header, JSON or a URL"}, keywords: []string{
 		"api_key", "apikey", "api-key", "access_key", "accesskey", "access-key", "private_key", "privatekey", "encryption_key", "signing_key",
 		"auth_key", "authkey", "accountkey", "account_key", "subscription-key", "subscription_key", "secret", "token", "credential",
 	}, look: (*view).assignment},
-	{Rule: Rule{rulePassword, "a value that is named password"}, words: []string{"password", "passwd", "passphrase", "pwd"}, look: (*view).assignment},
+	{Rule: Rule{rulePassword, "a value that is named password"}, keywords: []string{"password", "passwd", "passphrase", "pwd"}, look: (*view).assignment},
 }
 
 // The rules that others find too.

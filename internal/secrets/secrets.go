@@ -1,26 +1,25 @@
 // Package secrets finds keys, tokens and passwords in text, and masks them.
 //
-// For most uses: [Mask] gives a text with every secret replaced by a mask, and
-// [Find] says where they are. [Rules] lists what is known. [ReplaceSecret] is for one secret that
-// the caller has.
+// For most uses: [Mask] returns a text with every secret replaced by a mask, and
+// [Find] returns where the secrets are. [Rules] lists the rules. [ReplaceSecret] replaces
+// one secret that the caller has.
 //
-// A mask is [masked:RULE:HEX]. It is made of the secret alone, so that equal
+// A mask is [masked:RULE:HEX]. It depends on the secret alone, so that equal
 // secrets have equal masks and a text is masked the same way at any time. HEX is 16
-// bits of a hash. Of a key of 128 random bits, as machines make them, it leaves 112
-// to be guessed, which is as good as all, and somebody who has another key cannot
-// tell whether it fits better than one time in 65,536. A password that somebody
-// chose is another matter: with 16 bits of it a list of words could be searched. So
-// the mask of a secret of fewer than 16 bytes tells nothing: its HEX is of the rule.
+// bits of a hash. A generated key of 128 random bits keeps 112 bits to guess, and any
+// other key has the same mask with a probability of 1 in 65,536. A password that a
+// person chose is different: its 16 bits would make a dictionary attack easier. So
+// the HEX of a secret of fewer than 16 bytes is a hash of the rule alone.
 //
-// What is promised: masking is repeatable (a masked text stays as it is), takes time
-// in proportion to the text, and leaves JSON valid: inside JSON only strings change.
-// Secrets are found in the escaped forms of JSON strings too, up to three deep, as
-// they are in a call in an answer in a log, and within these in the spellings of URLs
-// (%73), of pages (&#115; &quot;) and of programs (\x73). What looks like an example,
-// such as sk-..., ${TOKEN} or AKIAIOSFODNN7EXAMPLE, is no secret. What is encoded as a
-// whole (base64, another alphabet) is not found.
+// Masking is idempotent (a masked text does not change), takes time linear in the
+// text, and leaves JSON valid: inside JSON only strings change. Secrets are also found
+// in escaped JSON strings, up to three levels deep, as in a tool call in a response in
+// a log, and within these in the escapes of URLs (%73), HTML (&#115; &quot;) and
+// programs (\x73). A value that looks like an example, such as sk-..., ${TOKEN} or
+// AKIAIOSFODNN7EXAMPLE, is not a secret. A secret that is encoded as a whole (base64,
+// another alphabet) is not found.
 //
-// The package knows text and rules. It knows no storage and no model.
+// The package depends on no storage and no model.
 package secrets
 
 import (
@@ -55,12 +54,12 @@ func Find(text string) []Finding {
 	return list
 }
 
-// maxPasses is how often a text is looked through. What a mask leaves behind may
-// look like a secret that was not seen before, such as the rest of a password.
+// maxPasses is how often a text is searched. Around a mask a new secret may be found,
+// such as the rest of a password.
 const maxPasses = 4
 
-// Mask returns a text with every secret in it replaced by a mask; only what some rules
-// find, when they are named. A text without any is returned as it is.
+// Mask returns a text with every secret replaced by a mask: of the named rules, or of all
+// rules when none is named. A text without secrets is returned unchanged.
 func Mask(text string, rules ...string) string {
 	for range maxPasses {
 		spans := find(text)
@@ -75,8 +74,8 @@ func Mask(text string, rules ...string) string {
 	return text
 }
 
-// ReplaceSecret returns a text with one secret that is known replaced by what stands for it,
-// in every spelling in which [Mask] finds secrets.
+// ReplaceSecret returns a text with each occurrence of secret replaced by with, in every
+// escaped form in which [Mask] finds secrets.
 func ReplaceSecret(text, secret, with string) string {
 	spans := search(text, func(v *view) {
 		for end := 0; ; {
@@ -95,7 +94,7 @@ func ReplaceSecret(text, secret, with string) string {
 	return replaceAll(text, spans)
 }
 
-// replaceAll puts masks in the place of secrets, of JSON inside strings only.
+// replaceAll replaces secrets by masks; in JSON only inside strings.
 func replaceAll(text string, spans []span) string {
 	if len(spans) > 0 && isJSON(text) {
 		return replaceInJSON(text, spans)
@@ -104,13 +103,13 @@ func replaceAll(text string, spans []span) string {
 	return text
 }
 
-// Rule is one sort of secret.
+// Rule is one kind of secret.
 type Rule struct {
 	Name string
 	Doc  string // one line
 }
 
-// Rules lists what is known.
+// Rules lists the rules.
 func Rules() []Rule {
 	list := make([]Rule, len(table))
 	for i, r := range table {
@@ -123,17 +122,17 @@ func Rules() []Rule {
 type span struct {
 	start, end int
 	rule       string
-	secret     string // without what escapes it
-	with       string // what stands for it; empty: a mask
+	secret     string // unescaped
+	with       string // the replacement; empty: a mask
 }
 
-// maskBegin is what every mask begins with.
+// maskBegin is the prefix of every mask.
 const maskBegin = "[masked:"
 
-// minDigest is the fewest bytes of a secret whose mask tells it from others.
+// minDigest is the least length of a secret whose mask has a hash of the secret.
 const minDigest = 16
 
-// mask returns what stands in the place of a secret.
+// mask returns the replacement of a secret.
 func (s span) mask() string {
 	if s.with != "" {
 		return s.with
@@ -146,7 +145,7 @@ func (s span) mask() string {
 	return maskBegin + s.rule + ":" + hex.EncodeToString(sum[:2]) + "]"
 }
 
-// replace puts masks in the place of secrets, and says where they are.
+// replace replaces secrets by masks, and returns where the masks are.
 func replace(text string, spans []span) (masked string, places [][2]int) {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -168,7 +167,7 @@ const (
 	after  = 32
 )
 
-// excerpt returns a mask with what stands around it on its line.
+// excerpt returns a mask with the text around it on its line.
 func excerpt(masked string, place [2]int) string {
 	from := strings.LastIndexByte(masked[:place[0]], '\n') + 1
 	to := len(masked)

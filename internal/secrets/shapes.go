@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxPEM is more bytes than a private key has in PEM form.
+// maxPEM is an upper bound of the bytes of a private key in PEM form.
 const maxPEM = 20 << 10
 
-// pem looks at the beginning of a PEM block. All of a private key is masked, to its
-// end or, when it is cut off, as far as there is something of it.
+// pem examines the start of a PEM block. A private key is masked to its end or, when it
+// is cut off, as far as it goes.
 func (v *view) pem(rule string, at, end int) {
 	const tail = "-----"
 	label := v.text[end:min(end+40, len(v.text))]
@@ -46,8 +46,8 @@ func (v *view) pem(rule string, at, end int) {
 	}
 }
 
-// awsID looks at the beginning of an access key id. What stands near it and looks
-// like the secret that belongs to it is one.
+// awsID examines the start of an access key id. A value near it that looks like the
+// secret of that id is a secret too.
 func (v *view) awsID(rule string, at, end int) {
 	const size, near = 20, 120
 	if !v.begins(at) || at+size > len(v.text) || v.text[at:end] != strings.ToUpper(v.text[at:end]) {
@@ -72,8 +72,8 @@ func (v *view) awsID(rule string, at, end int) {
 	}
 }
 
-// terraform looks at the middle of a token of Terraform: 14 letters and digits stand
-// before it, many behind it.
+// terraform examines the middle of a token of Terraform: 14 letters and digits come
+// before it, many after it.
 func (v *view) terraform(rule string, at, end int) {
 	const id, most = 14, 100
 	begin, stop := at-id, v.run(token, end)
@@ -83,7 +83,7 @@ func (v *view) terraform(rule string, at, end int) {
 	v.found(rule, begin, stop)
 }
 
-// telegram looks at the middle of a token of a bot: digits, a colon, AA and more.
+// telegram examines the middle of a token of a bot: digits, a colon, AA and more.
 func (v *view) telegram(rule string, at, end int) {
 	begin := at
 	for begin > 0 && at-begin < 11 && isDigit(v.text[begin-1]) {
@@ -96,8 +96,8 @@ func (v *view) telegram(rule string, at, end int) {
 	v.found(rule, begin, stop)
 }
 
-// jwt looks at what may be the beginning of a JSON web token: the header of one is a
-// JSON object that names an algorithm.
+// jwt examines the possible start of a JSON web token: its header is a JSON object that
+// names an algorithm.
 func (v *view) jwt(rule string, at, _ int) {
 	if at > 0 && token.has(v.text[at-1]) && !v.begins(at) || v.text[at:at+3] != "eyJ" {
 		return
@@ -119,16 +119,16 @@ func (v *view) jwt(rule string, at, _ int) {
 			from++
 		}
 	}
-	said, err := base64.RawURLEncoding.DecodeString(head)
-	if err == nil && strings.Contains(string(said), `"alg"`) {
+	decoded, err := base64.RawURLEncoding.DecodeString(head)
+	if err == nil && strings.Contains(string(decoded), `"alg"`) {
 		v.found(rule, at, from)
 	}
 }
 
-// maxUser is the most bytes that a user and a password in a URL have.
+// maxUser is the most bytes of a user and a password in a URL.
 const maxUser = 1 << 10
 
-// url looks at the user and the password of a URL.
+// url examines the user and the password of a URL.
 func (v *view) url(rule string, at, end int) {
 	if at == 0 || !alnum.has(v.text[at-1]) {
 		return
@@ -140,8 +140,8 @@ func (v *view) url(rule string, at, end int) {
 	v.user(rule, end, stop)
 }
 
-// user looks at a user with a password behind a colon, or without one: then the user may
-// be the secret.
+// user examines a user with a password after a colon, or without a password: then the user
+// may be the secret.
 func (v *view) user(rule string, from, stop int) {
 	user, password, _ := strings.Cut(v.text[from:stop], ":")
 	switch has := password != ""; {
@@ -152,8 +152,7 @@ func (v *view) user(rule string, from, stop int) {
 	}
 }
 
-// isURLPassword reports whether the password of a URL is more than a word that stands
-// for one.
+// isURLPassword reports whether the password of a URL is no placeholder.
 func isURLPassword(s string) bool {
 	letters := strings.TrimRight(lower(s), "0123456789!")
 	return len(s) >= 4 && distinct(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
@@ -162,10 +161,10 @@ func isURLPassword(s string) bool {
 // isBasic reports whether a value is that of basic authorization: a user and a password
 // in base64.
 func isBasic(value string) bool {
-	said, err := base64.StdEncoding.DecodeString(value)
+	decoded, err := base64.StdEncoding.DecodeString(value)
 	if err != nil {
-		said, err = base64.RawStdEncoding.DecodeString(value)
+		decoded, err = base64.RawStdEncoding.DecodeString(value)
 	}
-	_, password, has := strings.Cut(string(said), ":")
+	_, password, has := strings.Cut(string(decoded), ":")
 	return err == nil && has && !noPasswords[lower(password)]
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Long texts are looked at in windows that overlap, so that memory stays small. A
-// secret has at most maxSecret bytes, escapes included; one that begins in the
-// overlap is found whole in one of the two.
+// Long texts are searched in overlapping windows, so that memory stays small. A secret
+// has at most maxSecret bytes, escapes included; one that begins in the overlap is whole
+// in one of the two windows.
 const (
 	window    = 1 << 20
 	overlap   = 128 << 10
@@ -19,7 +19,7 @@ const (
 // minText is the shortest text that a secret may be found in: a name, a sign and six bytes.
 const minText = len("pwd=") + 6
 
-// maxDepth is how many times a text is freed of escapes.
+// maxDepth is how many levels of escapes are decoded.
 const maxDepth = 5
 
 // find lists the secrets of a text, in order and without overlap.
@@ -30,8 +30,8 @@ func find(text string) []span {
 	return search(text, automaton().scan)
 }
 
-// search lists what scan finds in a text and in what it says without escapes, in order
-// and without overlap.
+// search lists what scan finds in a text and in the unescaped text, in order and without
+// overlap.
 func search(text string, scan func(*view)) []span {
 	var all []span
 	for from := 0; ; from += window - overlap {
@@ -74,8 +74,8 @@ func look(text string, depth int, scan func(*view)) []span {
 	return spans
 }
 
-// merge puts spans in order and makes one of those that overlap. Its name is that of
-// the rule that stands first in the table, which is the most exact.
+// merge sorts spans and joins those that overlap. A joined span has the rule that is
+// first in the table, which is the most exact one.
 func merge(spans []span) []span {
 	if len(spans) == 0 {
 		return nil
@@ -98,15 +98,15 @@ func merge(spans []span) []span {
 	return merged
 }
 
-// view is a text that is being looked at.
+// view is a text that is being searched.
 type view struct {
 	text  string
 	runs  [setEnd]struct{ from, to int }
-	read  struct{ cookies, options int } // so far lists of them were read
+	read  struct{ cookies, options int } // the end of the last list of them that was read
 	spans []span
 }
 
-// found notes a secret.
+// found adds a secret.
 func (v *view) found(rule string, start, end int) {
 	v.spans = append(v.spans, span{start: start, end: end, rule: rule, secret: v.text[start:end]})
 }
@@ -114,7 +114,7 @@ func (v *view) found(rule string, start, end int) {
 // set is a set of bytes.
 type set uint8
 
-// The sets of which secrets are made.
+// The sets of bytes of which secrets consist.
 const (
 	alnum    set = iota
 	word         // letters, digits and _
@@ -135,8 +135,8 @@ const (
 	setEnd
 )
 
-// sets says for each byte in which sets it is. It is made at every start of a
-// program, and so without maps and strings.
+// sets has, for each byte, a bit for each set that contains it. It is computed whenever a
+// program starts, so it is made without maps and strings.
 var sets = func() (table [256]uint16) {
 	const digits, lower, capitals = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	add := func(s set, bytes string) {
@@ -173,8 +173,8 @@ const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f
 
 func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
 
-// run returns the end of the bytes of a set that stand at a place. However often it is
-// asked inside of one run, the run is walked once.
+// run returns the end of the run of bytes of a set that contains a position. A run is
+// scanned once, however often run is called within it.
 func (v *view) run(s set, at int) int {
 	known := &v.runs[s]
 	if at >= known.from && at < known.to {
@@ -188,13 +188,13 @@ func (v *view) run(s set, at int) int {
 	return end
 }
 
-// begins reports whether a secret may begin at a place: not in the middle of a word.
-// Colours of a terminal and bytes written as %3D are no part of a word.
+// begins reports whether a secret may begin at a position: not in the middle of a word.
+// Terminal colours and escapes such as %3D are not part of a word.
 func (v *view) begins(at int) bool {
 	if at == 0 {
 		return true
 	}
-	if c := v.text[at-1]; !alnum.has(c) { // abc-KEY and abc_KEY go on from before
+	if c := v.text[at-1]; !alnum.has(c) { // abc-KEY and abc_KEY continue a word
 		return c != '-' && c != '_' || at == 1 || !alnum.has(v.text[at-2])
 	}
 	if at >= 3 && v.text[at-3] == '%' && isHex(v.text[at-1]) && isHex(v.text[at-2]) {
@@ -214,11 +214,11 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// shift says that the bytes from a place on in a text without escapes stand at
-// another in the text with them.
+// shift maps a position in the unescaped text to a position in the raw text. It holds
+// up to the next shift.
 type shift struct{ plain, raw int }
 
-// place is where a byte stands in the text with escapes.
+// place returns the position in the raw text of a byte of the unescaped text.
 func place(shifts []shift, plain int) int {
 	i, exact := slices.BinarySearchFunc(shifts, plain, func(s shift, p int) int { return s.plain - p })
 	if !exact {
@@ -230,8 +230,8 @@ func place(shifts []shift, plain int) int {
 	return shifts[i].raw + plain - shifts[i].plain
 }
 
-// unescape frees a text of one sort of escapes: those of a JSON string or of a program's,
-// or else those of a URL, or else those of HTML. There are no shifts when it has none.
+// unescape decodes one kind of escapes of a text: those of JSON strings and programs, or
+// else those of URLs, or else those of HTML. There are no shifts when the text has none.
 func unescape(text string) (plain string, shifts []shift) {
 	for _, sign := range []byte(`\%&`) {
 		if plain, shifts = without(text, sign); len(shifts) > 0 {
@@ -241,7 +241,7 @@ func unescape(text string) (plain string, shifts []shift) {
 	return plain, shifts
 }
 
-// without frees a text of the escapes that begin with a sign.
+// without decodes the escapes of a text that begin with sign.
 func without(text string, sign byte) (plain string, shifts []shift) {
 	i := strings.IndexByte(text, sign)
 	if i < 0 {
@@ -250,13 +250,13 @@ func without(text string, sign byte) (plain string, shifts []shift) {
 	var b strings.Builder
 	at := 0
 	for {
-		said, size := escape(text[i:])
+		decoded, size := escape(text[i:])
 		if size > 0 {
 			if shifts == nil {
 				b.Grow(len(text))
 			}
 			b.WriteString(text[at:i])
-			b.WriteString(said)
+			b.WriteString(decoded)
 			at = i + size
 			shifts = append(shifts, shift{b.Len(), at})
 		} else {
@@ -272,11 +272,11 @@ func without(text string, sign byte) (plain string, shifts []shift) {
 	return b.String(), shifts
 }
 
-// maxEntity is more bytes than an entity has that is looked at, such as &#x0073;.
+// maxEntity is the most bytes of an HTML entity that is decoded, such as &#x0073;.
 const maxEntity = 12
 
-// escape reads the escape that a text begins with; size 0: it is none.
-func escape(text string) (said string, size int) {
+// escape decodes the escape at the start of a text; size 0: there is none.
+func escape(text string) (decoded string, size int) {
 	if len(text) < 2 {
 		return "", 0
 	}
@@ -303,14 +303,14 @@ func escape(text string) (said string, size int) {
 		}
 	case '&':
 		end := strings.IndexByte(text[:min(len(text), maxEntity)], ';') + 1
-		if said := html.UnescapeString(text[:end]); said != text[:end] {
-			return said, end
+		if decoded := html.UnescapeString(text[:end]); decoded != text[:end] {
+			return decoded, end
 		}
 	}
 	return "", 0
 }
 
-// hexRune reads digits.
+// hexRune parses hexadecimal digits.
 func hexRune(text string, at, digits int) (r rune, ok bool) {
 	if len(text) < at+digits {
 		return 0, false

@@ -7,32 +7,32 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// Likeness is counted in thousandths, what says the same above all.
+// Similarities, in thousandths of the words; equal blocks have more than any other two.
 const (
-	identical = 2000
-	fitting   = 400 // what must belong together, whatever it says
-	threshold = 300 // less is not alike
+	identical  = 2000
+	minRelated = 400 // at least that of a system block, and of a call or result with the same call id
+	threshold  = 300 // blocks of less are not paired
 )
 
-// likeness reports how well two blocks belong together; 0: not at all.
-func likeness(a, b *Block, left, right *sketch) int {
+// similarity returns how similar two blocks are; 0: they must not be paired.
+func similarity(a, b *Block, left, right *sketch) int {
 	if a.key == b.key {
 		return identical
 	}
 	if a.Role != b.Role || a.Kind != b.Kind || name(a.Content) != name(b.Content) {
 		return 0
 	}
-	like := left.like(right)
+	score := left.overlap(right)
 	if a.Kind == content.KindSystem || id(a.Content) != "" && id(a.Content) == id(b.Content) {
-		like = max(like, fitting)
+		score = max(score, minRelated)
 	}
-	if like < threshold {
+	if score < threshold {
 		return 0
 	}
-	return like
+	return score
 }
 
-// name returns what a block is called; blocks with different names are not alike.
+// name returns the name of a block. Blocks with different names are not paired.
 func name(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
@@ -76,8 +76,8 @@ func sketches(blocks []*Block) []*sketch {
 	return list
 }
 
-// like returns the part of both sets that both have, in thousandths, by estimate.
-func (s *sketch) like(t *sketch) int {
+// overlap returns the part of both sets that both have, in thousandths, by estimate.
+func (s *sketch) overlap(t *sketch) int {
 	shared, all := 0, 0
 	for i := range s {
 		if s[i]|t[i] == 0 {
