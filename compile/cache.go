@@ -12,7 +12,7 @@ import (
 
 // The prompt cache makes a compile after an append take time in proportion to what is new.
 //
-// What is decided about a turn does not change once the next turn has begun, unless a later
+// The decisions about a turn are final once the next turn has begun, unless a later
 // commit refers to it: an edit, an annotation, a summary, a merge or a system block. So the
 // cache keeps, for each set of options, a few prefixes: prompts up to, and without, the last
 // turn of a history. The walk of the next compile stops at the end of a prefix, or at the end of

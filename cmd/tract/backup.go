@@ -16,8 +16,8 @@ func newBackup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup [DEST]", Short: "Copy the store and verify the copy",
 		Long: `Copy the store as it is at one moment, with HEAD and the settings of its folder, into the
-new folder DEST. Others may keep writing. The copy is checked as by tract fsck, and DEST
-appears only if it is sound: a folder for tract --dir DEST.
+new folder DEST. Others may keep writing. tract checks the copy as tract fsck does,
+and creates DEST only if the copy is sound. Open the copy with tract --dir DEST.
 
 Do not copy the files of a store in use by other means.
 

@@ -77,7 +77,7 @@ With --folder, trust a folder that belongs to another user or that others can wr
 whoever can write it can change the next prompt. Its settings still need trust of their
 own.
 
-What is trusted is recorded beside your own settings.`,
+tract records what you trust beside your own settings.`,
 		Example: `  tract config trust --dry-run
   tract config trust
   tract config trust --folder /srv/shared/.tract

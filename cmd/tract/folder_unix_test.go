@@ -75,8 +75,8 @@ var folderCommands = [][]string{
 	{"__complete", "profile", "load", ""},
 }
 
-// TestFolderOfAnotherUserIsRefused gives a store away, which takes root. Nobody uses it then,
-// root neither, and nothing of it is read before that is said.
+// TestFolderOfAnotherUserIsRefused gives a store to another user, which only root can do. Then every
+// user, root included, is refused before anything of the store is read.
 func TestFolderOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

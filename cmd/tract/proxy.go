@@ -125,8 +125,8 @@ func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback 
 	return s, nil
 }
 
-// openForProxy opens the store for recording. What agents send is mostly the content of files,
-// so that secrets are masked everywhere unless a setting says otherwise.
+// openForProxy opens the store for recording. Agents send mostly the content of files.
+// Therefore secrets are masked everywhere, unless a setting says otherwise.
 func (a *app) openForProxy(ctx context.Context) (repo *tract.Repo, unmasked bool, err error) {
 	v, err := a.settings()
 	if err != nil {

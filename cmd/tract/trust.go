@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// A folder may come from somebody else. What the user trusts is recorded beside the user's
+// A folder may come from somebody else. tract records what the user trusts beside the user's
 // settings: folders that others own or can write, and settings files with their content.
 
 // userSettings returns the user's settings file; its path is empty without a home directory.
