@@ -14,7 +14,9 @@ func newBlame(a *app) *cobra.Command {
 		Use: "blame [REV]", Short: "Show which commit each line of a prompt comes from",
 		Long: `Show the lines of a revision's prompt, each with the commit that introduced it, its author
 or model, and its time. A line that an edit left unchanged belongs to the commit before
-the edit. A line that both sides of a merge have belongs to the side of the first parent.`,
+the edit. A line that both sides of a merge have belongs to the side of the first parent, the
+branch that was merged into. After tract merge --squash, edits of the other branch
+belong to the squash.`,
 		Example: `  tract blame
   tract blame 3fa2c1d --include-reasoning
   tract blame --json | jq '.[] | select(.model) | .text'`,

@@ -74,7 +74,7 @@ func runAgent(base, session string, plans []string) error {
 
 // ask sends one request, and returns the blocks of the answer.
 func ask(url, session string, body []byte) ([]map[string]any, error) {
-	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body)) //nolint:noctx // the process ends with it
+	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func TestResponsesCanBeDecoded(t *testing.T) {
 			}
 			reasoning, ok := got.Blocks[0].(content.Reasoning)
 			call, called := got.Blocks[1].(content.ToolCall)
-			if !ok || !called || !strings.Contains(reasoning.String(), "I choose what comes next") || !strings.Contains(string(call.Arguments), `"ls"`) {
+			if !ok || !called || !strings.Contains(reasoning.String(), "I choose what comes next") || !strings.Contains(call.Arguments, `"ls"`) {
 				t.Errorf("%s, stream %s: blocks %#v", api, stream, got.Blocks)
 			}
 		}
