@@ -292,7 +292,7 @@ func (x *index) anchor(t *thread, at objects.ID, role content.Role, b content.Bl
 }
 
 // made is the form of the id of a call that had none: it says nothing about the call.
-var made = regexp.MustCompile(`^call_[0-9a-f]{16}$`)
+var made = regexp.MustCompile(`^call_[0-9a-f]{16}$|/[0-9]+$`)
 
 // leastSeal is the length of the shortest seal that tells responses apart. Gemini CLI
 // replaces seals by a constant after it resumed a session.

@@ -80,6 +80,7 @@ func TestRequestsGoToTheProviderOfTheirPath(t *testing.T) {
 		{"HEAD", "/", "", "openai HEAD /"},
 		{"POST", "/p/team/chat/completions", "", "team POST /gateway/v1/chat/completions"},
 		{"POST", "/p/team/gateway/v1/chat/completions", "", "team POST /gateway/v1/chat/completions"},
+		{"POST", "/p/openai/v2/responses", "", "openai POST /v2/responses"},
 		{"POST", "/p/openai/v1/files%2Fa%20b?x=1;y=%zz", "", "openai POST /v1/files%2Fa%20b?x=1;y=%zz"},
 	} {
 		header := http.Header{}

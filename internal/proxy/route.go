@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/tract-vcs/tract/llm/providers"
@@ -69,8 +70,12 @@ func (p *Proxy) route(req *http.Request, path string) (t Target, ok bool) {
 	return p.target(name, path)
 }
 
+// version matches a path that begins with the version of an API.
+var version = regexp.MustCompile(`^/v[0-9][a-z0-9]*/`)
+
 // target joins an escaped path to the base URL of a provider. A path that begins with that of the base
-// URL is not joined twice: clients put /v1 into their base URL, or they do not.
+// URL is not joined twice: clients put /v1 into their base URL, or they do not. Neither is one
+// that begins with another version of the API.
 func (p *Proxy) target(name, path string) (Target, bool) {
 	base, configured := p.o.Upstreams[name]
 	if !configured {
@@ -89,7 +94,9 @@ func (p *Proxy) target(name, path string) (Target, bool) {
 	}
 	u := *base
 	prefix := strings.TrimSuffix(base.EscapedPath(), "/")
-	if prefix != "" && (path == prefix || strings.HasPrefix(path, prefix+"/")) {
+	hasPrefix := path == prefix || strings.HasPrefix(path, prefix+"/")
+	otherVersion := version.FindString(prefix+"/") == prefix+"/" && version.MatchString(path)
+	if prefix != "" && (hasPrefix || otherVersion) {
 		prefix = ""
 	}
 	joined := prefix + path

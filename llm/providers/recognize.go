@@ -50,7 +50,9 @@ var endpoints = []struct {
 	{end: "/invoke", api: "invoke", named: true},
 	{end: "/invoke-with-response-stream", api: "invoke", named: true},
 	{end: "/v2/chat", api: "cohere"},
+	{end: "/v1/chat", api: "cohere"},
 	{end: "/api/chat", api: "ollama"},
+	{end: "/api/generate", api: "ollama"},
 }
 
 // regionalHosts are parts of host names that each account or region has its own of.

@@ -17,12 +17,15 @@ func TestRecognize(t *testing.T) {
 		{"https://api.deepseek.com/v1/chat/completions", "chat", "deepseek", ""},
 		{"http://localhost:8080/v1/chat/completions", "chat", "chat", ""},
 		{"http://127.0.0.1:11434/api/chat", "ollama", "ollama", ""},
+		{"http://127.0.0.1:11434/api/generate", "ollama", "ollama", ""},
+		{"http://127.0.0.1:11434/api/embed", "", "", ""},
 		{"https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=k", "gemini", "google", "gemini-2.5-pro"},
 		{"https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude%3A0/converse-stream", "converse", "bedrock", "us.anthropic.claude:0"},
 		{"https://bedrock-runtime.us-east-1.amazonaws.com/model/m/invoke", "invoke", "bedrock", "m"},
 		{"https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=1", "chat", "azure", ""},
 		{"https://me.openai.azure.com/openai/v1/responses", "responses", "azure-responses", ""},
 		{"https://api.cohere.com/v2/chat", "cohere", "cohere", ""},
+		{"https://api.cohere.com/v1/chat", "cohere", "cohere", ""},
 	} {
 		u, err := url.Parse(test.address)
 		if err != nil {

@@ -13,6 +13,9 @@ import (
 // decodeRequest reads a request body. Messages that are not the model's are those of
 // OpenAI's chat.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
+	if v.Get("messages") == nil && v.Get("message").Kind() == rawjson.KindString {
+		v = requestOfV1(v)
+	}
 	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
 	switch v.Get("tool_choice").Text() {
 	case "NONE":

@@ -17,7 +17,7 @@ import (
 // Cohere is version 2 of Cohere's chat (https://docs.cohere.com/reference/chat). A message
 // has a content, which is a list of reasoning and texts, a plan in plain text before its
 // tool calls, and the calls. Each other member goes back as it came, in a block of its
-// own.
+// own. Version 1 is read too; see v1.go.
 var Cohere = &wire.Dialect{
 	Name: "cohere",
 	Path: func(string, bool) string { return "/chat" },
@@ -48,10 +48,17 @@ type reader struct {
 	plan          *wire.BlockBuilder
 	unknownFields wire.FieldAccumulator // members of the message that are not known
 	finished      bool
+	streamed      bool // text of version 1 came in pieces
 }
 
 // ReadBody reads a response in one piece.
 func (c *reader) ReadBody(v rawjson.Value) error {
+	if v.Get("event_type") != nil {
+		return c.readV1Event(v)
+	}
+	if isResponseOfV1(v) {
+		v = responseOfV1(v)
+	}
 	m := v.Get("message")
 	if m.Kind() != rawjson.KindObject {
 		if v.Get("type") != nil && m == nil {
@@ -70,6 +77,9 @@ func (c *reader) ReadBody(v rawjson.Value) error {
 
 // ReadEvent reads one event. Unknown types are skipped.
 func (c *reader) ReadEvent(name string, v rawjson.Value) (err error) {
+	if v.Get("event_type") != nil {
+		return c.readV1Event(v)
+	}
 	name = cmp.Or(v.Get("type").Text(), name)
 	n, _ := v.Get("index").Int()
 	m := v.Get("delta", "message")

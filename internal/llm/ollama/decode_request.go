@@ -24,17 +24,21 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		s.Reasoning.Effort = "none"
 	}
 	req := &llm.Request{Settings: s, Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Kind() != rawjson.KindBool || v.Get("stream").Bool()}
-	if v.Get("messages").Kind() != rawjson.KindArray {
+	list := v.Get("messages")
+	if list == nil && v.Get("prompt").Kind() == rawjson.KindString {
+		list = generateMessages(v)
+	}
+	if list.Kind() != rawjson.KindArray {
 		return nil, wire.ErrNoMessages
 	}
 	q := messageReader{Target: t}
-	for n, m := range rawjson.Indexed(v.Get("messages")) {
+	for n, m := range rawjson.Indexed(list) {
 		if err := q.readMessage(n, m); err != nil {
 			return nil, fmt.Errorf("messages[%d]: %w", n, err)
 		}
 	}
 	req.Messages = q.messages
-	return req, t.KeepUnknownFields(req, v, "messages")
+	return req, t.KeepUnknownFields(req, v, "messages", "system", "prompt", "images")
 }
 
 // messageReader reads the messages of a request.

@@ -14,7 +14,8 @@ import (
 
 // Ollama is Ollama's own /api/chat (https://docs.ollama.com/api/chat). A stream is lines
 // of JSON, each a response with a piece of the message; a response in one piece is one
-// such line. Calls may have no ids, and their arguments are objects.
+// such line. Calls may have no ids, and their arguments are objects. Requests and responses
+// of /api/generate are read too, and never written.
 var Ollama = &wire.Dialect{
 	Name:                     "ollama",
 	Path:                     func(string, bool) string { return "/api/chat" },
@@ -47,7 +48,7 @@ type reader struct {
 
 // ReadBody reads a response in one piece.
 func (o *reader) ReadBody(v rawjson.Value) error {
-	if v.Get("message").Kind() != rawjson.KindObject && v.Get("error") == nil && !v.Get("done").Bool() {
+	if messageOf(v).Kind() != rawjson.KindObject && v.Get("error") == nil && !v.Get("done").Bool() {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
 	return o.ReadEvent("", v)
@@ -76,14 +77,14 @@ func (o *reader) readUsage(v rawjson.Value) {
 	if v.Get("eval_count").Kind() != rawjson.KindNumber && input == 0 {
 		return
 	}
-	raw := rawjson.Without(v, "message", "model", "created_at", "done", "done_reason")
+	raw := rawjson.Without(v, "message", "response", "thinking", "tool_calls", "context", "model", "created_at", "done", "done_reason")
 	o.SetUsage(content.Usage{Input: input, Output: output, Raw: bytes.Clone(raw)})
 }
 
 // readMessage reads a message, or a piece of one.
 func (o *reader) readMessage(line rawjson.Value) (err error) {
 	var reasoning, texts, calls rawjson.Value
-	for key, m := range line.Get("message").Members() {
+	for key, m := range messageOf(line).Members() {
 		switch key {
 		case "role":
 		case "thinking":

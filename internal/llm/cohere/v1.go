@@ -1,0 +1,156 @@
+package cohere
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
+)
+
+// Version 1 of the chat (https://docs.cohere.com/v1/reference/chat) is read, and never
+// written: the functions of this file turn its requests and responses into those of
+// version 2.
+
+// requestOfV1 returns the request of version 2 that says what a request of version 1 does.
+func requestOfV1(v rawjson.Value) rawjson.Value {
+	r := v1Reader{}
+	if preamble := v.Get("preamble"); preamble.Text() != "" {
+		r.add("system", preamble)
+	}
+	for turn := range v.Get("chat_history").Elements() {
+		r.addTurn(turn)
+	}
+	r.addResults(v.Get("tool_results"))
+	if message := v.Get("message"); message.Text() != "" {
+		r.add("user", message)
+	}
+	body := rawjson.NewObject("messages", r.list.Bytes(), "tools", toolsOfV1(v.Get("tools")))
+	return body.Merge(rawjson.Without(v, "message", "chat_history", "preamble", "tool_results", "tools")).Bytes()
+}
+
+// v1Reader reads the conversation of a request of version 1.
+type v1Reader struct {
+	list  rawjson.Array
+	calls int
+	open  []rawjson.Value // calls without a result, with their ids
+}
+
+func (r *v1Reader) add(role string, text rawjson.Value) {
+	r.list.Add(rawjson.NewObject("role", role, "content", text).Bytes())
+}
+
+// addTurn adds a turn of the history.
+func (r *v1Reader) addTurn(v rawjson.Value) {
+	text := v.Get("message")
+	switch v.Get("role").Text() {
+	case "SYSTEM":
+		r.add("system", text)
+	case "USER":
+		r.add("user", text)
+	case "TOOL":
+		r.addResults(v.Get("tool_results"))
+	default:
+		o := rawjson.NewObject("role", "assistant")
+		if text.Text() != "" {
+			o.Set("content", text)
+		}
+		calls := callsOfV1(v.Get("tool_calls"), fmt.Sprintf("call-%d", r.calls))
+		for call := range calls.Elements() {
+			r.open = append(r.open, call)
+			r.calls++
+		}
+		o.Set("tool_calls", rawjson.NonEmpty(calls))
+		r.list.Add(o.Bytes())
+	}
+}
+
+// addResults adds results. A call has no id; a result repeats its name and its arguments.
+func (r *v1Reader) addResults(list rawjson.Value) {
+	for v := range list.Elements() {
+		o := rawjson.NewObject("role", "tool", "content", string(v.Get("outputs")))
+		for i, call := range r.open {
+			name, arguments := v.Get("call", "name").Text(), v.Get("call", "parameters")
+			if call.Get("function", "name").Text() == name && call.Get("function", "arguments").Text() == string(arguments) {
+				o.Set("tool_call_id", call.Get("id"))
+				r.open = append(r.open[:i:i], r.open[i+1:]...)
+				break
+			}
+		}
+		r.list.Add(o.Bytes())
+	}
+}
+
+// callsOfV1 returns calls in the form of version 2. Their ids are made of a text and their number.
+func callsOfV1(list rawjson.Value, id string) rawjson.Value {
+	var calls rawjson.Array
+	for i, v := range rawjson.Indexed(list) {
+		f := rawjson.NewObject("name", v.Get("name"), "arguments", string(v.Get("parameters")))
+		calls.Add(rawjson.NewObject("id", fmt.Sprintf("%s/%d", id, i), "type", "function", "function", f.Bytes()).Bytes())
+	}
+	return calls.Bytes()
+}
+
+// toolsOfV1 returns definitions of tools in the form of version 2.
+func toolsOfV1(list rawjson.Value) rawjson.Value {
+	types := map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
+	var tools rawjson.Array
+	for v := range list.Elements() {
+		var properties rawjson.Object
+		var required rawjson.Array
+		for name, p := range v.Get("parameter_definitions").Members() {
+			kind, _, _ := strings.Cut(strings.ToLower(p.Get("type").Text()), "[")
+			if known, ok := types[kind]; ok {
+				kind = known
+			}
+			property := rawjson.NewObject("type", kind, "description", p.Get("description"))
+			properties.Set(name, property.Bytes())
+			if p.Get("required").Bool() {
+				required.AddString(name)
+			}
+		}
+		schema := rawjson.NewObject("type", "object", "properties", properties.Bytes(), "required", rawjson.NonEmpty(required.Bytes()))
+		f := rawjson.NewObject("name", v.Get("name"), "description", v.Get("description"), "parameters", schema.Bytes())
+		tools.Add(rawjson.NewObject("type", "function", "function", f.Bytes()).Bytes())
+	}
+	return rawjson.NonEmpty(tools.Bytes())
+}
+
+// isResponseOfV1 reports whether a body is a response of version 1.
+func isResponseOfV1(v rawjson.Value) bool {
+	return v.Get("text").Kind() == rawjson.KindString && v.Get("message") == nil
+}
+
+// responseOfV1 returns the response of version 2 that says what a response of version 1
+// does.
+func responseOfV1(v rawjson.Value) rawjson.Value {
+	id := v.Get("generation_id")
+	message := rawjson.NewObject("role", "assistant", "content", v.Get("text"), "tool_calls", rawjson.NonEmpty(callsOfV1(v.Get("tool_calls"), id.Text())))
+	message.Merge(rawjson.Without(v, "text", "tool_calls", "generation_id", "response_id", "finish_reason", "meta", "chat_history", "is_search_required"))
+	return rawjson.NewObject("id", id, "message", message.Bytes(), "finish_reason", v.Get("finish_reason"), "usage", v.Get("meta"), "error", v.Get("error")).Bytes()
+}
+
+// readV1Event reads an event of a stream of version 1. The last one has the whole response;
+// the text before it is read as it comes, and the rest from the last one.
+func (c *reader) readV1Event(v rawjson.Value) error {
+	switch v.Get("event_type").Text() {
+	case "stream-start":
+		return c.readStart(v.Get("generation_id"), nil)
+	case "text-generation":
+		c.streamed = true
+		return c.addDelta(0, rawjson.NewObject("text", v.Get("text")).Bytes())
+	case "stream-end":
+		body := v.Get("response")
+		if c.streamed {
+			body = rawjson.NewObject("text", "").Merge(body).Bytes()
+		}
+		if reason := v.Get("finish_reason"); body.Get("finish_reason") == nil {
+			body = rawjson.NewObject("finish_reason", reason).Merge(body).Bytes()
+		}
+		return c.ReadBody(body)
+	}
+	if v.Get("error") != nil {
+		return wire.NewAPIError(c.Provider, v)
+	}
+	return nil
+}
