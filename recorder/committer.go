@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -22,9 +23,11 @@ const mostAtOnce = 16
 // of different sessions at the same time.
 type committer struct {
 	o     Options
-	repo  *tract.Repo
-	index *index
 	slots chan struct{}
+
+	opening sync.Mutex
+	repo    *tract.Repo // nil: it could not be opened yet
+	index   *index      // of the repo
 
 	recorded, failed, dropped atomic.Int64
 
@@ -40,6 +43,24 @@ type committer struct {
 
 func newCommitter(repo *tract.Repo, o Options) *committer {
 	return &committer{o: o, repo: repo, index: newIndex(repo, o.Prefix, !o.Unmasked), slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), open: map[*exchange]bool{}}
+}
+
+// ready opens the repo when it is not open yet.
+func (c *committer) ready(ctx context.Context) error {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if c.repo != nil {
+		return nil
+	}
+	if c.o.Open == nil {
+		return errors.New("there is no repo to record to")
+	}
+	repo, err := c.o.Open(ctx)
+	if err != nil {
+		return &storeError{err}
+	}
+	c.repo, c.index.repo = repo, repo
+	return nil
 }
 
 // errDropped says that an exchange was given up because too many waited to be committed.
@@ -129,10 +150,10 @@ func (c *committer) commitAtLast(x *exchange) bool {
 		}
 		last := !isTransient(err) || x.file == nil && try == mostTries
 		if last || try == 1 && x.file != nil {
-			c.failed.Add(1)
 			c.report(x, err)
 		}
 		if last {
+			c.failed.Add(1)
 			x.file.Finish("failed", x.keptFrames(c.o.Unmasked, false))
 			return true
 		}

@@ -47,6 +47,9 @@ func (c *committer) commit(x *exchange) (err error) {
 const maxRaces = 16
 
 func (c *committer) try(x *exchange) (done *tract.Recorded, branch string, err error) {
+	if err := c.ready(x.ctx); err != nil {
+		return nil, "", err
+	}
 	a, target, err := c.decode(x)
 	if err != nil {
 		return nil, "", err

@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
@@ -122,6 +124,34 @@ func TestSpoolBringsInWhatTheStoreRefused(t *testing.T) {
 	if err := w.transport.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestARepoThatCannotBeOpenedIsOpenedLater records while there is no repo: the client sees
+// nothing of it, and what passed is committed when the repo can be opened.
+func TestARepoThatCannotBeOpenedIsOpenedLater(t *testing.T) {
+	w := newWire(t, "mem://", says("A1", "A2"))
+	var open atomic.Bool
+	w.transport = recorder.New(nil, recorder.Options{
+		Spool: t.TempDir(), OnError: func(err *recorder.Error) { w.errs <- err },
+		Open: func(context.Context) (*tract.Repo, error) {
+			if !open.Load() {
+				return nil, objects.ErrBusy
+			}
+			return w.repo, nil
+		},
+	})
+	w.client.Transport = w.transport
+	main := recorder.On(t.Context(), "main")
+	w.ask(main, "Q1")
+	if err := <-w.errs; !errors.Is(err, objects.ErrBusy) {
+		t.Error(err)
+	}
+	if stats := w.transport.Stats(); stats.Pending != 1 || stats.Failed != 0 {
+		t.Errorf("while the repo is busy: %+v", stats)
+	}
+	open.Store(true)
+	w.ask(main, "Q1", "A1", "Q2")
+	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2"})
 }
 
 // TestSpoolKeepsNoSecret records a response with a secret in it: what stays in the spool after

@@ -31,6 +31,10 @@ type Options struct {
 	Disk     int64                      // most bytes of the spool; 0: 1 GiB
 	Unmasked bool                       // the Repo masks no secrets: its setting secrets.mask is "off"
 
+	// Open opens the Repo of a transport that was made without one. It is called when the first
+	// exchange is committed, and again while it fails: exchanges wait in the spool until then.
+	Open func(context.Context) (*tract.Repo, error)
+
 	// The functions are called by several goroutines at once, after the response has passed.
 	OnResponse func(branch string, r *tract.Response) // a response was committed
 	OnError    func(*Error)                           // an exchange was not recorded as it should have been
@@ -72,8 +76,8 @@ type Transport struct {
 	passed, pending atomic.Int64
 }
 
-// New makes a transport that commits to a repo. The repo must stay open until
-// [Transport.Wait] has returned.
+// New makes a transport that commits to a repo, or to the one that Options.Open opens when
+// the repo is nil. The repo must stay open until [Transport.Wait] has returned.
 func New(repo *tract.Repo, o Options) *Transport {
 	if o.Next == nil {
 		o.Next = http.DefaultTransport

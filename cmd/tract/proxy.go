@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,10 +84,14 @@ type proxyServer struct {
 	recorder *recorder.Transport // nil: nothing is recorded
 	started  time.Time
 	served   chan error
+
+	mu          sync.Mutex
+	recordError string // the newest error of the recorder
 }
 
 // startProxy listens and serves. The store is opened first; when that is not possible, the
-// proxy passes requests unrecorded and says so, unless strict is set.
+// proxy says so, unless strict is set: what passes waits in the spool until the store can be
+// opened. Where there is no folder for a spool, nothing is recorded.
 func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback string) (*proxyServer, error) {
 	upstreams, err := inheritedUpstreams(os.LookupEnv)
 	if err != nil {
@@ -100,16 +105,31 @@ func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback 
 	s := &proxyServer{started: time.Now(), served: make(chan error, 1)}
 	var transport http.RoundTripper = proxy.NewTransport(http.ProxyFromEnvironment)
 	repo, unmasked, err := a.openForProxy(ctx)
-	switch {
-	case err != nil && o.strict:
+	spool := a.spoolFolder()
+	if err != nil && o.strict {
 		return nil, err
-	case err != nil:
+	}
+	if err != nil {
 		a.report(ctx, err)
-		a.info("requests pass, and nothing is recorded")
-	default:
+		if spool == "" {
+			a.info("requests pass, and nothing is recorded")
+		} else {
+			a.info("requests pass, and wait in %s until the store can be opened", spool)
+		}
+	}
+	if err == nil || spool != "" {
 		s.recorder = recorder.New(repo, recorder.Options{
-			Next: transport, Prefix: o.prefix(), Provider: providerOfTarget, Unmasked: unmasked, Spool: a.spoolFolder(),
-			OnError: func(e *recorder.Error) { a.debug("%v", e) },
+			Next: transport, Prefix: o.prefix(), Provider: providerOfTarget, Unmasked: unmasked, Spool: spool,
+			OnError: func(e *recorder.Error) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.recordError = e.Error()
+				a.debug("%s", s.recordError)
+			},
+			Open: func(ctx context.Context) (*tract.Repo, error) {
+				repo, _, err := a.openForProxy(ctx)
+				return repo, err
+			},
 		})
 		transport = s.recorder
 	}
@@ -143,9 +163,9 @@ func (a *app) openForProxy(ctx context.Context) (repo *tract.Repo, unmasked bool
 }
 
 // spoolFolder returns the folder that keeps recorded exchanges until they are committed; empty
-// for a store without a folder.
+// for a store without a folder, and for one that does not exist.
 func (a *app) spoolFolder() string {
-	if a.location == nil || a.location.root == "" {
+	if a.location == nil || !isFolder(a.location.root) {
 		return ""
 	}
 	return filepath.Join(a.location.root, "spool")
@@ -241,11 +261,12 @@ func (a *app) proxyEnded(s *proxyServer, strict bool) error {
 	if stats.Pending > 0 {
 		line += fmt.Sprintf(", %d wait in the spool for the next tract proxy", stats.Pending)
 	}
-	if stats.Failed > 0 {
-		line += fmt.Sprintf(", %d not recorded", stats.Failed)
+	lost := stats.Failed + stats.Dropped
+	if lost > 0 {
+		line += fmt.Sprintf(", %d not recorded", lost)
 	}
 	a.info("%s", line)
-	if strict && stats.Failed > 0 {
+	if strict && lost+stats.Pending > 0 {
 		return negative()
 	}
 	return nil

@@ -19,13 +19,15 @@ type proxyStatusJSON struct {
 	Listen    string     `json:"listen"`
 	Started   time.Time  `json:"started"`
 	Recording bool       `json:"recording"`
-	Running   int64      `json:"running"`  // requests that are being forwarded
-	Recorded  int64      `json:"recorded"` // responses
-	Pending   int64      `json:"pending"`  // exchanges that are not committed yet
-	Passed    int64      `json:"passed"`   // requests that are not to a model
-	Failed    int64      `json:"failed"`   // exchanges that were not recorded
-	LastError string     `json:"last_error,omitempty"`
+	Running   int64      `json:"running"`              // requests that are being forwarded
+	Recorded  int64      `json:"recorded"`             // responses
+	Pending   int64      `json:"pending"`              // exchanges that are not committed yet
+	Passed    int64      `json:"passed"`               // requests that are not to a model
+	Failed    int64      `json:"failed"`               // exchanges that were not recorded
+	LastError string     `json:"last_error,omitempty"` // of an upstream
 	ErrorTime *time.Time `json:"error_time,omitempty"`
+
+	RecordError string `json:"record_error,omitempty"` // the newest error of the recorder
 }
 
 func newProxyStatus(a *app) *cobra.Command {
@@ -54,7 +56,10 @@ func (s *proxyServer) serveStatus(w http.ResponseWriter, req *http.Request) {
 	status := proxyStatusJSON{Listen: s.base(), Started: s.started.UTC().Truncate(time.Second), Recording: s.recorder != nil, Running: s.handler.Running()}
 	if s.recorder != nil {
 		stats := s.recorder.Stats()
-		status.Recorded, status.Pending, status.Passed, status.Failed = stats.Recorded, stats.Pending, stats.Passed, stats.Failed
+		status.Recorded, status.Pending, status.Passed, status.Failed = stats.Recorded, stats.Pending, stats.Passed, stats.Failed+stats.Dropped
+		s.mu.Lock()
+		status.RecordError = s.recordError
+		s.mu.Unlock()
 	}
 	if at, text := s.handler.LastError(); !at.IsZero() {
 		at = at.UTC().Truncate(time.Second)
@@ -90,12 +95,15 @@ func (a *app) proxyStatus(ctx context.Context, listen, token string) error {
 	return a.emit(status, func(p *format.Printer) {
 		p.Line(fmt.Sprintf("%s, running since %s", status.Listen, status.Started.Local().Format(time.DateTime)))
 		if !status.Recording {
-			p.Line("not recording: the store could not be opened")
+			p.Line("not recording: there is no store")
 		}
 		p.Line(fmt.Sprintf("recorded %s; %d not committed yet, %d not recorded", count(uint64(status.Recorded), "response"), status.Pending, status.Failed))
 		p.Line(fmt.Sprintf("passed %s to no model; %d running now", count(uint64(status.Passed), "request"), status.Running))
 		if status.LastError != "" {
 			p.Line(fmt.Sprintf("last error at %s: %s", status.ErrorTime.Local().Format(time.TimeOnly), format.Line(status.LastError)))
+		}
+		if status.RecordError != "" {
+			p.Line("last recording error: " + format.Line(status.RecordError))
 		}
 	})
 }
