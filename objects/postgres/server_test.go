@@ -55,10 +55,13 @@ func ownServer(t *testing.T, options ...string) *postgrestest.Server {
 
 var repos atomic.Int64
 
+// freshRepo returns the name of a repo that no other test uses.
+func freshRepo() string { return fmt.Sprintf("test-%d-%d", os.Getpid(), repos.Add(1)) }
+
 // freshURL returns the URL of a repo that no other test uses.
 func freshURL(t *testing.T) string {
 	t.Helper()
-	repo := fmt.Sprintf("test-%d-%d", os.Getpid(), repos.Add(1))
+	repo := freshRepo()
 	base := os.Getenv("TRACT_TEST_POSTGRES")
 	if base == "" {
 		return shared.URL(repo)
