@@ -80,22 +80,39 @@ share is listed once.`,
   tract reasoning list HEAD --turn 3
   tract reasoning list --grep 'off by one' --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := a.walkReasoning(cmd.Context(), o, args, a.json || jsonl)
-			switch {
-			case err != nil:
-				return err
-			case a.json || jsonl:
-				err = writeList(a, jsonl, w.Seq2, format.ReasoningJSON)
-			default:
-				err = printPaged(a, w.Seq2, (*format.Printer).Reasoning)
-			}
-			return w.damage.result(err)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd, o, args, jsonl) },
 	}
 	o.register(a, cmd)
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "write one JSON value per line")
 	return cmd
+}
+
+func newReasoningExport(a *app) *cobra.Command {
+	o := &reasoningFlags{}
+	cmd := &cobra.Command{
+		Use: "export [REV]", Short: "Write reasoning for other programs",
+		Long: `Write reasoning for other programs, newest first: one JSON value per line, as
+tract reasoning list --jsonl does.`,
+		Example: "  tract reasoning export --since 7d > reasoning.jsonl",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd, o, args, true) },
+	}
+	o.register(a, cmd)
+	return cmd
+}
+
+// listReasoning prints the selected reasoning; with jsonl, as one JSON value per line.
+func (a *app) listReasoning(cmd *cobra.Command, o *reasoningFlags, args []string, jsonl bool) error {
+	w, err := a.walkReasoning(cmd.Context(), o, args, a.json || jsonl)
+	switch {
+	case err != nil:
+		return err
+	case a.json || jsonl:
+		err = writeList(a, jsonl, w.Seq2, format.ReasoningJSON)
+	default:
+		err = printPaged(a, w.Seq2, (*format.Printer).Reasoning)
+	}
+	return w.damage.result(err)
 }
 
 func newReasoningShow(a *app) *cobra.Command {
