@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -67,26 +66,11 @@ type gcJSON struct {
 	Expired *expiry `json:"expired,omitempty"` // when reasoning.ttl is set
 }
 
-// parseGrace reads a duration that may be in days or weeks.
-func parseGrace(s string) (time.Duration, error) {
-	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
-		if n, ok := strings.CutSuffix(s, unit); ok {
-			days, err := strconv.ParseUint(n, 10, 16)
-			return time.Duration(days) * length, err
-		}
-	}
-	d, err := time.ParseDuration(s)
-	if err == nil && d < 0 {
-		err = strconv.ErrRange
-	}
-	return d, err
-}
-
 func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
 	defer saveMemory()()
 	ctx := cmd.Context()
-	grace, err := parseGrace(o.grace)
-	if err != nil {
+	grace, ok := settings.ParseDuration(o.grace)
+	if !ok {
 		return usageError(cmd, "--grace %q: want a time such as 14d, 12h or 0", o.grace)
 	}
 	repo, err := a.open(ctx, o.prune || o.pack)

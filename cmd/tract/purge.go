@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/recorder"
@@ -179,7 +180,8 @@ func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
 			o.older, o.OlderThan = ttl.TTL, ttl.length
 		} else {
 			o.older = firstOf(o.older, defaultPurgeAge)
-			if o.OlderThan, err = parseGrace(o.older); err != nil {
+			ok := false
+			if o.OlderThan, ok = settings.ParseDuration(o.older); !ok {
 				return usageError(cmd, "--older-than %q: want a time such as 30d, 12h or 0", o.older)
 			}
 		}

@@ -102,7 +102,7 @@ func (l leaf) name() string { return strings.Join(l.path, ".") }
 // item returns a setting that is ignored, as the file has it, without secrets.
 func (l leaf) item() Item {
 	i := Item{Key: Key{Name: shorten(l.name())}}
-	if key, known := lookup(l.name()); known && !isSynonym(l.name()) {
+	if key, known := lookup(l.name()); known {
 		i.Key = key
 	}
 	if !isSecretName(l.name()) {
@@ -181,9 +181,9 @@ func (k Key) path() []string {
 // lineOf returns the number of the line on which a value stands; 0 when it is not known.
 func lineOf(text []byte, of leaf) int {
 	path := slices.Concat(of.section, of.path)
-	for n, l := range lines(text) {
-		if !l.head && len(l.path) > 0 && len(l.path) <= len(path) && slices.Equal(l.path, path[:len(l.path)]) {
-			return 1 + n
+	for _, x := range expressions(text) {
+		if !x.head && len(x.path) <= len(path) && slices.Equal(x.path, path[:len(x.path)]) {
+			return 1 + bytes.Count(text[:x.start], []byte("\n"))
 		}
 	}
 	return 0

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// An edit changes the line of a file on which the setting stands, or adds a line, so that
-// comments and order stay. The lines are read one by one, without regard to values that
-// span lines. The result is therefore decoded again: when it does not say what it should,
-// the document is written anew from its values, which loses comments and nothing else.
+// An edit replaces the value of a setting in the text of a file, or adds a line, so that
+// comments and order stay. The result is decoded again: a file that does not say then what
+// it should, and nothing else, is not written.
 
 // edit is one change of a document.
 type edit struct {
@@ -24,194 +24,171 @@ type edit struct {
 	value string // canonical
 }
 
-// maxEdits is the most changes that are made line by line, each of which reads the whole
-// document; more changes are made together, at the price of the comments.
-const maxEdits = 100
+// newEdit returns the edit that sets a value, both as people write them.
+func newEdit(name, value string) (edit, error) {
+	key, err := Find(name)
+	if err == nil {
+		value, err = key.Parse(value)
+	}
+	return edit{name: key.Name, set: true, key: key, value: value}, err
+}
+
+// maxEdits is the most settings that are changed together, each of which reads the whole
+// document.
+const maxEdits = 500
 
 // apply makes changes in a section of a document.
 func apply(text []byte, section []string, edits []edit) ([]byte, error) {
-	doc, err := decode(text)
+	was, err := valuesByName(text)
+	if err == nil && len(edits) > maxEdits {
+		err = fmt.Errorf("%d settings would change: at most %d can at once", len(edits), maxEdits)
+	}
 	if err != nil {
 		return nil, err
 	}
-	after := text
-	for _, e := range edits[:min(len(edits), maxEdits)] {
-		if e.set {
-			after = setLine(after, section, e)
-		} else {
-			after = removeLines(after, section, e.name)
-		}
-	}
-	if checkEdits(text, after, section, edits) == nil {
-		return after, nil
-	}
 	for _, e := range edits {
-		table := tableIn(doc, section)
-		remove(table, "", e.name)
 		if e.set {
-			path := e.key.path()
-			tableIn(table, path[:len(path)-1])[path[len(path)-1]] = e.key.tomlValue(e.value)
+			text = setValue(text, section, e)
+		} else {
+			text = removeValues(text, section, e.name)
 		}
 	}
-	if after, err = toml.Marshal(doc); err != nil {
-		return nil, err
-	}
-	return after, checkEdits(text, after, section, edits)
+	return text, checkEdits(was, text, section, edits)
 }
 
-// line is one line of a document.
-type line struct {
-	start, end int      // of the line, with its line feed
-	head       bool     // it is the head of a table
-	path       []string // of the table, or of the value; nil: it is neither
-	own        int      // parts of the path that the line itself has
+// expression is a value in a document, with its key, or the head of a table.
+type expression struct {
+	path       []string // of the value, or of the table
+	own        int      // parts of the path that stand in the expression itself
+	start, end int      // of the expression; the end of a head is that of its last key
 	value      int      // where the value starts
+	head       bool
+	inline     bool // it is in an inline table
+	table      bool // the value is an inline table
 }
 
-// lines returns the lines of a document.
-func lines(text []byte) (list []line) {
+// expressions returns the expressions of a valid document, with those in inline tables.
+func expressions(text []byte) (list []expression) {
 	var table []string
-	at := 0
-	for s := range bytes.Lines(text) {
-		l := line{start: at, end: at + len(s)}
-		at = l.end
-		key, rest, isValue := bytes.Cut(s, []byte("="))
-		switch own := bytes.TrimSpace(s); {
-		case bytes.HasPrefix(own, []byte("[[")):
-			l.head, table = true, []string{"[[]]"} // no setting is in an array of tables
-		case bytes.HasPrefix(own, []byte("[")):
-			l.head, l.path = true, onlyPath(s)
-			table = l.path
-		case isValue:
-			path := onlyPath(append(bytes.Clone(key), "= 0"...))
-			if l.own = len(path); l.own > 0 {
-				l.path = slices.Concat(table, path)
+	var add func(n *unstable.Node, above []string, inline bool)
+	add = func(n *unstable.Node, above []string, inline bool) {
+		x := expression{path: slices.Clip(above), inline: inline}
+		for keys := n.Key(); keys.Next(); x.own++ {
+			key := keys.Node()
+			if x.own == 0 {
+				x.start = int(key.Raw.Offset)
 			}
-			l.value = l.start + len(s) - len(bytes.TrimLeft(rest, " \t"))
+			x.path, x.end = append(x.path, string(key.Data)), int(key.Raw.Offset+key.Raw.Length)
 		}
-		list = append(list, l)
+		if n.Kind != unstable.KeyValue {
+			x.head = true
+			list = append(list, x)
+			return
+		}
+		afterSign := x.end + bytes.IndexByte(text[x.end:], '=') + 1
+		x.value = len(text) - len(bytes.TrimLeft(text[afterSign:], " \t"))
+		x.end = int(n.Raw.Offset + n.Raw.Length)
+		x.table = n.Value().Kind == unstable.InlineTable
+		list = append(list, x)
+		if x.table {
+			for members := n.Value().Children(); members.Next(); {
+				add(members.Node(), x.path, true)
+			}
+		}
+	}
+	p := unstable.Parser{}
+	p.Reset(text)
+	for p.NextExpression() {
+		n := p.Expression()
+		if n.Kind == unstable.KeyValue {
+			add(n, table, false)
+			continue
+		}
+		add(n, nil, false)
+		head := &list[len(list)-1]
+		if n.Kind == unstable.ArrayTable {
+			head.path = []string{"[[]]"} // no setting is in an array of tables
+		}
+		table = head.path
 	}
 	return list
 }
 
-// onlyPath returns the path of the only key of a document; nil when there are none or
-// several.
-func onlyPath(text []byte) (path []string) {
-	var doc map[string]any
-	if toml.Unmarshal(text, &doc) != nil {
-		return nil
+// lineStart and lineEnd return the ends of the line at a place in a text. The line feed
+// belongs to the line.
+func lineStart(text []byte, at int) int { return bytes.LastIndexByte(text[:at], '\n') + 1 }
+
+func lineEnd(text []byte, at int) int {
+	if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
+		return at + n + 1
 	}
-	for len(doc) == 1 {
-		for name, value := range doc {
-			path = append(path, name)
-			doc, _ = value.(map[string]any)
-		}
-	}
-	return path
+	return len(text)
 }
 
-// valueEnd returns where the value on a line ends; 0 when it goes on after the line.
-func (l line) valueEnd(text []byte) int {
-	const tries = 100
-	complete := func(end int) bool { return toml.Unmarshal(text[l.start:end], &map[string]any{}) == nil }
-	end := l.start + len(bytes.TrimRight(text[l.start:l.end], " \t\r\n"))
-	for at, n := l.value, 0; at < end && n < tries; at, n = at+1, n+1 {
-		next := bytes.IndexByte(text[at:end], '#')
-		if next < 0 {
-			break
-		}
-		if at += next; complete(at) {
-			return l.start + len(bytes.TrimRight(text[l.start:at], " \t"))
-		}
-	}
-	if !complete(end) {
-		return 0
-	}
-	return end
-}
-
-// setLine sets a value in a section: in the place of the value that is there, or after the
-// values beside it, or under the head of its table, or at the end.
-func setLine(text []byte, section []string, e edit) []byte {
+// setValue sets a value in a section: in the place of the value that is there, or in an
+// inline table, or beside the other values of its table, or under the head of its table, or
+// at the end.
+func setValue(text []byte, section []string, e edit) []byte {
 	path := slices.Concat(section, e.key.path())
-	parent, name := path[:len(path)-1], path[len(path)-1]
-	var neighbour, head, firstHead *line
-	for _, l := range lines(text) {
-		if l.head && firstHead == nil {
-			firstHead = &l
+	parent := path[:len(path)-1]
+	value := " = " + tomlText(e.key.tomlValue(e.value))
+	isAt := func(a, b []string) bool { return flatPath(section, a) == flatPath(section, b) }
+	var inline, neighbour, head, firstHead *expression
+	for _, x := range expressions(text) {
+		if x.head && firstHead == nil {
+			firstHead = &x
 		}
-		switch {
-		case l.path == nil:
-		case l.head && samePath(section, l.path, parent):
-			head = &l
-		case l.head:
-		case samePath(section, l.path, path):
-			return l.replaceValue(text, tomlText(e.key.tomlValue(e.value)))
-		case len(l.path) < len(path) && samePath(section, l.path, path[:len(l.path)]):
-			return l.setInline(text, path[len(l.path):], e)
-		case len(l.path) == len(path) && samePath(section, l.path[:len(parent)], parent) && l.valueEnd(text) > 0:
-			neighbour = &l
+		switch n := min(len(x.path), len(path)); {
+		case x.head && isAt(x.path, parent):
+			head = &x
+		case !x.head && isAt(x.path, path):
+			return slices.Concat(text[:x.value], []byte(value[len(" = "):]), text[x.end:])
+		case e.key.Type == JSON && isAt(x.path[:n], path): // it is a table, or a part of one
+			return setValue(removeValues(text, section, e.name), section, e)
+		case x.table && isAt(x.path, path[:n]):
+			inline = &x
+		case !x.head && len(x.path) == len(path) && isAt(x.path[:n-1], parent):
+			neighbour = &x
 		}
 	}
 	nl := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
 		nl = "\r\n"
 	}
-	assign := tomlKey(name) + " = " + tomlText(e.key.tomlValue(e.value)) + nl
+	assign := joinKeys(path[len(parent):]) + value + nl
 	switch {
+	case inline != nil:
+		assign = " " + joinKeys(path[len(inline.path):]) + value + ","
+		return slices.Concat(text[:inline.value+1], []byte(assign), text[inline.value+1:])
 	case neighbour != nil:
-		s := text[neighbour.start:neighbour.end]
-		indent := s[:len(s)-len(bytes.TrimLeft(s, " \t"))]
-		return insert(text, neighbour.end, string(indent)+joinKeys(neighbour.path[len(path)-neighbour.own:len(parent)], ".")+assign, nl)
+		indent := text[lineStart(text, neighbour.start):neighbour.start]
+		assign = string(indent) + joinKeys(path[len(path)-neighbour.own:]) + value + nl
+		return insertLine(text, lineEnd(text, neighbour.end), assign, nl)
 	case head != nil:
-		return insert(text, head.end, assign, nl)
+		return insertLine(text, lineEnd(text, head.end), assign, nl)
 	case len(parent) == 0 && firstHead != nil:
-		return insert(text, commentStart(text, firstHead.start), assign+nl, nl)
+		return insertLine(text, commentStart(text, lineStart(text, firstHead.start)), assign+nl, nl)
 	case len(parent) > 0:
-		assign = "[" + joinKeys(parent, "") + "]" + nl + assign
+		assign = "[" + joinKeys(parent) + "]" + nl + assign
 		if len(text) > 0 {
 			assign = nl + assign
 		}
 	}
-	return insert(text, len(text), assign, nl)
+	return insertLine(text, len(text), assign, nl)
 }
 
-// replaceValue returns the text with another value on a line.
-func (l line) replaceValue(text []byte, value string) []byte {
-	end := l.valueEnd(text)
-	if end == 0 {
-		return text
-	}
-	return slices.Concat(text[:l.value], []byte(value), text[end:])
-}
-
-// setInline sets a value at a path in the inline table on a line.
-func (l line) setInline(text []byte, path []string, e edit) []byte {
-	var doc map[string]any
-	if end := l.valueEnd(text); end == 0 || toml.Unmarshal(append([]byte("v = "), text[l.value:end]...), &doc) != nil {
-		return text
-	}
-	table, ok := doc["v"].(map[string]any)
-	if !ok {
-		return text
-	}
-	remove(table, "", strings.Join(path, "."))
-	tableIn(table, path[:len(path)-1])[path[len(path)-1]] = e.key.tomlValue(e.value)
-	return l.replaceValue(text, tomlText(table))
-}
-
-// insert inserts whole lines at the beginning of a line, or at the end of the text.
-func insert(text []byte, at int, with, nl string) []byte {
+// insertLine inserts whole lines at the beginning of a line, or at the end of the text.
+func insertLine(text []byte, at int, lines, nl string) []byte {
 	if at > 0 && text[at-1] != '\n' {
-		with = nl + with
+		lines = nl + lines
 	}
-	return slices.Concat(text[:at], []byte(with), text[at:])
+	return slices.Concat(text[:at], []byte(lines), text[at:])
 }
 
 // commentStart returns where the comment right above a line begins.
 func commentStart(text []byte, at int) int {
 	for at > 0 {
-		above := bytes.LastIndexByte(text[:at-1], '\n') + 1
+		above := lineStart(text, at-1)
 		if !bytes.HasPrefix(bytes.TrimLeft(text[above:at], " \t"), []byte("#")) {
 			break
 		}
@@ -220,53 +197,34 @@ func commentStart(text []byte, at int) int {
 	return at
 }
 
-// removeLines returns the text without the lines of a setting.
-func removeLines(text []byte, section []string, name string) []byte {
-	for _, l := range slices.Backward(lines(text)) {
-		if !l.head && l.path != nil && samePath(section, l.path, append(slices.Clip(section), name)) {
-			text = slices.Concat(text[:l.start], text[l.end:])
+// removeValues returns the text without the values of a setting, and without the table that
+// a JSON object may be: without their lines or, in an inline table, without them and the
+// comma after each.
+func removeValues(text []byte, section []string, name string) []byte {
+	key, _ := lookup(name)
+	name = flatName(section, name)
+	var kept []byte
+	at := 0 // what comes before it is kept or removed
+	for _, x := range expressions(text) {
+		own := flatPath(section, x.path)
+		isPart := key.Type == JSON && strings.HasPrefix(own+".", name+".")
+		if x.start < at || !isPart && (x.head || own != name) {
+			continue
 		}
-	}
-	return text
-}
-
-// samePath reports whether two paths that begin with a section name the same setting.
-func samePath(section, a, b []string) bool {
-	n := len(section)
-	return len(a) >= n && len(b) >= n && slices.Equal(a[:n], b[:n]) && fold(strings.Join(a[n:], ".")) == fold(strings.Join(b[n:], "."))
-}
-
-// tableIn returns the table at a path of a document. It is made when it is missing.
-func tableIn(doc map[string]any, path []string) map[string]any {
-	for _, name := range path {
-		sub, ok := doc[name].(map[string]any)
-		if !ok {
-			sub = map[string]any{}
-			doc[name] = sub
+		start, end := lineStart(text, x.start), lineEnd(text, x.end)
+		if x.inline {
+			rest := bytes.TrimLeft(text[x.end:], " \t")
+			rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte(",")), " \t")
+			start, end = x.start, len(text)-len(rest)
 		}
-		doc = sub
+		kept, at = append(kept, text[at:start]...), end
 	}
-	return doc
+	return append(kept, text[at:]...)
 }
 
-// remove removes a setting from a table, however it is spelled.
-func remove(table map[string]any, prefix, name string) {
-	for part, value := range table {
-		if fold(prefix+part) == fold(name) {
-			delete(table, part)
-		} else if sub, ok := value.(map[string]any); ok {
-			remove(sub, prefix+part+".", name)
-		}
-	}
-}
-
-// checkEdits returns an error when a document differs from the one before in more than
-// the edits.
-func checkEdits(before, after []byte, section []string, edits []edit) error {
-	was, err := valuesByName(before)
-	if err != nil {
-		return err
-	}
+// checkEdits returns an error when a document differs from the values before in more than
+// the edits. It changes was.
+func checkEdits(was map[string]any, after []byte, section []string, edits []edit) error {
 	is, err := valuesByName(after)
 	if err != nil {
 		return err
@@ -300,37 +258,34 @@ func valuesByName(text []byte) (map[string]any, error) {
 	return values, err
 }
 
+// flatName returns a name in a section, in the form in which all its spellings are equal.
 func flatName(section []string, name string) string {
 	return strings.Join(append(slices.Clone(section), fold(name)), "\x00")
 }
 
+// flatPath returns a path, which may begin with the section, as flatName does.
+func flatPath(section, path []string) string {
+	n := min(len(section), len(path))
+	return flatName(path[:n], strings.Join(path[n:], "."))
+}
+
 // tomlText returns a value as TOML, on one line.
 func tomlText(value any) string {
-	var b strings.Builder
-	if err := toml.NewEncoder(&b).SetTablesInline(true).Encode(map[string]any{"v": value}); err != nil {
-		panic("settings: " + err.Error()) // booleans, numbers, texts and tables of them can be encoded
+	b, err := toml.Marshal(map[string]any{"v": value})
+	if err != nil {
+		panic("settings: " + err.Error()) // booleans, numbers and texts can be encoded
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(b.String(), "v = "), "\n")
+	return strings.TrimSuffix(strings.TrimPrefix(string(b), "v = "), "\n")
 }
 
-// tomlKey returns one part of a key, in quotes where TOML wants them.
-func tomlKey(part string) string {
-	if strings.Trim(part, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == "" && part != "" {
-		return part
-	}
-	return tomlText(part)
-}
-
-// joinKeys joins the parts of a key, and adds what follows the last one.
-func joinKeys(path []string, last string) string {
-	var b strings.Builder
+// joinKeys returns a dotted key, with its parts in quotes where TOML wants them.
+func joinKeys(path []string) string {
+	parts := make([]string, len(path))
 	for i, part := range path {
-		b.WriteString(tomlKey(part))
-		if i < len(path)-1 {
-			b.WriteString(".")
-		} else {
-			b.WriteString(last)
+		parts[i] = part
+		if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+			parts[i] = tomlText(part)
 		}
 	}
-	return b.String()
+	return strings.Join(parts, ".")
 }

@@ -1,9 +1,9 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -16,36 +16,23 @@ const maxPrice = 1e9
 // maxModel is the most bytes of a model's name in the name of a setting.
 const maxModel = 200
 
-// families returns the rows of the table that stand for many settings.
-var families = sync.OnceValue(func() (rows []Key) {
-	for _, k := range table {
-		if _, _, many := k.family(); many {
-			rows = append(rows, k)
-		}
-	}
-	return rows
-})
-
-func headerRow() Key { return families()[0] }
-
 // family returns the parts of the name around the one that is chosen, for a row of the
 // table and for a setting of it.
 func (k Key) family() (before, after string, ok bool) {
-	for _, part := range []string{"." + k.part, ".NAME", ".MODEL"} {
-		if before, after, ok = strings.Cut(k.Name, part); ok && part != "." {
-			return before + ".", after, true
-		}
+	row := cmp.Or(k.row, k.Name)
+	if before, after, ok = strings.Cut(row, "NAME"); !ok {
+		before, after, ok = strings.Cut(row, "MODEL")
 	}
-	return "", "", false
+	return before, after, ok
 }
 
 // chosenPart returns the part of a name that a person chose, when the name is one of the
 // family.
 func (k Key) chosenPart(name string) (string, bool) {
-	before, after, _ := k.family()
+	before, after, many := k.family()
 	dots := strings.Count(before, ".")
 	parts := strings.SplitN(strings.TrimSpace(name), ".", dots+1)
-	if len(parts) <= dots || fold(strings.Join(parts[:dots], ".")+".") != fold(before) {
+	if !many || len(parts) <= dots || fold(strings.Join(parts[:dots], ".")+".") != fold(before) {
 		return "", false
 	}
 	part := parts[dots]
@@ -62,7 +49,7 @@ func (k Key) chosenPart(name string) (string, bool) {
 // named returns the setting of the family with a chosen part.
 func (k Key) named(part string) Key {
 	before, after, _ := k.family()
-	k.Name, k.part = before+part+after, part
+	k.Name, k.row, k.part = before+part+after, k.Name, part
 	return k
 }
 

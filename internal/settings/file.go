@@ -133,8 +133,9 @@ func parse(text []byte, section []string, trusted bool) (c *Contents, at int, er
 	c = &Contents{Trusted: trusted, Set: map[string]string{}, text: text}
 	for _, l := range list {
 		ours := slices.Equal(l.section, section)
+		key, _ := lookup(l.name()) // an unknown name is not safe
 		switch {
-		case !trusted && (!ours || safetyOf(l.name()) == Unsafe):
+		case !trusted && (!ours || key.Safety == Unsafe):
 			c.Ignored = append(c.Ignored, l.item())
 		case ours:
 			if err := l.addTo(c.Set); err != nil {
@@ -149,18 +150,14 @@ func parse(text []byte, section []string, trusted bool) (c *Contents, at int, er
 // Everything else in it stays, comments included. The file is replaced atomically, and only
 // its owner can read it.
 func (f File) Set(name, value string) (string, error) {
-	key, err := Find(name)
+	e, err := newEdit(name, value)
 	if err != nil {
 		return "", err
 	}
-	if value, err = key.Parse(value); err != nil {
-		return "", err
+	if _, err := f.edit(e); err != nil {
+		return "", fmt.Errorf("set %s: %w", e.name, err)
 	}
-	_, err = f.edit(edit{name: key.Name, key: key, value: value, set: true})
-	if err != nil {
-		return "", fmt.Errorf("set %s: %w", key.Name, err)
-	}
-	return value, nil
+	return e.value, nil
 }
 
 // Unset removes one setting from the file and reports whether it was there. The name need

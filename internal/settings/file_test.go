@@ -115,9 +115,10 @@ func TestSetFileInOddDocuments(t *testing.T) {
 		"model = 'a'":                         "model = 'a'\n\n[reasoning]\neffort = 'low'\n",
 		"reasoning.enabled = true\n":          "reasoning.enabled = true\nreasoning.effort = 'low'\n",
 		"# c\r\n[reasoning]\r\n":              "# c\r\n[reasoning]\r\neffort = 'low'\r\n",
-		"reasoning = { enabled = true } # c":  "reasoning = {effort = 'low', enabled = true} # c",
-		"reasoning = { effort = 'high' } # c": "reasoning = {effort = 'low'} # c",
-		"reasoning.effort = \"\"\"\nhigh\"\"\" # c": "[reasoning]\neffort = 'low'\n", // comments cannot be kept here
+		"reasoning = { enabled = true } # c":  "reasoning = { effort = 'low', enabled = true } # c",
+		"reasoning = {}":                      "reasoning = { effort = 'low',}",
+		"reasoning = { effort = 'high' } # c": "reasoning = { effort = 'low' } # c",
+		"reasoning.effort = \"\"\"\nhigh\"\"\" # c": "reasoning.effort = 'low' # c",
 		"user.name = 'a # b' # c\n":                 "user.name = 'a # b' # c\n\n[reasoning]\neffort = 'low'\n",
 		"reasoning.effort = 'h#h' # c\n":            "reasoning.effort = 'low' # c\n",
 	} {
@@ -196,6 +197,22 @@ func TestUnsetFile(t *testing.T) {
 	want := "# my settings\nmodel = \"claude-sonnet-4-5\" # the good one\n\n# how it thinks\n[reasoning]\n\n[request]\n\n[request.headers]\nX-Title = \"demo\"\n\n[mistake]\n"
 	if got, _ := os.ReadFile(path); string(got) != want {
 		t.Errorf("left\n%s\nwant\n%s", got, want)
+	}
+	for text, want := range map[string]string{
+		"reasoning = { effort = 'low', enabled = true } # c\n":            "reasoning = { enabled = true } # c\n",
+		"reasoning = {enabled = true, effort = 'low'}\n":                  "reasoning = {enabled = true, }\n",
+		"[request.extra] # a\ntop_k = 4 # b\n[reasoning] # c\nttl = '1d'": "[reasoning] # c\nttl = '1d'",
+		"# a\nrequest.extra.top_k = 4\nrequest.extra.a.b = 4\n# b\n":      "# a\n# b\n",
+	} {
+		path := write(t, text)
+		for _, name := range []string{"reasoning.effort", "request.extra"} {
+			if _, err := (File{Path: path}).Unset(name); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+		if got, _ := os.ReadFile(path); string(got) != want {
+			t.Errorf("%q: left %q, want %q", text, got, want)
+		}
 	}
 	missing := filepath.Join(t.TempDir(), "none")
 	if was, err := (File{Path: missing}).Unset("model"); was || err != nil {

@@ -4,7 +4,6 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tract-vcs/tract/internal/suggest"
 )
@@ -33,7 +32,8 @@ type Key struct {
 	Doc     string   // one line
 	Safety  Safety   // whether a file that the user did not write may set it
 	max     float64  // of a Fraction
-	part    string   // of a setting of a family: the part of the name that a person chose
+	row     string   // of a setting of a family: the name of the family
+	part    string   // and the part of its own name that a person chose
 }
 
 const headers = "request.headers."
@@ -74,28 +74,6 @@ var table = []Key{
 	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
 }
 
-// other names that people use.
-var synonyms = map[string]string{"author": "user.name"}
-
-func isSynonym(name string) bool {
-	_, ok := synonyms[fold(name)]
-	return ok
-}
-
-// byFolded has the settings by name, as fold writes it, without the families.
-var byFolded = sync.OnceValue(func() map[string]Key {
-	m := map[string]Key{}
-	for _, k := range table {
-		if _, _, many := k.family(); !many {
-			m[fold(k.Name)] = k
-		}
-	}
-	for name, of := range synonyms {
-		m[name] = m[fold(of)]
-	}
-	return m
-})
-
 func words(s string) []string { return strings.Fields(s) }
 
 // Keys returns all settings. The part of a name that a person chooses is in capitals, such
@@ -108,8 +86,8 @@ func Find(name string) (Key, error) {
 	if k, ok := lookup(name); ok {
 		return k, nil
 	}
-	if header, ok := headerRow().chosenPart(name); ok {
-		return Key{}, checkHeader(header, name)
+	if n := len(headers); len(name) >= n && strings.EqualFold(name[:n], headers) {
+		return Key{}, checkHeader(name[n:], name)
 	}
 	if isSecretName(name) {
 		return Key{}, &SecretError{Name: name, Variable: variableFor(name)}
@@ -119,19 +97,20 @@ func Find(name string) (Key, error) {
 
 // lookup is Find for callers that need no reason.
 func lookup(name string) (Key, bool) {
-	if k, ok := byFolded()[fold(name)]; ok {
-		return k, true
-	}
-	for _, row := range families() {
-		part, ok := row.chosenPart(name)
+	folded := fold(name)
+	for _, k := range table {
+		part, chosen := k.chosenPart(name)
 		switch {
-		case !ok:
-		case row.Name == headers+"NAME":
+		case !chosen:
+			if fold(k.Name) == folded {
+				return k, true
+			}
+		case k.Name == headers+"NAME":
 			if checkHeader(part, name) == nil {
-				return row.named(textproto.CanonicalMIMEHeaderKey(part)), true
+				return k.named(textproto.CanonicalMIMEHeaderKey(part)), true
 			}
 		case isModel(part):
-			return row.named(strings.ToLower(part)), true
+			return k.named(strings.ToLower(part)), true
 		}
 	}
 	return Key{}, false

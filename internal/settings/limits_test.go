@@ -113,6 +113,9 @@ func TestTooLargeIsRefused(t *testing.T) {
 			t.Errorf("%s: it was changed", name)
 		}
 	}
+	if _, err := apply(nil, nil, make([]edit, maxEdits+1)); err == nil {
+		t.Error("too many changes: they were made")
+	}
 	for name, text := range large {
 		if _, err := leaves([]byte(text(maxKeys - 10))); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -141,15 +141,3 @@ func (v Values) environment(lookup func(string) (string, bool)) (Values, error) 
 	}
 	return v, nil
 }
-
-// Variables returns the names of all environment variables that Load looks up, sorted.
-func Variables() []string {
-	names := append(slices.Collect(maps.Keys(aliases)), clearThinking)
-	for _, key := range table {
-		if name := key.Variable(); name != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -107,22 +106,16 @@ func (v Values) Load(profile map[string]string, from Origin) (Values, error) {
 // WriteProfile makes the file set these values and no others. Only its owner can read it.
 // Since the values come from the user, a file in a store's folder is trusted then.
 func (f File) WriteProfile(set map[string]string) error {
-	doc := map[string]any{}
 	safe := true // without being trusted
-	for name, value := range set {
-		key, err := Find(name)
+	var edits []edit
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		e, err := newEdit(name, set[name])
 		if err != nil {
 			return err
 		}
-		if value, err = key.Parse(value); err != nil {
-			return err
-		}
-		path := key.path()
-		tableIn(doc, path[:len(path)-1])[path[len(path)-1]] = key.tomlValue(value)
-		safe = safe && key.SafeAs(value)
+		edits, safe = append(edits, e), safe && e.key.SafeAs(e.value)
 	}
-	text, err := toml.Marshal(doc)
-	text = append([]byte("# a profile of tract\n"), text...)
+	text, err := apply([]byte("# a profile of tract\n"), nil, edits)
 	if err == nil {
 		_, err = f.change(func([]byte) ([]byte, error) { return text, nil })
 	}
@@ -150,12 +143,12 @@ func (f File) LoadProfile(profile map[string]string) error {
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(profile)) {
-			key, err := Find(name)
+			e, err := newEdit(name, profile[name])
 			if err != nil {
 				return nil, err
 			}
-			if value, ok := had.Set[key.Name]; !ok || value != profile[name] {
-				edits = append(edits, edit{name: key.Name, set: true, key: key, value: profile[name]})
+			if value, ok := had.Set[e.name]; !ok || value != e.value {
+				edits = append(edits, e)
 			}
 		}
 		return apply(text, f.section(), edits)

@@ -59,7 +59,7 @@ func TestNamesAndValuesAreForgiving(t *testing.T) {
 		{"compress.at", "80k", "compress.at", "80000"},
 		{"compress.at", "off", "compress.at", "0"},
 		{"temperature", "0.70", "temperature", "0.7"},
-		{"author", "Ada", "user.name", "Ada"},
+		{"reasoning.budgets.b", "1", "reasoning.budgets.b", "1"},
 		{"baseURL", "http://localhost:11434/v1", "base_url", "http://localhost:11434/v1"},
 		{"request.headers.x-title", "demo", "request.headers.X-Title", "demo"},
 		{"request.extra", ` {"top_k": 40} `, "request.extra", `{"top_k":40}`},

@@ -12,8 +12,7 @@ import (
 )
 
 // Safety says whether a file that the user did not write, such as the one in the folder of
-// a cloned store, may set something. An unknown name, and another name for a setting, are
-// not safe.
+// a cloned store, may set something. An unknown name is not safe.
 type Safety uint8
 
 // The kinds of settings, by what harm they can do.
@@ -34,15 +33,6 @@ func stricter(value, than string) bool {
 // the user's own value is.
 func (k Key) SafeAs(value string) bool {
 	return k.Safety == Safe || k.Safety == Stricter && value == strictness[len(strictness)-1]
-}
-
-// safetyOf returns the safety of a name as a file has it.
-func safetyOf(name string) Safety {
-	key, known := lookup(name)
-	if !known || isSynonym(name) {
-		return Unsafe
-	}
-	return key.Safety
 }
 
 // Trust remembers which files and folders the user accepted as they are, each in a small

@@ -62,7 +62,7 @@ func TestEverySettingIsSafeOrNot(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"provider", "Base-URL", "core.pager", "request.headers.x", "request.headers.", "author", "nothing", "api_key", "", "alias.log"} {
-		if safetyOf(name) != Unsafe {
+		if key, _ := lookup(name); key.Safety != Unsafe {
 			t.Errorf("%q is safe", name)
 		}
 	}

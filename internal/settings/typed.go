@@ -45,7 +45,7 @@ func (v Values) Float(name string) *float64 {
 
 // Duration returns the value of a Duration; 0 is none.
 func (v Values) Duration(name string) time.Duration {
-	d, _ := duration(v.value(name, Duration))
+	d, _ := ParseDuration(v.value(name, Duration))
 	return d
 }
 

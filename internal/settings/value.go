@@ -157,7 +157,11 @@ const day = 24 * time.Hour
 var units = map[byte]time.Duration{'w': 7 * day, 'd': day, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
 
 func parseDuration(text string) (string, bool) {
-	d, ok := duration(strings.ToLower(strings.ReplaceAll(text, " ", "")))
+	text = strings.ToLower(strings.ReplaceAll(text, " ", ""))
+	if text == "none" || text == "off" {
+		return "none", true
+	}
+	d, ok := ParseDuration(text)
 	if !ok {
 		return "", false
 	}
@@ -174,9 +178,10 @@ func parseDuration(text string) (string, bool) {
 	return b.String(), true
 }
 
-// duration parses numbers with units; 0 is none.
-func duration(text string) (time.Duration, bool) {
-	if text == "none" || text == "off" || text == "0" {
+// ParseDuration parses a time such as 7d, 1h30m or 0, and reports whether it is one. The
+// units are w, d, h, m and s.
+func ParseDuration(text string) (time.Duration, bool) {
+	if text == "0" {
 		return 0, true
 	}
 	sum := time.Duration(0)
