@@ -177,13 +177,9 @@ func joinChunks(ctx context.Context, r objects.Reader, list objects.Object) ([]b
 
 // listSize returns the size of the whole record, as the list of its chunks states it.
 func listSize(list objects.Object) (size uint64, err error) {
-	d := canonical.NewDecoder(list.Data)
-	for d.Next() {
-		if d.Field() == fieldListSize {
-			size = d.Small(content.MaxSize + 1)
-		}
-	}
-	if err := d.Err(); err != nil {
+	r := canonical.NewReader(list.Data)
+	canonical.Number(&r, fieldListSize, &size, content.MaxSize+1)
+	if err := r.Err(); err != nil {
 		return 0, &objects.CorruptError{ID: list.ID, Cause: fmt.Errorf("list record: %w", err)}
 	}
 	return size, nil

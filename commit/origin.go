@@ -2,8 +2,6 @@ package commit
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/content"
@@ -49,128 +47,65 @@ type Origin struct {
 
 // Object makes the object of o.
 func (o *Origin) Object() objects.Object {
-	var e canonical.Encoder
-	o.encode(&e)
-	return objects.New(objects.KindOrigin, nil, o.links(), e.Bytes())
-}
-
-func (o *Origin) links() []objects.ID {
-	if o.Manifest.IsZero() {
-		return nil
+	var r canonical.Record
+	own := *o
+	own.fields(&r)
+	var links []objects.ID
+	if !o.Manifest.IsZero() {
+		links = []objects.ID{o.Manifest}
 	}
-	return []objects.ID{o.Manifest}
+	return objects.New(objects.KindOrigin, nil, links, r.Bytes())
 }
 
-func (o *Origin) encode(e *canonical.Encoder) {
-	e.String(1, string(o.Source))
-	e.String(2, o.Session)
-	e.String(3, o.Provider)
-	e.String(4, o.Dialect)
-	e.String(5, o.Endpoint)
-	e.String(6, o.Model)
-	e.String(7, o.ResponseID)
-	e.String(8, o.Finish)
-	e.Bool(9, o.Incomplete)
-	e.Uint(10, uint64(o.UncommittedReasoning))
-	e.Uint(11, nonNegative(o.Usage.Input))
-	e.Uint(12, nonNegative(o.Usage.Output))
-	e.Uint(13, nonNegative(o.Usage.Reasoning))
-	e.Uint(14, nonNegative(o.Usage.Cached))
-	e.Uint(15, nonNegative(o.Usage.CacheWrite))
-	e.Raw(16, o.Usage.Raw)
-	e.Map(17, o.Settings)
+// fields writes the fields of the record of o, or reads them.
+func (o *Origin) fields(r *canonical.Record) {
+	const maxCount = 1 << 63 // whatever is written
+	var started int64        // absent for the zero time
 	if !o.Started.IsZero() {
-		e.Int(18, o.Started.UnixMilli())
+		started = o.Started.UnixMilli()
 	}
-	e.Uint(19, nonNegative(o.FirstToken.Milliseconds()))
-	e.Uint(20, nonNegative(o.Duration.Milliseconds()))
-	e.String(21, o.Importer)
-	e.Map(22, o.Original)
+	r.String(1, (*string)(&o.Source))
+	r.String(2, &o.Session)
+	r.String(3, &o.Provider)
+	r.String(4, &o.Dialect)
+	r.String(5, &o.Endpoint)
+	r.String(6, &o.Model)
+	r.String(7, &o.ResponseID)
+	r.String(8, &o.Finish)
+	r.Bool(9, &o.Incomplete)
+	canonical.Number(r, 10, &o.UncommittedReasoning, 1<<31)
+	canonical.Number(r, 11, &o.Usage.Input, maxCount)
+	canonical.Number(r, 12, &o.Usage.Output, maxCount)
+	canonical.Number(r, 13, &o.Usage.Reasoning, maxCount)
+	canonical.Number(r, 14, &o.Usage.Cached, maxCount)
+	canonical.Number(r, 15, &o.Usage.CacheWrite, maxCount)
+	r.Raw(16, &o.Usage.Raw)
+	r.Map(17, &o.Settings)
+	if r.Int(18, &started); started != 0 {
+		o.Started = time.UnixMilli(started).UTC()
+	}
+	r.Millis(19, &o.FirstToken)
+	r.Millis(20, &o.Duration)
+	r.String(21, &o.Importer)
+	r.Map(22, &o.Original)
 }
-
-// nonNegative returns n as a record has it: 0 where a provider reports a negative number.
-func nonNegative(n int64) uint64 { return uint64(max(n, 0)) }
 
 // ParseOrigin reads the object of an origin. Anything else is a
 // *[objects.CorruptError].
 func ParseOrigin(obj objects.Object) (*Origin, error) {
 	o := &Origin{}
-	d := canonical.NewDecoder(obj.Data)
+	r := canonical.NewReader(obj.Data)
 	if obj.Kind != objects.KindOrigin || len(obj.Links) > 1 || len(obj.Parents) > 0 {
-		d.Refuse(fmt.Sprintf("a %s with %d links", obj.Kind, len(obj.Links)))
+		r.Refuse(fmt.Sprintf("a %s with %d links", obj.Kind, len(obj.Links)))
 	}
-	for d.Next() {
-		o.decode(d)
-	}
-	if err := d.Err(); err != nil {
+	o.fields(&r)
+	if err := r.Err(); err != nil {
 		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("origin record: %w", err)}
 	}
 	if len(obj.Links) == 1 {
 		o.Manifest = obj.Links[0]
 	}
 	return o, nil
-}
-
-func (o *Origin) decode(d *canonical.Decoder) {
-	count := func() int64 { return int64(d.Small(1 << 63)) } // whatever encode writes
-	millis := func() time.Duration {
-		return time.Duration(d.Small(math.MaxInt64/uint64(time.Millisecond)+1)) * time.Millisecond
-	}
-	switch d.Field() {
-	case 1:
-		o.Source = Source(d.String())
-	case 2:
-		o.Session = d.String()
-	case 3:
-		o.Provider = d.String()
-	case 4:
-		o.Dialect = d.String()
-	case 5:
-		o.Endpoint = d.String()
-	case 6:
-		o.Model = d.String()
-	case 7:
-		o.ResponseID = d.String()
-	case 8:
-		o.Finish = d.String()
-	case 9:
-		o.Incomplete = d.Bool()
-	case 10:
-		o.UncommittedReasoning = int(d.Small(1 << 31))
-	case 11:
-		o.Usage.Input = count()
-	case 12:
-		o.Usage.Output = count()
-	case 13:
-		o.Usage.Reasoning = count()
-	case 14:
-		o.Usage.Cached = count()
-	case 15:
-		o.Usage.CacheWrite = count()
-	case 16:
-		o.Usage.Raw = slices.Clone(d.Raw())
-	case 17:
-		o.Settings = addPair(d, o.Settings)
-	case 18:
-		o.Started = time.UnixMilli(d.Int()).UTC()
-	case 19:
-		o.FirstToken = millis()
-	case 20:
-		o.Duration = millis()
-	case 21:
-		o.Importer = d.String()
-	case 22:
-		o.Original = addPair(d, o.Original)
-	}
-}
-
-func addPair(d *canonical.Decoder, m map[string]string) map[string]string {
-	if m == nil {
-		m = map[string]string{}
-	}
-	k, v := d.Pair()
-	m[k] = v
-	return m
 }
 
 // Label is words that a person puts on a commit: a line and named values.
@@ -184,29 +119,26 @@ func (l Label) IsZero() bool { return l.Text == "" && len(l.Meta) == 0 }
 
 // Object returns the object of l.
 func (l Label) Object() objects.Object {
-	var e canonical.Encoder
-	e.String(1, l.Text)
-	e.Map(2, l.Meta)
-	return objects.New(objects.KindLabel, nil, nil, e.Bytes())
+	var r canonical.Record
+	l.fields(&r)
+	return objects.New(objects.KindLabel, nil, nil, r.Bytes())
+}
+
+func (l *Label) fields(r *canonical.Record) {
+	r.String(1, &l.Text)
+	r.Map(2, &l.Meta)
 }
 
 // ParseLabel reads the object of a label. Anything else is a
 // *[objects.CorruptError].
 func ParseLabel(obj objects.Object) (Label, error) {
 	var l Label
-	d := canonical.NewDecoder(obj.Data)
+	r := canonical.NewReader(obj.Data)
 	if obj.Kind != objects.KindLabel || len(obj.Links)+len(obj.Parents) > 0 {
-		d.Refuse("a " + obj.Kind.String())
+		r.Refuse("a " + obj.Kind.String())
 	}
-	for d.Next() {
-		switch d.Field() {
-		case 1:
-			l.Text = d.String()
-		case 2:
-			l.Meta = addPair(d, l.Meta)
-		}
-	}
-	if err := d.Err(); err != nil {
+	l.fields(&r)
+	if err := r.Err(); err != nil {
 		return Label{}, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("label record: %w", err)}
 	}
 	return l, nil

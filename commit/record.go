@@ -2,7 +2,6 @@ package commit
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/canonical"
@@ -19,7 +18,9 @@ func (c *Commit) object() objects.Object {
 			links = append(links, id)
 		}
 	}
-	obj := objects.New(objects.KindCommit, c.Parents, links, c.record())
+	var r canonical.Record
+	c.fields(&r, &has)
+	obj := objects.New(objects.KindCommit, c.Parents, links, r.Bytes())
 	c.ID = obj.ID
 	return obj
 }
@@ -61,27 +62,25 @@ const (
 	fieldCovers
 )
 
-// record returns the data of the object of c.
-func (c *Commit) record() []byte {
-	var e canonical.Encoder
-	e.Uint(fieldOp, uint64(c.Op))
-	e.Uint(fieldKind, uint64(c.Kind))
-	e.Uint(fieldRole, uint64(c.Role))
-	e.Uint(fieldIndex, uint64(c.Index))
-	e.Uint(fieldSize, uint64(c.Size))
-	e.Hash(fieldTarget, c.Target)
-	e.Uint(fieldPriority, uint64(c.Priority))
-	e.Int(fieldTime, c.Time.UnixMilli())
-	e.String(fieldAuthor, c.Author)
-	e.String(fieldKey, c.Key.Text)
-	e.Uint(fieldDepth, c.Depth)
-	e.Uint(fieldLinks, c.linkBits())
-	e.Uint(fieldKeyKind, uint64(c.Key.Kind))
-	e.String(fieldImporter, c.Key.Importer)
-	e.Uint(fieldKeyBlock, uint64(c.Key.Block))
-	e.Hash(fieldFirst, c.First)
-	e.Uint(fieldCovers, uint64(c.Scope))
-	return e.Bytes()
+// fields writes the fields of the record of c and the bits of its links, or reads them.
+func (c *Commit) fields(r *canonical.Record, links *uint64) {
+	canonical.Number(r, fieldOp, &c.Op, uint64(opEnd))
+	canonical.Number(r, fieldKind, &c.Kind, 256)
+	canonical.Number(r, fieldRole, &c.Role, 256)
+	canonical.Number(r, fieldIndex, &c.Index, 1<<31)
+	canonical.Number(r, fieldSize, &c.Size, 1<<62)
+	r.Hash(fieldTarget, (*[32]byte)(&c.Target))
+	canonical.Number(r, fieldPriority, &c.Priority, uint64(priority.Pinned)+1)
+	r.Time(fieldTime, &c.Time)
+	r.String(fieldAuthor, &c.Author)
+	r.String(fieldKey, &c.Key.Text)
+	r.Uint(fieldDepth, &c.Depth)
+	canonical.Number(r, fieldLinks, links, 1<<3)
+	canonical.Number(r, fieldKeyKind, &c.Key.Kind, uint64(keyEnd))
+	r.String(fieldImporter, &c.Key.Importer)
+	canonical.Number(r, fieldKeyBlock, &c.Key.Block, 1<<31)
+	r.Hash(fieldFirst, (*[32]byte)(&c.First))
+	canonical.Number(r, fieldCovers, &c.Scope, uint64(coverEnd))
 }
 
 // Parse reads the object of a commit. The error for anything that Write does not make is a
@@ -122,47 +121,9 @@ func (c *Commit) parseRecord(obj *objects.Object, lastAuthor string) (err error)
 // decodeHeader sets the fields of c from the record of a commit, and returns the bits of its
 // links. c must be new.
 func (c *Commit) decodeHeader(record []byte) (links uint64, err error) {
-	c.Time = time.UnixMilli(0).UTC()
-	d := canonical.NewDecoder(record)
-	for d.Next() {
-		switch d.Field() {
-		case fieldOp:
-			c.Op = Op(d.Small(uint64(opEnd)))
-		case fieldKind:
-			c.Kind = content.Kind(d.Small(256))
-		case fieldRole:
-			c.Role = content.Role(d.Small(256))
-		case fieldIndex:
-			c.Index = int(d.Small(1 << 31))
-		case fieldSize:
-			c.Size = int64(d.Small(1 << 62))
-		case fieldTarget:
-			c.Target = objects.ID(d.Hash())
-		case fieldPriority:
-			c.Priority = priority.Level(d.Small(uint64(priority.Pinned) + 1))
-		case fieldTime:
-			c.Time = time.UnixMilli(d.Int()).UTC()
-		case fieldAuthor:
-			c.Author = d.String()
-		case fieldKey:
-			c.Key.Text = d.String()
-		case fieldDepth:
-			c.Depth = d.Uint()
-		case fieldLinks:
-			links = d.Small(1 << 3)
-		case fieldKeyKind:
-			c.Key.Kind = KeyKind(d.Small(uint64(keyEnd)))
-		case fieldImporter:
-			c.Key.Importer = d.String()
-		case fieldKeyBlock:
-			c.Key.Block = int(d.Small(1 << 31))
-		case fieldFirst:
-			c.First = objects.ID(d.Hash())
-		case fieldCovers:
-			c.Scope = SummaryScope(d.Small(uint64(coverEnd)))
-		}
-	}
-	return links, d.Err()
+	r := canonical.NewReader(record)
+	c.fields(&r, &links)
+	return links, r.Err()
 }
 
 // setLinks sets the ids that c links to and checks the commit. The bits of has are those of

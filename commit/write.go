@@ -145,8 +145,8 @@ func (w *Writer) addBlock(b content.Block) (size int64, err error) {
 		chunks = append(chunks, w.add(objects.New(objects.KindChunk, nil, nil, record[:n:n])))
 		record = record[n:]
 	}
-	var list canonical.Encoder
-	list.Uint(fieldListSize, uint64(size))
+	var list canonical.Record
+	canonical.Number(&list, fieldListSize, &size, content.MaxSize+1)
 	w.add(objects.New(objects.KindList, nil, chunks, list.Bytes()))
 	return size, nil
 }

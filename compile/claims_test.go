@@ -15,16 +15,17 @@ import (
 func (s *story) claim(size uint64) {
 	s.t.Helper()
 	c := s.tip
-	var e canonical.Encoder
-	e.Uint(1, uint64(c.Op))
-	e.Uint(2, uint64(c.Kind))
-	e.Uint(3, uint64(c.Role))
-	e.Uint(5, size)
-	e.Hash(6, c.Target)
-	e.Int(8, c.Time.UnixMilli())
-	e.Uint(11, c.Depth)
-	e.Uint(12, 1)
-	o := objects.New(objects.KindCommit, c.Parents, []objects.ID{c.ContentID}, e.Bytes())
+	var r canonical.Record
+	links := uint64(1)
+	canonical.Number(&r, 1, &c.Op, 256)
+	canonical.Number(&r, 2, &c.Kind, 256)
+	canonical.Number(&r, 3, &c.Role, 256)
+	r.Uint(5, &size)
+	r.Hash(6, (*[32]byte)(&c.Target))
+	r.Time(8, &c.Time)
+	r.Uint(11, &c.Depth)
+	r.Uint(12, &links)
+	o := objects.New(objects.KindCommit, c.Parents, []objects.ID{c.ContentID}, r.Bytes())
 	if err := s.store.Apply(s.t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
 		s.t.Fatal(err)
 	}

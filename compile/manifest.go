@@ -124,41 +124,45 @@ func (m *Manifest) Object() objects.Object {
 	if !m.Tools.IsZero() {
 		links = append(links, m.Tools)
 	}
-	var e canonical.Encoder
-	e.Uint(manifestStrip, uint64(m.Options.Policy.Strip))
-	e.Bool(manifestInclude, m.Options.Policy.IncludeReasoning)
-	e.Uint(manifestBudget, uint64(max(m.Options.Budget, 0)))
-	e.Bool(manifestDropOpen, m.Options.DropOpenReasoning)
-	e.String(manifestProvider, m.Provider)
-	e.String(manifestDialect, m.Dialect)
-	e.String(manifestModel, m.Model)
-	e.String(manifestToolChoice, m.ToolChoice)
-	e.Uint(manifestEncoder, uint64(max(m.Encoder, 0)))
-	e.Uint(manifestSame, m.Same)
-	e.Uints(manifestRuns, m.Runs)
-	e.Hash(manifestCompiled, m.Compiled)
-	e.Hash(manifestSent, m.Sent)
-	e.Map(manifestSettings, m.RequestSettings)
-	e.Uint(manifestUncommitted, uint64(max(m.UncommittedReasoning, 0)))
-	e.Bool(manifestKeepTool, m.Options.KeepToolReasoning)
-	for _, id := range m.Sources {
-		e.Item(manifestSource, id[:])
-	}
-	return objects.New(objects.KindManifest, parents, links, e.Bytes())
+	var r canonical.Record
+	own := *m
+	own.fields(&r)
+	return objects.New(objects.KindManifest, parents, links, r.Bytes())
+}
+
+// fields writes the fields of the record of m, or reads them.
+func (m *Manifest) fields(r *canonical.Record) {
+	canonical.Number(r, manifestStrip, &m.Options.Policy.Strip, uint64(priority.StripAll)+1)
+	r.Bool(manifestInclude, &m.Options.Policy.IncludeReasoning)
+	canonical.Number(r, manifestBudget, &m.Options.Budget, 1<<63)
+	r.Bool(manifestDropOpen, &m.Options.DropOpenReasoning)
+	r.String(manifestProvider, &m.Provider)
+	r.String(manifestDialect, &m.Dialect)
+	r.String(manifestModel, &m.Model)
+	r.String(manifestToolChoice, &m.ToolChoice)
+	canonical.Number(r, manifestEncoder, &m.Encoder, 1<<63)
+	r.Uint(manifestSame, &m.Same)
+	r.Uints(manifestRuns, &m.Runs)
+	r.Hash(manifestCompiled, (*[32]byte)(&m.Compiled))
+	r.Hash(manifestSent, (*[32]byte)(&m.Sent))
+	r.Map(manifestSettings, &m.RequestSettings)
+	canonical.Number(r, manifestUncommitted, &m.UncommittedReasoning, 1<<31)
+	r.Bool(manifestKeepTool, &m.Options.KeepToolReasoning)
+	canonical.List(r, manifestSource, &m.Sources,
+		func(id *objects.ID) []byte { return id[:] },
+		func(id *objects.ID, b []byte) (err error) { *id, err = canonical.ParseHash(b); return err })
 }
 
 // ParseManifest reads the object of a manifest. Anything else is a
 // *[objects.CorruptError].
 func ParseManifest(obj objects.Object) (*Manifest, error) {
 	m := &Manifest{}
-	d := canonical.NewDecoder(obj.Data)
+	r := canonical.NewReader(obj.Data)
 	if obj.Kind != objects.KindManifest || len(obj.Parents) > 1 || len(obj.Links) < 1 || len(obj.Links) > 2 {
-		d.Refuse(fmt.Sprintf("a %s with %d parents and %d links", obj.Kind, len(obj.Parents), len(obj.Links)))
+		r.Refuse(fmt.Sprintf("a %s with %d parents and %d links", obj.Kind, len(obj.Parents), len(obj.Links)))
 	}
-	for d.Next() {
-		m.decode(d)
-	}
-	if err := d.Err(); err != nil {
+	m.fields(&r)
+	if err := r.Err(); err != nil {
 		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("manifest record: %w", err)}
 	}
 	if len(obj.Parents) == 1 {
@@ -169,49 +173,6 @@ func ParseManifest(obj objects.Object) (*Manifest, error) {
 		m.Tools = obj.Links[1]
 	}
 	return m, nil
-}
-
-func (m *Manifest) decode(d *canonical.Decoder) {
-	switch d.Field() {
-	case manifestStrip:
-		m.Options.Policy.Strip = priority.Strip(d.Small(uint64(priority.StripAll) + 1))
-	case manifestInclude:
-		m.Options.Policy.IncludeReasoning = d.Bool()
-	case manifestBudget:
-		m.Options.Budget = int(d.Small(1 << 63))
-	case manifestDropOpen:
-		m.Options.DropOpenReasoning = d.Bool()
-	case manifestProvider:
-		m.Provider = d.String()
-	case manifestDialect:
-		m.Dialect = d.String()
-	case manifestModel:
-		m.Model = d.String()
-	case manifestToolChoice:
-		m.ToolChoice = d.String()
-	case manifestEncoder:
-		m.Encoder = int(d.Small(1 << 63))
-	case manifestSame:
-		m.Same = d.Uint()
-	case manifestRuns:
-		m.Runs = d.Uints()
-	case manifestCompiled:
-		m.Compiled = objects.ID(d.Hash())
-	case manifestSent:
-		m.Sent = objects.ID(d.Hash())
-	case manifestSettings:
-		if m.RequestSettings == nil {
-			m.RequestSettings = map[string]string{}
-		}
-		k, v := d.Pair()
-		m.RequestSettings[k] = v
-	case manifestUncommitted:
-		m.UncommittedReasoning = int(d.Small(1 << 31))
-	case manifestKeepTool:
-		m.Options.KeepToolReasoning = d.Bool()
-	case manifestSource:
-		m.Sources = append(m.Sources, objects.ID(d.HashItem()))
-	}
 }
 
 // ReadManifest reads a manifest.

@@ -42,8 +42,9 @@ type Block interface {
 	// remains returns what stays of the block when its content is purged, with the form w:
 	// nothing that was said, but what other blocks know it by.
 	remains(w Wire) Block
-	// encode writes the fields of its kind.
-	encode(e *canonical.Encoder)
+	// fields writes the fields of its kind to a record, or returns the block with those of
+	// a record that is read.
+	fields(r *canonical.Record) Block
 }
 
 // IsEmpty reports whether a block is a text without text or seal, or reasoning without text, seal

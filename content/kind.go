@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/priority"
 )
 
@@ -20,8 +19,7 @@ type Traits struct {
 	Text    bool           // blocks are a [Text], which a person can make from a text alone
 	Private bool           // blocks are never sent to a provider, whatever their role and priority
 
-	decode func(k Kind, w Wire, d *canonical.Decoder) Block // reads the fields of its kind
-	block  reflect.Type                                     // what decode returns; register sets it
+	empty Block // a block of the kind of which nothing else is known
 }
 
 // kinds holds the traits by number. Numbers are in records and never change.
@@ -32,7 +30,6 @@ func register(number Kind, t Traits) Kind {
 	if kinds[number].Name != "" {
 		panic(fmt.Sprintf("content: two kinds with number %d", number))
 	}
-	t.block = reflect.TypeOf(t.decode(number, Wire{}, canonical.NewDecoder(nil)))
 	kinds[number] = t
 	return number
 }
@@ -46,13 +43,13 @@ func CheckBlock(b Block) error {
 	got := reflect.TypeOf(b)
 	known := false
 	for i := range kinds {
-		known = known || kinds[i].block == got
+		known = known || reflect.TypeOf(kinds[i].empty) == got
 	}
 	if !known { // not even its methods can be trusted
 		return fmt.Errorf("a block of type %s: want a value of a type of package content, such as content.Text and not *content.Text", got)
 	}
 	k, f := b.Kind(), b.Form()
-	switch want := k.Traits().block; {
+	switch want := reflect.TypeOf(EmptyBlock(k)); {
 	case want == nil:
 		return fmt.Errorf("a block of the unknown %s: want one of %v", k, Kinds())
 	case got != want:
@@ -66,7 +63,7 @@ func CheckBlock(b Block) error {
 }
 
 // IsKnown reports whether k is one of the kinds.
-func (k Kind) IsKnown() bool { return int(k) < len(kinds) && kinds[k].decode != nil }
+func (k Kind) IsKnown() bool { return int(k) < len(kinds) && kinds[k].empty != nil }
 
 // Traits returns how the blocks of this kind behave; zero for an unknown kind.
 func (k Kind) Traits() Traits {

@@ -11,10 +11,10 @@ import (
 // The kinds of [Media].
 var (
 	// KindImage is a picture.
-	KindImage = register(7, Traits{Name: "image", Role: RoleUser, Level: priority.Normal, decode: decodeMedia})
+	KindImage = register(7, Traits{Name: "image", Role: RoleUser, Level: priority.Normal, empty: Media{Of: 7}})
 
 	// KindFile is any other file.
-	KindFile = register(8, Traits{Name: "file", Role: RoleUser, Level: priority.Normal, decode: decodeMedia})
+	KindFile = register(8, Traits{Name: "file", Role: RoleUser, Level: priority.Normal, empty: Media{Of: 8}})
 )
 
 // Media is an image or a file: its bytes, or a URL where the provider fetches
@@ -67,26 +67,10 @@ const (
 	fieldData
 )
 
-func (m Media) encode(e *canonical.Encoder) {
-	e.String(fieldMediaType, m.MediaType)
-	e.String(fieldMediaName, m.Name)
-	e.String(fieldURL, m.URL)
-	e.String(fieldData, m.Data)
-}
-
-func decodeMedia(k Kind, w Wire, d *canonical.Decoder) Block {
-	m := Media{Wire: w, Of: k}
-	for f := range d.Fields() {
-		switch f {
-		case fieldMediaType:
-			m.MediaType = d.String()
-		case fieldMediaName:
-			m.Name = d.String()
-		case fieldURL:
-			m.URL = d.String()
-		case fieldData:
-			m.Data = d.String()
-		}
-	}
+func (m Media) fields(r *canonical.Record) Block {
+	r.String(fieldMediaType, &m.MediaType)
+	r.String(fieldMediaName, &m.Name)
+	r.String(fieldURL, &m.URL)
+	r.String(fieldData, &m.Data)
 	return m
 }

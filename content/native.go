@@ -6,7 +6,7 @@ import (
 )
 
 // KindNative is a provider's item that tract does not know.
-var KindNative = register(12, Traits{Name: "native", Role: RoleAssistant, Level: priority.Normal, decode: decodeNative})
+var KindNative = register(12, Traits{Name: "native", Role: RoleAssistant, Level: priority.Normal, empty: Native{}})
 
 // Native is a provider's item that tract does not know: its JSON as received. It is sent
 // back only to the dialect of its form, and is shown by its type.
@@ -43,14 +43,7 @@ func (n Native) remains(Wire) Block { return Native{} }
 // The field of the record of a [Native].
 const fieldJSON = firstOfKind
 
-func (n Native) encode(e *canonical.Encoder) { e.String(fieldJSON, n.JSON) }
-
-func decodeNative(_ Kind, w Wire, d *canonical.Decoder) Block {
-	n := Native{Wire: w}
-	for f := range d.Fields() {
-		if f == fieldJSON {
-			n.JSON = d.String()
-		}
-	}
+func (n Native) fields(r *canonical.Record) Block {
+	r.String(fieldJSON, &n.JSON)
 	return n
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // KindReasoning is the reasoning of a model before it answers or calls a tool.
-var KindReasoning = register(4, Traits{Name: "reasoning", Role: RoleAssistant, Level: priority.Skip, decode: decodeReasoning})
+var KindReasoning = register(4, Traits{Name: "reasoning", Role: RoleAssistant, Level: priority.Skip, empty: Reasoning{}})
 
 // Format is the form in which a provider sent reasoning.
 type Format string
@@ -97,32 +97,12 @@ const (
 	fieldCloseTag
 )
 
-func (r Reasoning) encode(e *canonical.Encoder) {
-	e.String(fieldFormat, string(r.Format))
-	e.String(fieldSource, r.Source)
-	e.String(fieldReasoningText, r.Text)
-	e.Items(fieldReasoningParts, r.Parts)
-	e.String(fieldOpenTag, r.Open)
-	e.String(fieldCloseTag, r.Close)
-}
-
-func decodeReasoning(_ Kind, w Wire, d *canonical.Decoder) Block {
-	r := Reasoning{Wire: w}
-	for f := range d.Fields() {
-		switch f {
-		case fieldFormat:
-			r.Format = Format(d.String())
-		case fieldSource:
-			r.Source = d.String()
-		case fieldReasoningText:
-			r.Text = d.String()
-		case fieldReasoningParts:
-			r.Parts = append(r.Parts, string(d.Item()))
-		case fieldOpenTag:
-			r.Open = d.String()
-		case fieldCloseTag:
-			r.Close = d.String()
-		}
-	}
+func (r Reasoning) fields(record *canonical.Record) Block {
+	record.String(fieldFormat, (*string)(&r.Format))
+	record.String(fieldSource, &r.Source)
+	record.String(fieldReasoningText, &r.Text)
+	record.Strings(fieldReasoningParts, &r.Parts)
+	record.String(fieldOpenTag, &r.Open)
+	record.String(fieldCloseTag, &r.Close)
 	return r
 }

@@ -26,20 +26,25 @@ const (
 
 // Encode returns the canonical record of a block that [CheckBlock] accepts.
 func Encode(b Block) []byte {
-	var e canonical.Encoder
-	f := b.Form()
-	e.Uint(fieldKind, uint64(b.Kind()))
-	e.Uint(fieldRole, uint64(f.Role))
-	e.String(fieldDialect, f.Dialect)
-	e.String(fieldID, f.ID)
-	e.String(fieldType, f.Type)
-	e.Raw(fieldExtra, f.Extra)
-	e.Uint(fieldSealType, uint64(f.Seal.Type))
-	e.String(fieldSealData, f.Seal.Data)
-	e.String(fieldSealMinted, f.Seal.Minted)
-	e.Bool(fieldIncomplete, f.Incomplete)
-	b.encode(&e)
-	return e.Bytes()
+	var r canonical.Record
+	kind, form := b.Kind(), b.Form()
+	form.fields(&r, &kind)
+	b.fields(&r)
+	return r.Bytes()
+}
+
+// fields writes the fields that every block has, or reads them.
+func (f *Form) fields(r *canonical.Record, kind *Kind) {
+	canonical.Number(r, fieldKind, kind, uint64(len(kinds)))
+	canonical.Number(r, fieldRole, &f.Role, uint64(roleEnd))
+	r.String(fieldDialect, &f.Dialect)
+	r.String(fieldID, &f.ID)
+	r.String(fieldType, &f.Type)
+	r.Raw(fieldExtra, &f.Extra)
+	canonical.Number(r, fieldSealType, &f.Seal.Type, uint64(sealEnd))
+	r.String(fieldSealData, &f.Seal.Data)
+	r.String(fieldSealMinted, &f.Seal.Minted)
+	r.Bool(fieldIncomplete, &f.Incomplete)
 }
 
 // Decode reads a record. It refuses what Encode does not write. The block shares no memory with
@@ -59,9 +64,9 @@ func Check(record []byte) error {
 	return err
 }
 
-// decoders is a pool: the functions of the kinds make each decoder escape to the heap, which is
+// readers is a pool: the methods of the kinds make each record escape to the heap, which is
 // half of the allocations of a compile without the pool (BenchmarkCompile in package compile).
-var decoders = sync.Pool{New: func() any { return new(canonical.Decoder) }}
+var readers = sync.Pool{New: func() any { return new(canonical.Record) }}
 
 // decode reads a record. text is empty or has the same bytes, and the strings of the block are
 // then parts of it.
@@ -71,52 +76,21 @@ func decode(record []byte, text string) (Block, error) {
 	}
 	var kind Kind
 	var form Form
-	d := decoders.Get().(*canonical.Decoder)
-	defer decoders.Put(d)
-	d.Reset(record, text)
-	for f := range d.Fields() {
-		if f >= firstOfKind {
-			d.Again()
-			break
-		}
-		if f == fieldKind {
-			kind = Kind(d.Small(uint64(len(kinds))))
-			continue
-		}
-		form.decode(d)
+	r := readers.Get().(*canonical.Record)
+	defer readers.Put(r)
+	*r = canonical.NewTextReader(record, text)
+	form.fields(r, &kind)
+	b := kinds[kind].empty
+	switch wire := form.Wire(); {
+	case b == nil:
+		r.Refuse(fmt.Sprintf("unknown kind %d", kind))
+	case wire.form == nil: // as most have
+		b = b.fields(r)
+	default:
+		b = b.withWire(wire).fields(r)
 	}
-	if d.Err() == nil && kinds[kind].decode == nil {
-		d.Refuse(fmt.Sprintf("unknown kind %d", kind))
-	}
-	if err := d.Err(); err != nil {
-		return nil, fmt.Errorf("content record: %w", err)
-	}
-	b := kinds[kind].decode(kind, form.Wire(), d)
-	if err := d.Err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)
 	}
 	return b, nil
-}
-
-func (f *Form) decode(d *canonical.Decoder) {
-	switch d.Field() {
-	case fieldRole:
-		f.Role = Role(d.Small(uint64(roleEnd)))
-	case fieldDialect:
-		f.Dialect = d.String()
-	case fieldID:
-		f.ID = d.String()
-	case fieldType:
-		f.Type = d.String()
-	case fieldExtra:
-		f.Extra = append(f.Extra, d.Raw()...)
-	case fieldSealType:
-		f.Seal.Type = SealType(d.Small(uint64(sealEnd)))
-	case fieldSealData:
-		f.Seal.Data = d.String()
-	case fieldSealMinted:
-		f.Seal.Minted = d.String()
-	case fieldIncomplete:
-		f.Incomplete = d.Bool()
-	}
 }

@@ -1,17 +1,9 @@
 package content
 
-import "github.com/tract-vcs/tract/internal/canonical"
-
 // Remains returns what stays of a block when its content is purged: its kind, its role, and
 // what other blocks know it by. It holds nothing that was said, thought, called with
 // or answered, and no seal.
 func Remains(b Block) Block { return b.remains(Form{Role: b.Form().Role}.Wire()) }
 
 // EmptyBlock returns a block of a kind of which nothing else is known; nil of an unknown kind.
-func EmptyBlock(k Kind) Block {
-	t := k.Traits()
-	if t.decode == nil {
-		return nil
-	}
-	return t.decode(k, Wire{}, canonical.NewDecoder(nil))
-}
+func EmptyBlock(k Kind) Block { return k.Traits().empty }

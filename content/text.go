@@ -9,22 +9,22 @@ import (
 var (
 	// KindSystem is an instruction. A later one of the same name replaces it; one
 	// without a name is never replaced.
-	KindSystem = register(1, Traits{Name: "system", Role: RoleSystem, Level: priority.Pinned, Text: true, decode: decodeText})
+	KindSystem = register(1, Traits{Name: "system", Role: RoleSystem, Level: priority.Pinned, Text: true, empty: Text{Of: 1}})
 
 	// KindUser is the text of a person.
-	KindUser = register(2, Traits{Name: "user", Role: RoleUser, Level: priority.Normal, Text: true, decode: decodeText})
+	KindUser = register(2, Traits{Name: "user", Role: RoleUser, Level: priority.Normal, Text: true, empty: Text{Of: 2}})
 
 	// KindAssistant is the text of a response.
-	KindAssistant = register(3, Traits{Name: "assistant", Role: RoleAssistant, Level: priority.Normal, Text: true, decode: decodeText})
+	KindAssistant = register(3, Traits{Name: "assistant", Role: RoleAssistant, Level: priority.Normal, Text: true, empty: Text{Of: 3}})
 
 	// KindArtifact is output worth keeping: a report, a plan, a program.
-	KindArtifact = register(9, Traits{Name: "artifact", Role: RoleAssistant, Level: priority.Normal, Text: true, decode: decodeText})
+	KindArtifact = register(9, Traits{Name: "artifact", Role: RoleAssistant, Level: priority.Normal, Text: true, empty: Text{Of: 9}})
 
 	// KindNote is a text for people. It is never sent.
-	KindNote = register(10, Traits{Name: "note", Role: NoRole, Level: priority.Skip, Text: true, Private: true, decode: decodeText})
+	KindNote = register(10, Traits{Name: "note", Role: NoRole, Level: priority.Skip, Text: true, Private: true, empty: Text{Of: 10}})
 
 	// KindSummary stands for a range of commits.
-	KindSummary = register(11, Traits{Name: "summary", Role: RoleSystem, Level: priority.Normal, Text: true, decode: decodeText})
+	KindSummary = register(11, Traits{Name: "summary", Role: RoleSystem, Level: priority.Normal, Text: true, empty: Text{Of: 11}})
 )
 
 // Text is a block that is a text and a name. Of is its kind, whose traits have Text set.
@@ -84,20 +84,8 @@ const (
 	fieldText
 )
 
-func (t Text) encode(e *canonical.Encoder) {
-	e.String(fieldTextName, t.Name)
-	e.String(fieldText, t.Text)
-}
-
-func decodeText(k Kind, w Wire, d *canonical.Decoder) Block {
-	t := Text{Wire: w, Of: k}
-	for f := range d.Fields() {
-		switch f {
-		case fieldTextName:
-			t.Name = d.String()
-		case fieldText:
-			t.Text = d.String()
-		}
-	}
+func (t Text) fields(r *canonical.Record) Block {
+	r.String(fieldTextName, &t.Name)
+	r.String(fieldText, &t.Text)
 	return t
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // KindToolCall is a model's call of a tool.
-var KindToolCall = register(5, Traits{Name: "tool-call", Role: RoleAssistant, Level: priority.Normal, decode: decodeToolCall})
+var KindToolCall = register(5, Traits{Name: "tool-call", Role: RoleAssistant, Level: priority.Normal, empty: ToolCall{}})
 
 // ToolCall asks for a tool. Its result is the [ToolResult] with the same id.
 type ToolCall struct {
@@ -53,26 +53,10 @@ const (
 	fieldCallServer
 )
 
-func (c ToolCall) encode(e *canonical.Encoder) {
-	e.String(fieldCallID, c.CallID)
-	e.String(fieldCallName, c.Name)
-	e.String(fieldArguments, c.Arguments)
-	e.Bool(fieldCallServer, c.Server)
-}
-
-func decodeToolCall(_ Kind, w Wire, d *canonical.Decoder) Block {
-	c := ToolCall{Wire: w}
-	for f := range d.Fields() {
-		switch f {
-		case fieldCallID:
-			c.CallID = d.String()
-		case fieldCallName:
-			c.Name = d.String()
-		case fieldArguments:
-			c.Arguments = d.String()
-		case fieldCallServer:
-			c.Server = d.Bool()
-		}
-	}
+func (c ToolCall) fields(r *canonical.Record) Block {
+	r.String(fieldCallID, &c.CallID)
+	r.String(fieldCallName, &c.Name)
+	r.String(fieldArguments, &c.Arguments)
+	r.Bool(fieldCallServer, &c.Server)
 	return c
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // KindToolResult is the result of a tool call.
-var KindToolResult = register(6, Traits{Name: "tool-result", Role: RoleTool, Level: priority.Normal, decode: decodeToolResult})
+var KindToolResult = register(6, Traits{Name: "tool-result", Role: RoleTool, Level: priority.Normal, empty: ToolResult{}})
 
 // ToolResult answers the [ToolCall] with the same id.
 type ToolResult struct {
@@ -62,32 +62,12 @@ const (
 	fieldResultServer
 )
 
-func (r ToolResult) encode(e *canonical.Encoder) {
-	e.String(fieldResultCallID, r.CallID)
-	e.String(fieldResultName, r.Name)
-	e.String(fieldResultText, r.Text)
-	e.Raw(fieldResultParts, r.Parts)
-	e.Bool(fieldIsError, r.IsError)
-	e.Bool(fieldResultServer, r.Server)
-}
-
-func decodeToolResult(_ Kind, w Wire, d *canonical.Decoder) Block {
-	r := ToolResult{Wire: w}
-	for f := range d.Fields() {
-		switch f {
-		case fieldResultCallID:
-			r.CallID = d.String()
-		case fieldResultName:
-			r.Name = d.String()
-		case fieldResultText:
-			r.Text = d.String()
-		case fieldResultParts:
-			r.Parts = append(r.Parts, d.Raw()...)
-		case fieldIsError:
-			r.IsError = d.Bool()
-		case fieldResultServer:
-			r.Server = d.Bool()
-		}
-	}
+func (r ToolResult) fields(record *canonical.Record) Block {
+	record.String(fieldResultCallID, &r.CallID)
+	record.String(fieldResultName, &r.Name)
+	record.String(fieldResultText, &r.Text)
+	record.Raw(fieldResultParts, &r.Parts)
+	record.Bool(fieldIsError, &r.IsError)
+	record.Bool(fieldResultServer, &r.Server)
 	return r
 }

@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,35 +27,26 @@ const (
 
 // Record returns the canonical record of the tombstone. Its id is not in it.
 func (t Tombstone) Record() []byte {
-	var e canonical.Encoder
-	e.Uint(1, uint64(t.Kind))
-	e.Uint(2, uint64(t.Size))
-	e.Int(3, t.Time.UnixMilli())
-	e.String(4, t.Why)
-	e.Raw(5, t.Remains)
-	return e.Bytes()
+	var r canonical.Record
+	t.fields(&r)
+	return r.Bytes()
+}
+
+// fields writes the fields of the record, or reads them.
+func (t *Tombstone) fields(r *canonical.Record) {
+	canonical.Number(r, 1, &t.Kind, uint64(kindEnd))
+	canonical.Number(r, 2, &t.Size, 1<<40)
+	r.Time(3, &t.Time)
+	r.String(4, &t.Why)
+	r.Raw(5, &t.Remains)
 }
 
 // ParseTombstone reads the record of the tombstone of an object.
 func ParseTombstone(id ID, record []byte) (Tombstone, error) {
-	t, ms := Tombstone{ID: id}, int64(0)
-	d := canonical.NewDecoder(record)
-	for f := range d.Fields() {
-		switch f {
-		case 1:
-			t.Kind = Kind(d.Small(uint64(kindEnd)))
-		case 2:
-			t.Size = int64(d.Small(1 << 40))
-		case 3:
-			ms = d.Int()
-		case 4:
-			t.Why = d.String()
-		case 5:
-			t.Remains = bytes.Clone(d.Raw())
-		}
-	}
-	t.Time = time.UnixMilli(ms).UTC()
-	err := d.Err()
+	t := Tombstone{ID: id}
+	r := canonical.NewReader(record)
+	t.fields(&r)
+	err := r.Err()
 	if err == nil {
 		err = t.check()
 	}

@@ -3,365 +3,359 @@
 //
 // A record is in the protobuf wire format with the freedom taken out: fields
 // ascend, varints are minimal, a zero value is absent, a map is a run of pairs
-// with ascending keys, strings are any bytes. [Encoder] cannot write anything
-// else and [Decoder] refuses anything else, an unknown or repeated field
-// included. So decoding and encoding again gives the same bytes, or an error.
+// with ascending keys, strings are any bytes. A [Record] cannot write anything
+// else and refuses to read anything else, an unknown or repeated field included.
+// So decoding and encoding again gives the same bytes, or an error.
 //
-// Use it as
+// A type lists its fields once, for both directions:
 //
-//	var e canonical.Encoder
-//	e.Uint(1, 7)
-//	e.String(2, "text")
-//	record := e.Bytes()
-//
-//	d := canonical.NewDecoder(record)
-//	for d.Next() {
-//		switch d.Field() {
-//		case 1:
-//			n = d.Uint()
-//		case 2:
-//			s = d.String()
-//		}
+//	func (p *point) fields(r *canonical.Record) {
+//		r.Uint(1, &p.x)
+//		r.String(2, &p.name)
 //	}
-//	err := d.Err()
 //
-// A field that the switch does not read is an error. Nothing here allocates but
-// the strings that a caller reads and the buffer that is written.
+//	var w canonical.Record // the zero value writes
+//	p.fields(&w)
+//	record := w.Bytes()
+//
+//	r := canonical.NewReader(record)
+//	p.fields(&r)
+//	err := r.Err()
+//
+// Writing changes no field. Reading leaves a field that is absent from the record as it
+// is, so that it starts from a zero value. Nothing here allocates but what is read and the
+// buffer that is written.
 package canonical
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
+	"math"
 	"slices"
+	"time"
 )
 
-// ErrMalformed is wrapped by every error of a [Decoder].
+// ErrMalformed is wrapped by every error of a [Record].
 var ErrMalformed = errors.New("not a canonical record")
 
-// Encoder builds one record. The zero value is ready for use. Fields are to be
-// written in ascending order; an Encoder panics when they are not, because that
-// is a mistake in the program and never in its input.
-type Encoder struct {
-	buf  []byte
-	last int
+// Record is one record that is written or read, field by field. The zero value writes.
+// Fields are to be listed in ascending order; writing panics when they are not, because
+// that is a mistake in the program and never in its input. Reading never panics.
+type Record struct {
+	buf  []byte // that is written
+	last int    // the field that was written last
+
+	reading bool
+	rest    []byte // what follows the tag of the next field
+	field   int    // number of the next field; 0: there is none
+	wire    uint64 // its wire type
+	size    int    // of the whole record
+	end     int    // where the value that was read last ends in the record
+	text    string // the same bytes as the record, or empty
+	err     error
 }
 
-// smallRecord is the first capacity of an encoder without a buffer: most records fit, apart from
+// smallRecord is the first capacity of a record without a buffer: most records fit, apart from
 // their texts.
 const smallRecord = 120
 
-// NewEncoder returns an encoder that writes into the spare capacity of buf, and allocates where
+// NewWriter returns a record that is written into the spare capacity of buf, and allocates where
 // that is not enough.
-func NewEncoder(buf []byte) Encoder { return Encoder{buf: buf[len(buf):]} }
+func NewWriter(buf []byte) Record { return Record{buf: buf[len(buf):]} }
 
-// Bytes returns the record. It stays valid until the next write.
-func (e *Encoder) Bytes() []byte { return e.buf }
+// NewReader returns a record that is read from b. Parts of b are returned.
+func NewReader(b []byte) Record { return NewTextReader(b, "") }
 
-func (e *Encoder) tag(field int, wire uint64, repeat bool) {
-	if field < e.last || field == e.last && !repeat {
-		panic(fmt.Sprintf("canonical: field %d written after field %d", field, e.last))
-	}
-	if e.last = field; e.buf == nil {
-		e.buf = make([]byte, 0, smallRecord)
-	}
-	e.buf = appendNumber(e.buf, uint64(field)<<3|wire)
+// NewTextReader is NewReader with a text that is empty or has the same bytes as b: strings are
+// then parts of text, without a copy.
+func NewTextReader(b []byte, text string) Record {
+	r := Record{reading: true, rest: b, size: len(b), text: text}
+	r.next()
+	return r
 }
 
-// Uint writes v, or nothing when it is zero.
-func (e *Encoder) Uint(field int, v uint64) {
-	switch {
-	case v == 0:
-	case v < 0x80 && field < 0x10 && field > e.last && cap(e.buf)-len(e.buf) >= 2: // as most fields are
-		e.last, e.buf = field, append(e.buf, byte(field<<3|wireVarint), byte(v))
-	default:
-		e.tag(field, wireVarint, false)
-		e.buf = appendNumber(e.buf, v)
+// Bytes returns the record that was written. It stays valid until the next write.
+func (r *Record) Bytes() []byte { return r.buf }
+
+// Err returns the first error of reading; nil: the whole record was read.
+func (r *Record) Err() error {
+	if r.field != 0 {
+		r.fail("field %d is unknown, repeated or out of order", r.field)
 	}
+	return r.err
 }
 
-// Int writes a signed number as zigzag, or nothing when it is zero.
-func (e *Encoder) Int(field int, v int64) { e.Uint(field, zigzag(v)) }
+// Refuse makes the record invalid. Err returns why.
+func (r *Record) Refuse(why string) { r.fail("%s", why) }
 
-// Bool writes v, or nothing when it is false.
-func (e *Encoder) Bool(field int, v bool) {
-	if v {
-		e.Uint(field, 1)
+func (r *Record) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
 	}
+	r.rest, r.field = nil, 0
 }
 
-// String writes the bytes of s, or nothing when it is empty.
-func (e *Encoder) String(field int, s string) {
-	if s != "" {
-		e.tag(field, wireBytes, false)
-		e.buf = append(appendNumber(e.buf, uint64(len(s))), s...)
-	}
-}
-
-// Raw writes b, or nothing when it is empty.
-func (e *Encoder) Raw(field int, b []byte) {
-	if len(b) != 0 {
-		e.tag(field, wireBytes, false)
-		e.buf = append(appendNumber(e.buf, uint64(len(b))), b...)
-	}
-}
-
-// Item writes one element of a repeated field. Elements keep their order and
-// may be empty.
-func (e *Encoder) Item(field int, b []byte) {
-	e.tag(field, wireBytes, true)
-	e.buf = append(appendNumber(e.buf, uint64(len(b))), b...)
-}
-
-// Items writes every string of list as an element of a repeated field.
-func (e *Encoder) Items(field int, list []string) {
-	for _, s := range list {
-		e.tag(field, wireBytes, true)
-		e.buf = append(appendNumber(e.buf, uint64(len(s))), s...)
-	}
-}
-
-// Uints writes a list of numbers as one value, or nothing when it is empty.
-func (e *Encoder) Uints(field int, list []uint64) {
-	var b []byte
-	for _, v := range list {
-		b = appendNumber(b, v)
-	}
-	e.Raw(field, b)
-}
-
-// Map writes m as a run of pairs with ascending keys.
-func (e *Encoder) Map(field int, m map[string]string) {
-	if len(m) == 0 {
+// next reads the tag of the next field.
+func (r *Record) next() {
+	r.field = 0
+	if len(r.rest) == 0 {
 		return
 	}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	var buf [256]byte
-	for _, k := range keys {
-		pair := NewEncoder(buf[:0])
-		pair.String(1, k)
-		pair.String(2, m[k])
-		e.Item(field, pair.Bytes())
-	}
-}
-
-// Decoder reads one record. It never panics and never reads past the record.
-type Decoder struct {
-	rest  []byte
-	text  string // the same bytes as the record, or empty
-	field int    // of the current value
-	prev  int    // of the value before it
-	key   string // last key of the map being read
-	num   uint64 // the current value, when it is a number
-	raw   []byte // the current value, when it is bytes
-	bytes bool   // which of the two it is
-	open  bool   // the current value was not read yet
-	again bool   // the next Next stays at the current value
-	err   error
-}
-
-// NewDecoder returns a decoder of the record b. The decoder keeps b and returns parts of it.
-func NewDecoder(b []byte) *Decoder { return &Decoder{rest: b} }
-
-func (d *Decoder) fail(format string, args ...any) {
-	if d.err == nil {
-		d.err = fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
-	}
-	d.rest, d.open = nil, false
-}
-
-// Reset makes the decoder read the record b. text is empty or has the same bytes: String then
-// returns parts of text, without a copy.
-func (d *Decoder) Reset(b []byte, text string) { *d = Decoder{rest: b, text: text} }
-
-// Next moves to the next field and reports whether there is one.
-func (d *Decoder) Next() bool {
-	if d.again {
-		d.again = false
-		return d.err == nil
-	}
-	if d.open {
-		d.fail("unknown field %d", d.field)
-	}
-	if d.err != nil || len(d.rest) == 0 {
-		return false
-	}
-	tag, n := number(d.rest)
+	tag, n := number(r.rest)
 	if n == 0 || tag>>3 == 0 || tag>>3 > maxField {
-		d.fail("bad field tag")
-		return false
+		r.fail("bad field tag")
+		return
 	}
-	num, wire := int(tag>>3), tag&7
-	if num < d.field {
-		d.fail("field %d after field %d", num, d.field)
-		return false
-	}
-	d.rest = d.rest[n:]
-	if num != d.field {
-		d.key = ""
-	}
-	d.prev, d.field, d.open = d.field, num, true
-	return d.value(wire)
+	r.field, r.wire, r.rest = int(tag>>3), tag&7, r.rest[n:]
 }
 
-func (d *Decoder) value(wire uint64) bool {
-	v, n := number(d.rest)
-	if n == 0 {
-		d.fail("field %d: bad number", d.field)
-		return false
+// readNumber reads a number, if the field is the next one.
+func (r *Record) readNumber(field int) (v uint64, ok bool) {
+	if r.field != field {
+		return 0, false
 	}
-	d.rest = d.rest[n:]
-	switch wire {
-	case wireVarint:
-		d.num, d.raw, d.bytes = v, nil, false
-	case wireBytes:
-		if v > uint64(len(d.rest)) {
-			d.fail("field %d: %d bytes wanted, %d left", d.field, v, len(d.rest))
-			return false
-		}
-		d.num, d.raw, d.bytes = 0, d.rest[:v:v], true
-		d.rest = d.rest[v:]
-	default:
-		d.fail("field %d: wire type %d", d.field, wire)
-		return false
+	v, n := number(r.rest)
+	if n == 0 || r.wire != wireVarint || v == 0 {
+		r.fail("field %d: want a number that is not zero", field)
+		return 0, false
 	}
-	return true
+	r.rest = r.rest[n:]
+	r.next()
+	return v, true
 }
 
-// Again makes the next Next stay at the current field, which was not read yet, so that another
-// loop can read the rest of the record.
-func (d *Decoder) Again() { d.again = d.open }
-
-// Field returns the number of the field that the last Next moved to.
-func (d *Decoder) Field() int { return d.field }
-
-// Err returns the first error; nil: the whole record was read.
-func (d *Decoder) Err() error {
-	if d.err == nil && d.open && !d.again {
-		d.fail("unknown field %d", d.field)
+// readBytes reads bytes, which may be empty only in a repeated field, if the field is the next
+// one.
+func (r *Record) readBytes(field int, repeated bool) (b []byte, ok bool) {
+	if r.field != field {
+		return nil, false
 	}
-	return d.err
+	size, n := number(r.rest)
+	if n == 0 || r.wire != wireBytes || size == 0 && !repeated || size > uint64(len(r.rest)-n) {
+		r.fail("field %d: want %d bytes", field, size)
+		return nil, false
+	}
+	b, r.rest = r.rest[n:][:size:size], r.rest[n+int(size):]
+	r.end = r.size - len(r.rest)
+	r.next()
+	return b, true
 }
 
-// Refuse makes the record invalid because of the current field. Err returns why.
-func (d *Decoder) Refuse(why string) { d.fail("field %d: %s", d.field, why) }
+func (r *Record) writeTag(field int, wire uint64, repeated bool) {
+	if field < r.last || field == r.last && !repeated {
+		panic(fmt.Sprintf("canonical: field %d written after field %d", field, r.last))
+	}
+	if r.last = field; r.buf == nil {
+		r.buf = make([]byte, 0, smallRecord)
+	}
+	r.buf = appendNumber(r.buf, uint64(field)<<3|wire)
+}
 
-func (d *Decoder) take(bytes, repeat bool) bool {
+func (r *Record) writeNumber(field int, v uint64) {
+	if v != 0 {
+		r.writeTag(field, wireVarint, false)
+		r.buf = appendNumber(r.buf, v)
+	}
+}
+
+func writeBytes[T string | []byte](r *Record, field int, b T, repeated bool) {
+	if len(b) > 0 || repeated {
+		r.writeTag(field, wireBytes, repeated)
+		r.buf = append(appendNumber(r.buf, uint64(len(b))), b...)
+	}
+}
+
+// Uint is an unsigned number.
+func (r *Record) Uint(field int, v *uint64) {
+	if !r.reading {
+		r.writeNumber(field, *v)
+	} else if n, ok := r.readNumber(field); ok {
+		*v = n
+	}
+}
+
+// Int is a signed number, written as zigzag.
+func (r *Record) Int(field int, v *int64) {
+	if !r.reading {
+		r.writeNumber(field, zigzag(*v))
+	} else if n, ok := r.readNumber(field); ok {
+		*v = unzigzag(n)
+	}
+}
+
+// Number is a number below limit; a negative one is written as zero.
+func Number[T ~int | ~int64 | ~uint8 | ~uint64](r *Record, field int, v *T, limit uint64) {
+	if !r.reading {
+		r.writeNumber(field, uint64(max(*v, 0)))
+	} else if n, ok := r.readNumber(field); ok && n < limit {
+		*v = T(n)
+	} else if ok {
+		r.fail("field %d: %d is out of range", field, n)
+	}
+}
+
+// Bool is a boolean.
+func (r *Record) Bool(field int, v *bool) {
+	n := uint8(0)
+	if *v {
+		n = 1
+	}
+	if Number(r, field, &n, 2); r.reading {
+		*v = n == 1
+	}
+}
+
+// Time is a time in UTC and whole milliseconds. Without the field it is the start of 1970.
+func (r *Record) Time(field int, v *time.Time) {
+	if r.reading {
+		ms := int64(0)
+		r.Int(field, &ms)
+		*v = time.UnixMilli(ms).UTC()
+		return
+	}
+	r.writeNumber(field, zigzag(v.UnixMilli()))
+}
+
+// Millis is a duration in whole milliseconds; a negative one is written as zero.
+func (r *Record) Millis(field int, v *time.Duration) {
+	ms := v.Milliseconds()
+	Number(r, field, &ms, math.MaxInt64/uint64(time.Millisecond)+1)
+	if r.reading {
+		*v = time.Duration(ms) * time.Millisecond
+	}
+}
+
+// String is any bytes.
+func (r *Record) String(field int, v *string) {
+	if !r.reading {
+		writeBytes(r, field, *v, false)
+		return
+	}
+	b, ok := r.readBytes(field, false)
 	switch {
-	case d.err != nil:
-		return false
-	case d.bytes != bytes:
-		d.fail("field %d: wrong type", d.field)
-		return false
-	case !repeat && d.field == d.prev:
-		d.fail("field %d twice", d.field)
-		return false
-	case !repeat && d.num == 0 && len(d.raw) == 0:
-		d.fail("field %d: zero value written", d.field)
-		return false
+	case !ok:
+	case r.text == "":
+		*v = string(b)
+	default:
+		*v = r.text[r.end-len(b) : r.end]
 	}
-	d.open = false
-	return true
 }
 
-// Uint returns the current number.
-func (d *Decoder) Uint() uint64 {
-	if !d.take(false, false) {
-		return 0
+// Raw is any bytes, which reading copies.
+func (r *Record) Raw(field int, v *[]byte) {
+	if !r.reading {
+		writeBytes(r, field, *v, false)
+	} else if b, ok := r.readBytes(field, false); ok {
+		*v = bytes.Clone(b)
 	}
-	return d.num
 }
 
-// Int returns the current signed number.
-func (d *Decoder) Int() int64 { return unzigzag(d.Uint()) }
+// hashSize is the length of a hash, in bytes.
+const hashSize = 32
 
-// Small returns the current number, which must be below limit.
-func (d *Decoder) Small(limit uint64) uint64 {
-	v := d.Uint()
-	if v >= limit {
-		d.Refuse(fmt.Sprintf("%d is out of range", v))
-		return 0
+// Hash is a hash.
+func (r *Record) Hash(field int, v *[hashSize]byte) {
+	if !r.reading {
+		if *v != [hashSize]byte{} {
+			writeBytes(r, field, v[:], false)
+		}
+	} else if b, ok := r.readBytes(field, false); ok {
+		hash, err := ParseHash(b)
+		if *v = hash; err != nil {
+			r.fail("field %d: %w", field, err)
+		}
 	}
-	return v
 }
 
-// Bool returns the current boolean.
-func (d *Decoder) Bool() bool { return d.Small(2) == 1 }
-
-// String returns the current bytes: a copy, or a part of the text given to Reset.
-func (d *Decoder) String() string {
-	raw := d.Raw()
-	if d.text == "" {
-		return string(raw)
+// ParseHash returns the hash of some bytes. The zero hash and any other length are refused.
+func ParseHash(b []byte) (hash [hashSize]byte, err error) {
+	if copy(hash[:], b); len(b) != hashSize || hash == [hashSize]byte{} {
+		return hash, fmt.Errorf("want an id of %d bytes that are not all zero", hashSize)
 	}
-	end := len(d.text) - len(d.rest)
-	return d.text[end-len(raw) : end]
+	return hash, nil
 }
 
-// Raw returns the current bytes, a part of the record.
-func (d *Decoder) Raw() []byte {
-	if !d.take(true, false) {
+// Strings is a list of strings.
+func (r *Record) Strings(field int, list *[]string) {
+	List(r, field, list, func(s *string) []byte { return []byte(*s) }, func(s *string, b []byte) error {
+		*s = string(b)
 		return nil
-	}
-	return d.raw
+	})
 }
 
-// Item returns one element of a repeated field, a part of the record.
-func (d *Decoder) Item() []byte {
-	if !d.take(true, true) {
-		return nil
-	}
-	return d.raw
+// Records is a list of records.
+func Records[T any](r *Record, field int, list *[]T, fields func(*T, *Record)) {
+	List(r, field, list, func(v *T) []byte {
+		var one Record
+		fields(v, &one)
+		return one.Bytes()
+	}, func(v *T, b []byte) error {
+		one := NewReader(b)
+		fields(v, &one)
+		return one.Err()
+	})
 }
 
-// Uints returns the current list of numbers.
-func (d *Decoder) Uints() (list []uint64) {
-	for b := d.Raw(); len(b) > 0; {
-		v, n := number(b)
+// List is a repeated field: elements keep their order, and may have no bytes. encode returns the
+// bytes of an element, and decode sets an element from them.
+func List[T any](r *Record, field int, list *[]T, encode func(*T) []byte, decode func(*T, []byte) error) {
+	for i := 0; i < len(*list) && !r.reading; i++ {
+		writeBytes(r, field, encode(&(*list)[i]), true)
+	}
+	for b, ok := r.readBytes(field, true); ok; b, ok = r.readBytes(field, true) {
+		var v T
+		if err := decode(&v, b); err != nil {
+			r.fail("field %d: %w", field, err)
+		}
+		*list = append(*list, v)
+	}
+}
+
+// Uints is a list of numbers, written as one value.
+func (r *Record) Uints(field int, list *[]uint64) {
+	if !r.reading {
+		var packed []byte
+		for _, v := range *list {
+			packed = appendNumber(packed, v)
+		}
+		writeBytes(r, field, packed, false)
+		return
+	}
+	for packed, _ := r.readBytes(field, false); len(packed) > 0; {
+		v, n := number(packed)
 		if n == 0 {
-			d.fail("field %d: bad number", d.field)
-			return nil
+			r.fail("field %d: bad number", field)
+			return
 		}
-		list, b = append(list, v), b[n:]
+		*list, packed = append(*list, v), packed[n:]
 	}
-	return list
 }
 
-// Pair returns one entry of a map.
-func (d *Decoder) Pair() (key, value string) {
-	first := d.field != d.prev
-	sub := NewDecoder(d.Item())
-	for sub.Next() {
-		switch sub.Field() {
-		case 1:
-			key = sub.String()
-		case 2:
-			value = sub.String()
-		}
-	}
-	if err := sub.Err(); err != nil {
-		d.fail("field %d: %v", d.field, err)
-		return "", ""
-	}
-	if !first && key <= d.key {
-		d.fail("field %d: map key %q after %q", d.field, key, d.key)
-		return "", ""
-	}
-	d.key = key
-	return key, value
+// pair is an entry of a map.
+type pair struct{ key, value string }
+
+func (p *pair) fields(r *Record) {
+	r.String(1, &p.key)
+	r.String(2, &p.value)
 }
 
-// Fields yields the number of each field; the loop body reads the value.
-func (d *Decoder) Fields() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for d.Next() {
-			if !yield(d.Field()) {
-				return
-			}
+// Map is a run of pairs with ascending keys.
+func (r *Record) Map(field int, m *map[string]string) {
+	var pairs []pair
+	for _, key := range slices.Sorted(maps.Keys(*m)) {
+		pairs = append(pairs, pair{key, (*m)[key]})
+	}
+	Records(r, field, &pairs, (*pair).fields)
+	for i := 0; i < len(pairs) && r.reading; i++ {
+		p := pairs[i]
+		if i > 0 && p.key <= pairs[i-1].key {
+			r.fail("field %d: map key %q after %q", field, p.key, pairs[i-1].key)
 		}
+		if *m == nil {
+			*m = map[string]string{}
+		}
+		(*m)[p.key] = p.value
 	}
 }

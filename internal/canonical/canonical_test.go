@@ -22,47 +22,28 @@ type sample struct {
 	pairs map[string]string
 }
 
+func (s *sample) fields(r *Record) {
+	r.Uint(1, &s.n)
+	r.Int(2, &s.z)
+	r.Bool(3, &s.flag)
+	r.String(4, &s.text)
+	r.Raw(5, &s.raw)
+	r.Strings(6, &s.list)
+	r.Uints(7, &s.nums)
+	r.Map(17, &s.pairs)
+}
+
 func (s sample) encode() []byte {
-	var e Encoder
-	e.Uint(1, s.n)
-	e.Int(2, s.z)
-	e.Bool(3, s.flag)
-	e.String(4, s.text)
-	e.Raw(5, s.raw)
-	e.Items(6, s.list)
-	e.Uints(7, s.nums)
-	e.Map(17, s.pairs)
-	return e.Bytes()
+	var r Record
+	s.fields(&r)
+	return r.Bytes()
 }
 
 func decode(b []byte) (sample, error) {
 	var s sample
-	d := NewDecoder(b)
-	for f := range d.Fields() {
-		switch f {
-		case 1:
-			s.n = d.Uint()
-		case 2:
-			s.z = d.Int()
-		case 3:
-			s.flag = d.Bool()
-		case 4:
-			s.text = d.String()
-		case 5:
-			s.raw = d.Raw()
-		case 6:
-			s.list = append(s.list, string(d.Item()))
-		case 7:
-			s.nums = d.Uints()
-		case 17:
-			if s.pairs == nil {
-				s.pairs = map[string]string{}
-			}
-			k, v := d.Pair()
-			s.pairs[k] = v
-		}
-	}
-	return s, d.Err()
+	r := NewReader(b)
+	s.fields(&r)
+	return s, r.Err()
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -106,6 +87,7 @@ func TestRefusesEverySecondSpelling(t *testing.T) {
 		"wrong type":            {0x0a, 0x01, 'a'},
 		"fixed width":           {0x0d, 1, 2, 3, 4},
 		"field zero":            {0x00, 0x01},
+		"field zero after one":  {0x08, 0x01, 0x00, 0x01},
 		"flag of two":           {0x18, 0x02},
 		"cut inside a tag":      {0x88},
 		"cut inside bytes":      {0x22, 0x05, 'a'},
@@ -127,9 +109,10 @@ func TestEncoderPanicsWhenFieldsDescend(t *testing.T) {
 			t.Error("field 1 after field 2 was written")
 		}
 	}()
-	var e Encoder
-	e.Uint(2, 1)
-	e.Uint(1, 1)
+	var r Record
+	one := uint64(1)
+	r.Uint(2, &one)
+	r.Uint(1, &one)
 }
 
 func FuzzDecode(f *testing.F) {

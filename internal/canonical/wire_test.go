@@ -33,20 +33,26 @@ func TestRecordsAreThoseOfProtobuf(t *testing.T) {
 		v := rapid.Uint64Min(1).Draw(t, "number")
 		signed := rapid.Int64().Filter(func(v int64) bool { return v != 0 }).Draw(t, "signed")
 		text := rapid.StringN(1, 300, -1).Draw(t, "text")
-		var e Encoder
-		e.Uint(field, v)
-		e.Int(field+1, signed)
-		e.String(field+2, text)
+		var w Record
+		w.Uint(field, &v)
+		w.Int(field+1, &signed)
+		w.String(field+2, &text)
 		n := protowire.Number(field)
 		want := protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), v)
 		want = protowire.AppendVarint(protowire.AppendTag(want, n+1, protowire.VarintType), protowire.EncodeZigZag(signed))
 		want = protowire.AppendString(protowire.AppendTag(want, n+2, protowire.BytesType), text)
-		if string(e.Bytes()) != string(want) {
-			t.Fatalf("wrote %x, protobuf %x", e.Bytes(), want)
+		if string(w.Bytes()) != string(want) {
+			t.Fatalf("wrote %x, protobuf %x", w.Bytes(), want)
 		}
-		d := NewDecoder(want)
-		if !d.Next() || d.Uint() != v || !d.Next() || d.Int() != signed || !d.Next() || d.String() != text || d.Next() || d.Err() != nil {
-			t.Fatalf("%x is not read: %v", want, d.Err())
+		r := NewReader(want)
+		var number uint64
+		var zigzag int64
+		var read string
+		r.Uint(field, &number)
+		r.Int(field+1, &zigzag)
+		r.String(field+2, &read)
+		if number != v || zigzag != signed || read != text || r.Err() != nil {
+			t.Fatalf("%x is not read: %v", want, r.Err())
 		}
 	})
 }
@@ -54,9 +60,10 @@ func TestRecordsAreThoseOfProtobuf(t *testing.T) {
 // TestFieldsHaveABound refuses fields that no schema can have.
 func TestFieldsHaveABound(t *testing.T) {
 	for tag, fine := range map[uint64]bool{0: false, 7: false, 1 << 3: true, maxField << 3: true, (maxField + 1) << 3: false, 1<<64 - 8: false} {
-		d := NewDecoder(append(binary.AppendUvarint(nil, tag), 1))
-		if d.Next() != fine {
-			t.Errorf("tag %#x: %v", tag, d.Err())
+		r, v := NewReader(append(binary.AppendUvarint(nil, tag), 1)), uint64(0)
+		r.Uint(int(min(tag>>3, maxField)), &v)
+		if (r.Err() == nil) != fine {
+			t.Errorf("tag %#x: %v", tag, r.Err())
 		}
 	}
 }

@@ -33,9 +33,9 @@ func encodeAges(list []packAge) []byte {
 	for _, f := range list {
 		numbers = append(numbers, uint64(f.pack), f.ms)
 	}
-	var e canonical.Encoder
-	e.Uints(1, numbers)
-	return seal(agesKey, e.Bytes())
+	var r canonical.Record
+	r.Uints(1, &numbers)
+	return seal(agesKey, r.Bytes())
 }
 
 func decodeAges(value []byte) (list []packAge, err error) {
@@ -46,20 +46,15 @@ func decodeAges(value []byte) (list []packAge, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := canonical.NewDecoder(record)
-	for f := range d.Fields() {
-		if f != 1 {
-			continue
-		}
-		numbers := d.Uints()
-		for ; len(numbers) > 1; numbers = numbers[2:] {
-			list = append(list, packAge{uint32(numbers[0]), numbers[1]})
-		}
-		if len(numbers) > 0 {
-			d.Refuse("half a time")
-		}
+	var numbers []uint64
+	r := canonical.NewReader(record)
+	if r.Uints(1, &numbers); len(numbers)%2 != 0 {
+		r.Refuse("half a time")
 	}
-	return list, d.Err()
+	for ; len(numbers) > 1; numbers = numbers[2:] {
+		list = append(list, packAge{uint32(numbers[0]), numbers[1]})
+	}
+	return list, r.Err()
 }
 
 // ageChange returns the change that records the last pack, if the last record is old enough.

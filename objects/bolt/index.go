@@ -68,10 +68,10 @@ func (r runs) encode() []byte {
 	for _, one := range r.list {
 		numbers = append(numbers, one.level, one.number, one.entries)
 	}
-	var e canonical.Encoder
-	e.Uints(1, numbers)
-	e.Uint(2, r.last)
-	return seal(runsKey, e.Bytes())
+	var record canonical.Record
+	record.Uints(1, &numbers)
+	record.Uint(2, &r.last)
+	return seal(runsKey, record.Bytes())
 }
 
 func decodeRuns(value []byte) (r runs, err error) {
@@ -80,16 +80,10 @@ func decodeRuns(value []byte) (r runs, err error) {
 		return r, err
 	}
 	var numbers []uint64
-	d := canonical.NewDecoder(record)
-	for f := range d.Fields() {
-		switch f {
-		case 1:
-			numbers = d.Uints()
-		case 2:
-			r.last = d.Uint()
-		}
-	}
-	switch err = d.Err(); {
+	fields := canonical.NewReader(record)
+	fields.Uints(1, &numbers)
+	fields.Uint(2, &r.last)
+	switch err = fields.Err(); {
 	case err != nil:
 	case len(numbers)%3 != 0:
 		err = errors.New("half a run")

@@ -325,11 +325,9 @@ func wipePage(f *os.File, at int64, size int) (int, error) {
 
 // encodePurge makes the value of the key "purge".
 func encodePurge(list []objects.Tombstone) []byte {
-	var e canonical.Encoder
-	for _, t := range list {
-		e.Item(1, append(bytes.Clone(t.ID[:]), t.Record()...))
-	}
-	return seal(purgeKey, e.Bytes())
+	var r canonical.Record
+	purgeFields(&r, &list)
+	return seal(purgeKey, r.Bytes())
 }
 
 func decodePurge(value []byte) (list []objects.Tombstone, err error) {
@@ -337,23 +335,21 @@ func decodePurge(value []byte) (list []objects.Tombstone, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := canonical.NewDecoder(record)
-	for f := range d.Fields() {
-		if f != 1 {
-			continue
-		}
-		b := d.Item()
+	r := canonical.NewReader(record)
+	purgeFields(&r, &list)
+	return list, r.Err()
+}
+
+func purgeFields(r *canonical.Record, list *[]objects.Tombstone) {
+	canonical.List(r, 1, list, func(t *objects.Tombstone) []byte {
+		return append(bytes.Clone(t.ID[:]), t.Record()...)
+	}, func(t *objects.Tombstone, b []byte) (err error) {
 		if len(b) < idSize {
-			d.Refuse("a tombstone without an id")
-			continue
+			return errors.New("a tombstone without an id")
 		}
-		t, err := objects.ParseTombstone(objects.ID(b[:idSize]), b[idSize:])
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, d.Err()
+		*t, err = objects.ParseTombstone(objects.ID(b[:idSize]), b[idSize:])
+		return err
+	})
 }
 
 // resumePurge completes a purge whose process was killed.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"time"
 
 	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
@@ -84,9 +83,9 @@ func unseal(key, value []byte) ([]byte, error) {
 }
 
 func encodeFormat(version uint64) []byte {
-	var e canonical.Encoder
-	e.Uint(1, version)
-	return seal(formatKey, e.Bytes())
+	var r canonical.Record
+	r.Uint(1, &version)
+	return seal(formatKey, r.Bytes())
 }
 
 func decodeFormat(value []byte) (version uint64, err error) {
@@ -94,15 +93,11 @@ func decodeFormat(value []byte) (version uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	d := canonical.NewDecoder(record)
-	for f := range d.Fields() {
-		if f == 1 {
-			version = d.Uint()
-		} else if version > formatNewest {
-			return version, nil // a newer format may add fields
-		}
+	r := canonical.NewReader(record)
+	if r.Uint(1, &version); version > formatNewest {
+		return version, nil // a newer format may add fields
 	}
-	return version, d.Err()
+	return version, r.Err()
 }
 
 func encodeObject(o objects.Object) []byte {
@@ -186,32 +181,26 @@ func encodeRef(r refRecord) []byte { return seal([]byte(r.Name), appendRefRecord
 
 // appendRefRecord returns the record of a ref, in the memory of room if that is large enough.
 func appendRefRecord(room []byte, r *refRecord) []byte {
-	e := canonical.NewEncoder(room)
-	e.Raw(1, r.Target[:])
-	e.Uint(2, r.Version)
-	e.Int(3, r.Updated.UnixMilli())
-	e.Hash(4, r.entry)
-	return e.Bytes()
+	record := canonical.NewWriter(room)
+	r.fields(&record)
+	return record.Bytes()
+}
+
+// fields writes the fields of the record of a ref, or reads them.
+func (r *refRecord) fields(record *canonical.Record) {
+	record.Hash(1, (*[idSize]byte)(&r.Target))
+	record.Uint(2, &r.Version)
+	record.Time(3, &r.Updated)
+	record.Hash(4, (*[idSize]byte)(&r.entry))
 }
 
 func decodeRef(name string, value []byte) (refRecord, error) {
-	r, ms := refRecord{Ref: objects.Ref{Name: name}}, int64(0)
+	r := refRecord{Ref: objects.Ref{Name: name}}
 	record, err := unseal([]byte(name), value)
-	d := canonical.NewDecoder(record)
-	for f := range d.Fields() {
-		switch f {
-		case 1:
-			r.Target = objects.ID(d.Hash())
-		case 2:
-			r.Version = d.Uint()
-		case 3:
-			ms = d.Int()
-		case 4:
-			r.entry = objects.ID(d.Hash())
-		}
-	}
+	fields := canonical.NewReader(record)
+	r.fields(&fields)
 	if err == nil {
-		err = d.Err()
+		err = fields.Err()
 	}
 	if err == nil && (r.Target.IsZero() || r.Version == 0) {
 		err = errors.New("no target")
@@ -222,7 +211,6 @@ func decodeRef(name string, value []byte) (refRecord, error) {
 	if err != nil {
 		return refRecord{}, fmt.Errorf("ref %q: %w", name, err)
 	}
-	r.Updated = time.UnixMilli(ms).UTC()
 	return r, nil
 }
 

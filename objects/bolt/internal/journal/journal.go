@@ -53,37 +53,29 @@ type Binding struct {
 
 // Encode returns the record of b.
 func (b Binding) Encode() []byte {
-	var e canonical.Encoder
-	e.Raw(1, b.Salt[:])
-	e.Uint(2, b.Generation)
-	e.Uint(3, b.Sequence)
-	e.Uint(4, b.File)
-	return e.Bytes()
+	var r canonical.Record
+	salt := b.Salt[:]
+	b.fields(&r, &salt)
+	return r.Bytes()
 }
 
 // DecodeBinding decodes what Encode returned.
 func DecodeBinding(record []byte) (b Binding, err error) {
-	d, salted := canonical.NewDecoder(record), false
-	for f := range d.Fields() {
-		switch f {
-		case 1:
-			raw := d.Raw()
-			if salted = len(raw) == SaltSize; !salted {
-				d.Refuse("no salt")
-			}
-			copy(b.Salt[:], raw)
-		case 2:
-			b.Generation = d.Uint()
-		case 3:
-			b.Sequence = d.Uint()
-		case 4:
-			b.File = d.Uint()
-		}
+	r := canonical.NewReader(record)
+	var salt []byte
+	b.fields(&r, &salt)
+	if copy(b.Salt[:], salt); len(salt) != SaltSize || b.Generation == 0 {
+		r.Refuse("no generation, or no salt")
 	}
-	if err = d.Err(); err == nil && (b.Generation == 0 || !salted) {
-		err = errors.New("no generation, or no salt")
-	}
-	return b, err
+	return b, r.Err()
+}
+
+// fields writes the fields of the record of b, or reads them.
+func (b *Binding) fields(r *canonical.Record, salt *[]byte) {
+	r.Raw(1, salt)
+	r.Uint(2, &b.Generation)
+	r.Uint(3, &b.Sequence)
+	r.Uint(4, &b.File)
 }
 
 // EncodeHeader returns the header of a journal.
