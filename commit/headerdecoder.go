@@ -1,10 +1,10 @@
 package commit
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -21,7 +21,7 @@ func (c *Commit) decodeHeaderFast(record []byte, lastAuthor string) (links uint6
 	var zigzag uint64
 	for lastField := byte(0); len(record) > 0; {
 		tag := record[0]
-		v, size := shortUvarint(record[1:])
+		v, size := canonical.Varint(record[1:])
 		if tag>>3 <= lastField || tag >= 0x80 || size == 0 || v == 0 {
 			return 0, false
 		}
@@ -77,16 +77,4 @@ func (c *Commit) decodeHeaderFast(record []byte, lastAuthor string) (links uint6
 	}
 	c.Time = time.UnixMilli(int64(zigzag>>1) ^ -int64(zigzag&1)).UTC()
 	return links, true
-}
-
-// shortUvarint returns the varint at the start of b and its length. The length is 0 where there
-// is none, or it is longer than necessary.
-func shortUvarint(b []byte) (v uint64, size int) {
-	if len(b) > 0 && b[0] < 0x80 {
-		return uint64(b[0]), 1
-	}
-	if v, size = binary.Uvarint(b); size <= 0 || b[size-1] == 0 {
-		return 0, 0
-	}
-	return v, size
 }

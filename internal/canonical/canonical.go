@@ -103,7 +103,7 @@ func (r *Record) next() {
 	if len(r.rest) == 0 {
 		return
 	}
-	tag, n := number(r.rest)
+	tag, n := Varint(r.rest)
 	if n == 0 || tag>>3 == 0 || tag>>3 > maxField {
 		r.fail("bad field tag")
 		return
@@ -116,7 +116,7 @@ func (r *Record) readNumber(field int) (v uint64, ok bool) {
 	if r.field != field {
 		return 0, false
 	}
-	v, n := number(r.rest)
+	v, n := Varint(r.rest)
 	if n == 0 || r.wire != wireVarint || v == 0 {
 		r.fail("field %d: want a number that is not zero", field)
 		return 0, false
@@ -132,7 +132,7 @@ func (r *Record) readBytes(field int, repeated bool) (b []byte, ok bool) {
 	if r.field != field {
 		return nil, false
 	}
-	size, n := number(r.rest)
+	size, n := Varint(r.rest)
 	if n == 0 || r.wire != wireBytes || size == 0 && !repeated || size > uint64(len(r.rest)-n) {
 		r.fail("field %d: want %d bytes", field, size)
 		return nil, false
@@ -150,20 +150,20 @@ func (r *Record) writeTag(field int, wire uint64, repeated bool) {
 	if r.last = field; r.buf == nil {
 		r.buf = make([]byte, 0, smallRecord)
 	}
-	r.buf = appendNumber(r.buf, uint64(field)<<3|wire)
+	r.buf = appendVarint(r.buf, uint64(field)<<3|wire)
 }
 
 func (r *Record) writeNumber(field int, v uint64) {
 	if v != 0 {
 		r.writeTag(field, wireVarint, false)
-		r.buf = appendNumber(r.buf, v)
+		r.buf = appendVarint(r.buf, v)
 	}
 }
 
 func writeBytes[T string | []byte](r *Record, field int, b T, repeated bool) {
 	if len(b) > 0 || repeated {
 		r.writeTag(field, wireBytes, repeated)
-		r.buf = append(appendNumber(r.buf, uint64(len(b))), b...)
+		r.buf = append(appendVarint(r.buf, uint64(len(b))), b...)
 	}
 }
 
@@ -318,13 +318,13 @@ func (r *Record) Uints(field int, list *[]uint64) {
 	if !r.reading {
 		var packed []byte
 		for _, v := range *list {
-			packed = appendNumber(packed, v)
+			packed = appendVarint(packed, v)
 		}
 		writeBytes(r, field, packed, false)
 		return
 	}
 	for packed, _ := r.readBytes(field, false); len(packed) > 0; {
-		v, n := number(packed)
+		v, n := Varint(packed)
 		if n == 0 {
 			r.fail("field %d: bad number", field)
 			return

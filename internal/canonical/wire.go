@@ -11,23 +11,23 @@ const (
 // maxField is the largest number of a field that is read.
 const maxField = 1<<31 - 1
 
-// number returns the varint at the start of b and its length. The length is 0 when there is
+// Varint returns the varint at the start of b and its length. The length is 0 when there is
 // none, when it overflows 64 bits, or when a shorter encoding exists.
-func number(b []byte) (v uint64, n int) {
+func Varint(b []byte) (v uint64, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1
 	}
-	return longNumber(b)
+	return longVarint(b)
 }
 
-func longNumber(b []byte) (v uint64, n int) {
+func longVarint(b []byte) (v uint64, n int) {
 	if v, n = binary.Uvarint(b); n <= 0 || b[n-1] == 0 {
 		return 0, 0
 	}
 	return v, n
 }
 
-func appendNumber(b []byte, v uint64) []byte {
+func appendVarint(b []byte, v uint64) []byte {
 	if v < 0x80 {
 		return append(b, byte(v))
 	}

@@ -20,7 +20,7 @@ func TestNumbersAreThoseOfProtobuf(t *testing.T) {
 		if length < 0 || length != protowire.SizeVarint(want) {
 			want, length = 0, 0
 		}
-		if v, n := number(b); v != want || n != length {
+		if v, n := Varint(b); v != want || n != length {
 			t.Fatalf("%x is %d in %d bytes, want %d in %d", b, v, n, want, length)
 		}
 	})
