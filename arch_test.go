@@ -40,12 +40,13 @@ var layers = map[string][]string{
 	// 1: the embedded engine and its parts
 	"objects/bolt": {
 		"internal/canonical", "internal/compression", "internal/filelock", "internal/pack", "objects", "safefile",
-		"objects/bolt/internal/checksum", "objects/bolt/internal/journal", "objects/bolt/internal/memtable", "objects/bolt/internal/page",
+		"objects/bolt/internal/checksum", "objects/bolt/internal/compaction", "objects/bolt/internal/journal", "objects/bolt/internal/memtable", "objects/bolt/internal/page",
 	},
-	"objects/bolt/internal/checksum": {},
-	"objects/bolt/internal/page":     {"objects"},
-	"objects/bolt/internal/journal":  {"internal/canonical", "objects", "objects/bolt/internal/checksum"},
-	"objects/bolt/internal/memtable": {"objects/bolt/internal/journal"},
+	"objects/bolt/internal/checksum":   {},
+	"objects/bolt/internal/page":       {"objects"},
+	"objects/bolt/internal/journal":    {"internal/canonical", "objects", "objects/bolt/internal/checksum"},
+	"objects/bolt/internal/memtable":   {"objects/bolt/internal/journal"},
+	"objects/bolt/internal/compaction": {"internal/pack", "objects"},
 
 	// 2: requests to models, commits, settings
 	"internal/llm/rawjson": {},

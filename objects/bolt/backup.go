@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/safefile"
 )
@@ -33,25 +34,23 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 		return err
 	}
 	defer src.close()
-	c := &compaction{src: src, out: newFile{path: path, limit: s.mapMost}}
-	if c.out.path, err = build(dirOf(path), fileName+newSuffix+"*", src.bound, formatFirst); err == nil {
-		err = c.out.open()
+	var out newFile
+	defer out.discard()
+	copier := compaction.New(src, &out, nil)
+	if err = out.create(s, path, src.bound, formatFirst); err == nil {
+		err = copier.Rounds()
 	}
-	defer c.out.discard()
 	if err == nil {
-		err = c.copyRounds(denseRun)
+		err = out.sync()
 	}
 	if err != nil {
 		return err
 	}
 	var meta []journal.Change
 	var frames []byte
-	err = src.store.view(ctx, src.op, func(l *snapshot) (err error) {
-		if l.number != src.number {
-			return src.replaced()
-		}
-		l = l.withoutJournal()
-		if err = c.copyLast(l); err == nil {
+	err = src.view(func(l *snapshot) (err error) {
+		src.locked = l
+		if err = copier.Round(); err == nil {
 			meta, err = l.metaRecords()
 		}
 		if err == nil {
@@ -60,12 +59,12 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 		return err
 	})
 	if err == nil {
-		err = c.out.finish(meta...)
+		err = out.finish(meta...)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(c.out.path, path), writeJournal(path, meta, frames))
+	return errors.Join(os.Rename(out.path, path), writeJournal(path, meta, frames))
 }
 
 // metaRecords returns the records of the meta bucket but for that of the index.

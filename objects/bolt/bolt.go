@@ -24,11 +24,12 @@
 //     then in the runs of the index, the newest first, then in the bucket of large objects.
 //   - Locks (ticketlock.go, handle.go): two lock files serve processes in turn. No file stays open
 //     when there is nothing to do.
-//   - gc and purge (compaction.go, purge.go) rewrite packs; fsck and recover (audit.go, salvage.go)
-//     read every page and every byte.
+//   - gc and backup (gc.go, backup.go, internal/compaction) copy the store into a new file; purge
+//     (purge.go) rewrites packs in place; fsck and recover (check.go, salvage.go) read every page
+//     and every byte.
 //
 // Its parts are in internal/page (reads bbolt pages without trusting them), internal/journal,
-// internal/memtable and internal/checksum. docs/design/engine.md has the write path, the states of
+// internal/memtable, internal/compaction and internal/checksum. docs/design/engine.md has the write path, the states of
 // journal and checkpoint after a kill at any step, the lock order and the invariants;
 // docs/format.md has the bytes.
 //

@@ -218,7 +218,7 @@ func (c *packCheck) readPack(room *arena) (head, body []byte, err error) {
 		}
 		now, err := l.rawPack(e)
 		if err == nil {
-			head, body = now.head, now.body
+			head, body = now.Head, now.Body
 		}
 		return err
 	})

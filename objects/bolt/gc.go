@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
-
-// errReplaced says that another program has replaced the file, or purged content in it.
-var errReplaced = errors.New("another program has rewritten it")
 
 // Sweep is objects.Maintainer. It writes what is kept into a new file while others use the
 // store, and takes the lock only to add what they have written meanwhile and to give the
@@ -22,11 +23,6 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 		return swept, fmt.Errorf("clean store %s: %w", s.path, objects.ErrReadOnly)
 	}
 	for range patience {
-		if !o.Dry {
-			if err := s.prepareSweep(ctx); err != nil {
-				return swept, err
-			}
-		}
 		if swept, err = s.sweep(ctx, o); !errors.Is(err, errReplaced) {
 			break
 		}
@@ -34,75 +30,107 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 	return swept, s.explain("clean", err)
 }
 
-// prepareSweep removes leftovers before the new file needs their room, and writes what is
-// in the journal into the file, so that it has an age.
-func (s *store) prepareSweep(ctx context.Context) error {
-	if err := s.tidy(ctx, "clean", false); err != nil {
-		return err
-	}
-	t := s.twin()
-	return t.exclusively(ctx, "clean", func(h *handle) error {
-		err := t.resumePurge(h)
-		if err == nil && h.journal.Length() > 0 {
-			err = t.checkpoint(h, nil)
-		}
-		return err
-	})
-}
-
 func (s *store) sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept, err error) {
+	c := &gc{}
+	defer c.close()
+	if !o.Dry {
+		if err := c.begin(ctx, s); err != nil {
+			return swept, err
+		}
+	}
 	if _, swept.SizeBefore, err = s.Size(ctx); err != nil {
 		return swept, err
 	}
 	swept.SizeAfter = swept.SizeBefore
-	src, err := s.newSource(ctx, "clean", o.Progress)
-	if err != nil {
-		return swept, err
-	}
-	defer src.close()
-	reach, err := newReachability(src, o)
+	marks, err := c.mark(ctx, s, o)
 	if err == nil {
-		err = reach.count(&swept)
+		err = marks.Count(&swept)
 	}
 	if err != nil || o.Dry {
 		return swept, err
 	}
-	c, err := s.compact(src, reach)
-	if err == nil {
+	if err = c.copy(marks); err == nil {
 		err = c.replace()
 	}
-	c.out.discard()
 	if err == nil {
 		_, swept.SizeAfter, err = s.Size(ctx)
 	}
 	return swept, err
 }
 
-// compact writes what is kept into a new file.
-func (s *store) compact(src *source, reach *reachability) (c *compaction, err error) {
-	c = &compaction{src: src, reach: reach, out: newFile{limit: s.mapMost}}
-	var version uint64
-	err = src.view(func(l *snapshot) (err error) {
-		version, err = l.version()
+// gc is one sweep.
+type gc struct {
+	src    *source
+	out    newFile
+	copier *compaction.Copier
+}
+
+// begin removes leftovers, whose room the new file needs, writes the journal into the store's
+// file, so that what it has gets an age, and creates the new file. The store is locked
+// meanwhile, and the new file from then on: nobody takes it for a leftover.
+func (c *gc) begin(ctx context.Context, s *store) error {
+	t := s.twin()
+	return t.exclusively(ctx, "clean", func(h *handle) error {
+		removeLeftovers(t.path, false)
+		if err := t.resumePurge(h); err != nil {
+			return err
+		}
+		if h.journal.Length() > 0 {
+			if err := t.checkpoint(h, nil); err != nil {
+				return err
+			}
+		}
+		version, err := newSnapshot(h.file, h.now.meta).version()
+		if err != nil {
+			return err
+		}
+		c.out.repack = true
+		return c.out.create(t, t.path, journal.Binding{Generation: 1}, max(version, formatPacked))
+	})
+}
+
+// mark finds out what is kept.
+func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*compaction.Marks, error) {
+	src, err := s.newSource(ctx, "clean", o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	c.src, src.journal = src, o.Dry
+	var ages []packAge
+	err = src.view(func(l *snapshot) error {
+		value, err := l.get(metaBucket, agesKey)
+		if err == nil {
+			ages, err = decodeAges(value)
+		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return compaction.Mark(src, compaction.Options{Keep: o.Keep, Old: packBefore(ages, o.Before), All: !o.Before.Before(time.Now())})
+}
+
+// copy writes what is kept into the new file and reads it back.
+func (c *gc) copy(marks *compaction.Marks) error {
+	c.copier = compaction.New(c.src, &c.out, marks)
+	err := c.copier.Rounds()
 	if err == nil {
-		err = c.out.createBeside(s.path, max(version, formatPacked))
+		err = c.out.sync()
 	}
 	if err == nil {
-		err = c.copyRounds(denseRun)
-	}
-	if err == nil {
-		err = c.verify()
+		err = c.out.verify(c.copier.Kept)
 	}
 	if err == nil { // what was written while all of that was read
-		err = c.copyRounds(0)
+		err = c.copier.Rounds()
 	}
-	return c, err
+	if err == nil {
+		err = c.out.sync()
+	}
+	return err
 }
 
 // replace adds what was written meanwhile, and gives the new file the name of the old one.
-func (c *compaction) replace() error {
+func (c *gc) replace() error {
 	src := c.src
 	t := src.store
 	return t.exclusively(src.ctx, src.op, func(h *handle) error {
@@ -114,12 +142,17 @@ func (c *compaction) replace() error {
 				return err
 			}
 		}
-		if err := c.copyLast(newSnapshot(h.file, h.now.meta)); err != nil {
+		src.locked = newSnapshot(h.file, h.now.meta)
+		if err := c.copier.Round(); err != nil {
 			return err
 		}
 		bound := h.journal.Binding
 		bound.Generation, bound.File = bound.Generation+1, bound.File+1
-		err := c.out.finish(c.metaNow(bound)...)
+		meta := []journal.Change{setKey(metaBucket, journalKey, encodeBinding(bound))}
+		if c.out.packs > 0 { // the ages of the packs begin anew
+			meta = append(meta, setKey(metaBucket, agesKey, encodeAges([]packAge{{c.out.packs, uint64(max(time.Now().UnixMilli(), 0))}})))
+		}
+		err := c.out.finish(meta...)
 		if err == nil {
 			err = src.ctx.Err()
 		}
@@ -128,12 +161,12 @@ func (c *compaction) replace() error {
 			err = os.Rename(c.out.path, t.path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return src.replaced() // another process took the new file for a leftover
+			return src.replaced()
+		}
+		if err == nil {
+			err = syncDir(dirOf(t.path))
 		}
 		if err != nil {
-			return err
-		}
-		if err := syncDir(dirOf(t.path)); err != nil {
 			return err
 		}
 		h.restartJournal(bound)
@@ -141,4 +174,43 @@ func (c *compaction) replace() error {
 		h.journal.Discard()
 		return nil
 	})
+}
+
+func (c *gc) close() {
+	if c.src != nil {
+		c.src.close()
+	}
+	c.out.discard()
+}
+
+// verify reads everything that was written.
+func (f *newFile) verify(kept int) error {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	m, err := page.ReadMeta(file, info.Size())
+	if err != nil {
+		return err
+	}
+	have := 0
+	s := &fileSnapshot{store: &store{path: f.path}, file: file, size: info.Size(), meta: m, ctx: context.Background(), sealed: true}
+	a := &checker{store: s.store, files: s, meta: m, to: objects.Audit{
+		Objects:   func(list []objects.Object) error { have += len(list); return nil },
+		Tombstone: func(objects.Tombstone) error { have++; return nil },
+		Damage:    func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
+	}}
+	a.prepare()
+	if err := a.file(); err != nil {
+		return err
+	}
+	if have != kept {
+		return fmt.Errorf("the new file has %d objects of %d", have, kept)
+	}
+	return nil
 }

@@ -4,27 +4,29 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
+	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
-// newFile is a store file that gc or backup writes.
+// newFile is a store file that gc or backup writes, a [compaction.Target].
 type newFile struct {
 	path    string
 	limit   int64 // see store.mapMost
+	repack  bool  // packs are numbered anew, and large objects are compressed
 	db      *bbolt.DB
 	changes []journal.Change // of the next transaction
 	bytes   int              // of these
+	log     entryRun         // log entries of the next value
 	packs   uint32           // the last pack
 	entries uint64           // of the packs that are in no run of the index
 	indexed uint32           // the last pack that is in one
@@ -38,41 +40,12 @@ const (
 	indexParts   = 16 // most often that all heads are read for the index
 )
 
-// createBeside makes the file that is to take the place of the store's. While nobody has it
-// locked, another process may remove it as a leftover: then it makes one more.
-func (f *newFile) createBeside(path string, version uint64) (err error) {
-	for range patience {
-		if f.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", journal.Binding{Generation: 1}, version); err != nil {
-			return err
-		}
-		if err = f.open(); err == nil {
-			err = f.check()
-		} else if !exists(f.path) {
-			err = fs.ErrNotExist
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		f.discard()
-	}
-	return err
-}
-
-// check reports as an error that the open file is not the one that was made, or has lost
-// its name.
-func (f *newFile) check() error {
-	if _, err := os.Stat(f.path); err != nil {
+// create creates a file that is to get a path, and locks it until it is finished.
+func (f *newFile) create(s *store, path string, bound journal.Binding, version uint64) (err error) {
+	f.limit = s.mapMost
+	if f.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", bound, version); err != nil {
 		return err
 	}
-	return f.db.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket([]byte(buckets[metaBucket])) == nil {
-			return fmt.Errorf("open %s: %w", f.path, fs.ErrNotExist)
-		}
-		return nil
-	})
-}
-
-func (f *newFile) open() error {
 	return protect(func() (err error) {
 		f.db, err = bbolt.Open(f.path, 0o600, &bbolt.Options{
 			Timeout: time.Second, FreelistType: bbolt.FreelistArrayType, NoStatistics: true, NoSync: true, NoFreelistSync: false,
@@ -86,7 +59,7 @@ func (f *newFile) open() error {
 
 // discard removes the file unless it has another name by now.
 func (f *newFile) discard() {
-	if f == nil || f.path == "" {
+	if f.path == "" {
 		return
 	}
 	if f.db != nil {
@@ -104,29 +77,96 @@ func (f *newFile) add(list ...journal.Change) error {
 	if f.bytes < writeBytes {
 		return nil
 	}
-	return f.write()
+	return f.Write()
 }
 
-// addPack adds the next pack. The checksums are made for its number.
-func (f *newFile) addPack(n uint32, head, body []byte) error {
-	key := packKey(n)
-	binary.BigEndian.PutUint64(head, checksum.Sum(key, head[8:]))
-	binary.BigEndian.PutUint64(body, checksum.Sum(key, body[8:]))
-	return f.addRawPack(rawPack{n, head, body})
-}
-
-// addRawPack adds the next pack as it is.
-func (f *newFile) addRawPack(p rawPack) error {
-	if len(p.head) >= packIDs {
-		f.entries += uint64(parsePackHeader(p.head).count)
+// AddPack is compaction.Target.
+func (f *newFile) AddPack(p compaction.Pack) error {
+	if f.repack {
+		p = compaction.Pack{Number: f.packs + 1, Head: bytes.Clone(p.Head), Body: bytes.Clone(p.Body)}
+		for _, value := range [][]byte{p.Head, p.Body} {
+			binary.BigEndian.PutUint64(value, checksum.Sum(packKey(p.Number), value[8:]))
+		}
 	}
-	f.packs = p.n
-	key := packKey(p.n)
-	return f.add(setKey(headsBucket, key, p.head), setKey(bodiesBucket, key, p.body))
+	if len(p.Head) >= packIDs {
+		f.entries += uint64(parsePackHeader(p.Head).count)
+	}
+	f.packs = p.Number
+	key := packKey(p.Number)
+	return f.add(setKey(headsBucket, key, p.Head), setKey(bodiesBucket, key, p.Body))
 }
 
-// write writes the changes that were added.
-func (f *newFile) write() error {
+// AddObjects is compaction.Target.
+func (f *newFile) AddObjects(list []objects.Object) error {
+	runs := splitPacks(inHistoryOrder(list), dense)
+	packs := make([]compaction.Pack, len(runs))
+	var wg sync.WaitGroup
+	for i, run := range runs {
+		wg.Go(func() { packs[i].Head, packs[i].Body = encodePack(0, run, codecZstd) })
+	}
+	wg.Wait()
+	for _, p := range packs {
+		if err := f.AddPack(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetRecord is compaction.Target.
+func (f *newFile) SetRecord(r compaction.Record) error {
+	if f.repack {
+		r.Value = compressRecord(r.Value)
+	}
+	return f.add(setKey(objectsBucket, bytes.Clone(r.ID[:]), r.Value))
+}
+
+// DeleteRecord is compaction.Target.
+func (f *newFile) DeleteRecord(id objects.ID) error {
+	return f.add(deleteKey(objectsBucket, bytes.Clone(id[:])))
+}
+
+// AddEntry is compaction.Target.
+func (f *newFile) AddEntry(e objects.LogEntry) error { return f.add(f.log.add(e)...) }
+
+// SetRef is compaction.Target.
+func (f *newFile) SetRef(name string, value []byte) error {
+	old, err := f.get(refsBucket, []byte(name))
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		r, err := decodeRef(name, old)
+		if err != nil {
+			return err
+		}
+		if err := f.add(deleteKey(recentBucket, recentKey(r.Ref)), deleteKey(refsBucket, []byte(name))); err != nil {
+			return err
+		}
+	}
+	if value == nil {
+		return nil
+	}
+	r, err := decodeRef(name, value)
+	if err != nil {
+		return err
+	}
+	return f.add(setKey(refsBucket, []byte(name), value), setKey(recentBucket, recentKey(r.Ref), []byte{}))
+}
+
+// get returns the value of a key that was written, and not only added.
+func (f *newFile) get(bucket int, key []byte) (value []byte, err error) {
+	err = protect(func() error {
+		return f.db.View(func(tx *bbolt.Tx) error {
+			value = bytes.Clone(tx.Bucket([]byte(buckets[bucket])).Get(key))
+			return nil
+		})
+	})
+	return value, err
+}
+
+// Write is compaction.Target.
+func (f *newFile) Write() error {
 	if len(f.changes) == 0 {
 		return nil
 	}
@@ -160,27 +200,48 @@ func (f *newFile) write() error {
 	})
 }
 
-// get returns the value of a key that was written, and not only added.
-func (f *newFile) get(bucket int, key []byte) (value []byte, err error) {
-	err = protect(func() error {
-		return f.db.View(func(tx *bbolt.Tx) error {
-			value = bytes.Clone(tx.Bucket([]byte(buckets[bucket])).Get(key))
-			return nil
-		})
-	})
-	return value, err
+// sync adds what is missing to the index, and makes everything durable.
+func (f *newFile) sync() error {
+	err := f.addRun()
+	if err == nil {
+		err = f.Write()
+	}
+	if err != nil {
+		return err
+	}
+	return protect(f.db.Sync)
+}
+
+// finish adds what the file says about itself, makes it durable and closes it.
+func (f *newFile) finish(meta ...journal.Change) error {
+	err := f.add(f.log.end()...)
+	if err == nil {
+		err = f.addRun()
+	}
+	if err == nil {
+		err = f.add(append(meta, setKey(metaBucket, runsKey, f.index.encode()))...)
+	}
+	if err == nil {
+		err = f.Write()
+	}
+	if err != nil {
+		return err
+	}
+	db := f.db
+	f.db = nil
+	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
 }
 
 // addRun adds a run of the index for the packs that are in none. Its entries are sorted a
 // part of the ids at a time: that bounds the memory.
-func (f *newFile) addRun(level uint64) error {
+func (f *newFile) addRun() error {
 	if f.entries == 0 {
 		return nil
 	}
-	if err := f.write(); err != nil {
+	if err := f.Write(); err != nil {
 		return err
 	}
-	r := run{level, f.index.last + 1, f.entries}
+	r := run{denseRun, f.index.last + 1, f.entries}
 	parts := min(indexParts, f.entries/indexEntries+1)
 	for i := range parts {
 		entries, err := f.entriesBetween(i<<16/parts, (i+1)<<16/parts)
@@ -221,61 +282,15 @@ func (f *newFile) entriesBetween(from, to uint64) (entries []indexEntry, err err
 	return entries, err
 }
 
-// sync makes durable what was added.
-func (f *newFile) sync() error {
-	if err := f.write(); err != nil {
-		return err
-	}
-	return protect(f.db.Sync)
-}
-
-// finish adds what the file says about itself, makes it durable and closes it.
-func (f *newFile) finish(meta ...journal.Change) error {
-	err := f.add(append(meta, setKey(metaBucket, runsKey, f.index.encode()))...)
-	if err == nil {
-		err = f.write()
-	}
-	if err != nil {
-		return err
-	}
-	db := f.db
-	f.db = nil
-	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
-}
-
-// encodeRun makes the chunks of a run.
+// encodeRun makes the chunks of a dense run.
 func encodeRun(r run, entries []indexEntry) (list []journal.Change) {
-	if r.level == denseRun {
-		for i := range entries {
-			clear(entries[i][densePrefix:indexPrefix])
-		}
+	for i := range entries {
+		clear(entries[i][densePrefix:indexPrefix])
 	}
 	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
 	for len(entries) > 0 {
-		var c journal.Change
-		var n int
-		if r.level == denseRun {
-			c, n = encodeDense(r, entries)
-		} else {
-			for n = min(chunkEntries, len(entries)); n < len(entries) && bytes.Equal(entries[n][:indexPrefix], entries[n-1][:indexPrefix]); {
-				n++ // those that begin alike stay together
-			}
-			key, value := encodeChunk(r, entries[:n])
-			c = setKey(indexBucket, key, value)
-		}
+		c, n := encodeDense(r, entries)
 		list, entries = append(list, c), entries[n:]
 	}
 	return list
-}
-
-// packNumber returns the pack that a key names.
-func packNumber(key []byte) (uint32, error) {
-	if len(key) != 4 {
-		return 0, errKey(headsBucket, key)
-	}
-	return binary.BigEndian.Uint32(key), nil
-}
-
-func errKey(bucket int, key []byte) error {
-	return &objects.CorruptError{Cause: fmt.Errorf("%s: invalid key %x", buckets[bucket], slices.Clone(key))}
 }

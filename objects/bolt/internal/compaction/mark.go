@@ -1,0 +1,355 @@
+package compaction
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/tract-vcs/tract/objects"
+)
+
+// Options say what is kept beside what refs and log entries lead to.
+type Options struct {
+	Keep []objects.ID // more roots
+	Old  uint32       // the objects of this pack and of earlier ones are not young
+	All  bool         // nothing is young
+}
+
+// Marks says which objects of a store are kept. It has one bit for each object of a pack, which
+// is known by its pack and its row there, and reads the edges of objects from the heads of packs
+// when it follows them. So its memory is a small part of that of the ids.
+type Marks struct {
+	Options
+
+	src       Source
+	packs     []packRows            // ascending
+	rows      int                   // of all of them
+	kept      bitset                // rows
+	todo      bitset                // packs with rows that were not followed yet
+	records   map[objects.ID]*known // of objects in no pack, and tombstones
+	roots     []uint64              // the first 8 bytes of their ids, sorted
+	last      uint64                // the last log entry that was read
+	reachable int                   // objects to which a root leads
+	withYoung bool                  // what is young is marked too
+}
+
+// packRows is a pack and where its rows are in the bitset.
+type packRows struct {
+	number      uint32
+	first, rows int
+}
+
+// known is what is known of a record.
+type known struct {
+	edges     []objects.ID
+	size      int
+	tombstone bool
+	journal   bool
+	referred  bool // another object refers to it
+	kept      bool
+}
+
+// bitset is a set of small numbers.
+type bitset []uint64
+
+func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
+func (b bitset) has(i int) bool { return b[i/64]>>(i%64)&1 != 0 }
+func (b bitset) set(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b bitset) clear(i int)    { b[i/64] &^= 1 << (i % 64) }
+
+// last returns the greatest number, or -1.
+func (b bitset) last() int {
+	for w := len(b) - 1; w >= 0; w-- {
+		if b[w] != 0 {
+			return w*64 + bits.Len64(b[w]) - 1
+		}
+	}
+	return -1
+}
+
+// Mark finds out what is kept. Of what is written meanwhile nothing may be marked: a [Copier]
+// copies all of that, and what it refers to.
+func Mark(src Source, o Options) (*Marks, error) {
+	m := &Marks{Options: o, src: src, records: map[objects.ID]*known{}}
+	for _, id := range o.Keep {
+		m.addRoot(id)
+	}
+	for _, step := range []func() error{m.readRoots, m.readRecords, m.readHeads, m.mark} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if m.reachable = m.count(); o.All {
+		return m, nil
+	}
+	m.withYoung = true
+	return m, m.mark()
+}
+
+// mark marks the roots, or what is young, and everything that they lead to.
+func (m *Marks) mark() error {
+	for at := range m.packs {
+		if !m.withYoung || m.isYoung(at) {
+			m.todo.set(at)
+		}
+	}
+	if err := m.markRecords(); err != nil {
+		return err
+	}
+	return m.follow()
+}
+
+// isYoung reports whether every object of a pack is marked because it is young.
+func (m *Marks) isYoung(at int) bool { return m.withYoung && m.packs[at].number > m.Old }
+
+// count returns how many objects are marked.
+func (m *Marks) count() (n int) {
+	for _, word := range m.kept {
+		n += bits.OnesCount64(word)
+	}
+	for _, k := range m.records {
+		if k.kept {
+			n++
+		}
+	}
+	return n
+}
+
+// readRoots reads what refs and log entries name.
+func (m *Marks) readRoots() error {
+	err := m.src.Refs(func(_ string, target objects.ID, _ []byte) error {
+		m.addRoot(target)
+		return nil
+	})
+	if err == nil {
+		err = m.src.Entries(0, func(e objects.LogEntry) error {
+			for _, u := range e.Refs {
+				m.addRoot(u.Old)
+				m.addRoot(u.New)
+			}
+			m.last = e.Seq
+			return nil
+		})
+	}
+	m.sortRoots()
+	return err
+}
+
+func (m *Marks) addRoot(id objects.ID) {
+	if len(m.roots) == cap(m.roots) { // many ids come twice: an entry's old one and a new one
+		m.sortRoots()
+		m.roots = slices.Grow(m.roots, max(1<<12, len(m.roots)/2))
+	}
+	m.roots = append(m.roots, binary.BigEndian.Uint64(id[:]))
+}
+
+func (m *Marks) sortRoots() {
+	slices.Sort(m.roots)
+	m.roots = slices.Compact(m.roots)
+}
+
+func (m *Marks) isRoot(id *objects.ID) bool {
+	_, found := slices.BinarySearch(m.roots, binary.BigEndian.Uint64(id[:]))
+	return found
+}
+
+func (m *Marks) readRecords() error {
+	return m.src.Records(nil, func(r Record) error {
+		k := &known{tombstone: r.Tombstone, journal: r.Journal}
+		if !r.Tombstone {
+			o, err := m.src.Decode(r)
+			if err != nil {
+				return err
+			}
+			k.edges, k.size = slices.Concat(o.Parents, o.Links), len(o.Data)
+		}
+		m.records[r.ID] = k
+		return nil
+	})
+}
+
+// readHeads reads which packs there are, and to which records their objects refer.
+func (m *Marks) readHeads() error {
+	err := m.src.Heads(func(h Head) error {
+		m.packs = append(m.packs, packRows{h.Number, m.rows, h.Len()})
+		m.rows += h.Len()
+		for k := range h.Others {
+			m.refer(*h.ID(h.Len() + k))
+		}
+		return nil
+	})
+	m.kept, m.todo = newBitset(m.rows), newBitset(len(m.packs))
+	for _, k := range m.records {
+		for _, id := range k.edges {
+			m.refer(id)
+		}
+	}
+	return err
+}
+
+func (m *Marks) refer(id objects.ID) {
+	if k := m.records[id]; k != nil {
+		k.referred = true
+	}
+}
+
+// markRecords marks the records that are roots, or young. What is in no pack has no age: it is
+// as old as what refers to it, and young when nothing does.
+func (m *Marks) markRecords() error {
+	return m.src.View(func(v View) error {
+		for id, k := range m.records {
+			if !m.withYoung && m.isRoot(&id) || m.withYoung && (k.journal || !k.referred) {
+				if err := m.markID(v, id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// markID marks an object by its id, and what it refers to if it is in no pack.
+func (m *Marks) markID(v View, id objects.ID) error {
+	for todo := []objects.ID{id}; len(todo) > 0; {
+		edges, _, err := m.visit(v, todo[len(todo)-1])
+		if err != nil {
+			return err
+		}
+		todo = append(todo[:len(todo)-1], edges...)
+	}
+	return nil
+}
+
+// visit marks an object by its id. If it was not marked before, visit returns the edges of a
+// record, or that the object is in a pack, which is followed later.
+func (m *Marks) visit(v View, id objects.ID) (edges []objects.ID, packed bool, err error) {
+	if k := m.records[id]; k != nil {
+		if !k.kept {
+			k.kept, edges = true, k.edges
+		}
+		if !k.tombstone { // else it may have been put again
+			return edges, false, nil
+		}
+	}
+	number, row, ok, err := v.Locate(id)
+	if err != nil || !ok {
+		return edges, false, err
+	}
+	at, ok := m.pack(number)
+	if !ok || row >= m.packs[at].rows || m.kept.has(m.packs[at].first+row) {
+		return edges, false, nil
+	}
+	m.kept.set(m.packs[at].first + row)
+	m.todo.set(at)
+	return edges, true, nil
+}
+
+// pack returns which of the packs has a number.
+func (m *Marks) pack(number uint32) (at int, ok bool) {
+	return slices.BinarySearchFunc(m.packs, number, func(p packRows, n uint32) int { return cmp.Compare(p.number, n) })
+}
+
+// viewRows is how many objects of packs are followed in one view.
+const viewRows = 1 << 14
+
+// follow follows the edges of all marked objects. Those of an object lead mostly to earlier
+// packs, so one pass from the last pack to the first does most.
+func (m *Marks) follow() error {
+	for m.todo.last() >= 0 {
+		err := m.src.View(func(v View) error {
+			rows := 0
+			for at := m.todo.last(); at >= 0 && rows < viewRows; at = m.todo.last() {
+				m.todo.clear(at)
+				if err := m.followPack(v, at); err != nil {
+					return err
+				}
+				rows += m.packs[at].rows
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followPack marks the roots of a pack and follows the edges of its marked objects.
+func (m *Marks) followPack(v View, at int) error {
+	h, err := v.Head(m.packs[at].number)
+	if err != nil {
+		return err
+	}
+	first := m.packs[at].first
+	others := map[int]bool{}
+	var edges []int
+	for i := h.Len() - 1; i >= 0; i-- {
+		if h.isPurged(i) || !m.kept.has(first+i) && !m.isYoung(at) && !m.isRoot(h.ID(i)) {
+			continue
+		}
+		m.kept.set(first + i)
+		edges = h.EdgeNumbers(i, edges[:0])
+		for _, k := range edges {
+			if k < i && !h.isPurged(k) {
+				m.kept.set(first + k)
+			} else {
+				others[k] = true
+			}
+		}
+	}
+	for k := range others {
+		if err := m.markID(v, *h.ID(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keeps reports whether an object of a pack is kept. What was written after the marks were made
+// is.
+func (m *Marks) keeps(number uint32, row int) bool {
+	at, ok := m.pack(number)
+	return !ok || m.kept.has(m.packs[at].first+row)
+}
+
+// removes reports whether a record is left out. One that was not there when it was marked, or
+// was a tombstone then, is not.
+func (m *Marks) removes(id objects.ID, tombstone bool) bool {
+	k := m.records[id]
+	return k != nil && !k.kept && k.tombstone == tombstone
+}
+
+// isNew reports whether a record was not there yet, with its data, when it was marked.
+func (m *Marks) isNew(r Record) bool {
+	k := m.records[r.ID]
+	return !r.Tombstone && (k == nil || k.tombstone)
+}
+
+// Count counts what is kept and what is not.
+func (m *Marks) Count(swept *objects.Swept) error {
+	swept.Kept, swept.Young = m.reachable, m.count()-m.reachable
+	remove := func(id objects.ID, size int) {
+		swept.Removed++
+		swept.RemovedBytes += int64(size)
+		if len(swept.Examples) < 10 {
+			swept.Examples = append(swept.Examples, id)
+		}
+	}
+	for id, k := range m.records {
+		if !k.kept {
+			remove(id, k.size)
+		}
+	}
+	err := m.src.Heads(func(h Head) error {
+		for i := range h.Len() {
+			if !m.keeps(h.Number, i) && !h.isPurged(i) {
+				_, size := h.Data(i)
+				remove(*h.ID(i), size)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(swept.Examples, objects.ID.Compare)
+	return err
+}
