@@ -29,6 +29,7 @@ type PurgeOptions struct {
 	Why      string    // reason that tombstones give; never the content itself
 	Author   string    // of edits with masks, and in the ref log
 	Time     time.Time // of tombstones, edits and the ref log; zero: now
+	Spools   []string  // folders in which recorders keep exchanges (recorder.Options.Spool), besides the one in the store's folder
 	DryRun   bool      // only report what would be purged
 	Progress func(done, total int64)
 }
@@ -62,7 +63,8 @@ type Spared struct {
 // store. The commits stay, every hash still holds, and tombstones say when and why. An
 // edit has content of its own: it is purged when it is named. Purge cannot be undone, and
 // reaches no copy of the store, no remote and no provider. Content that was purged
-// before is passed over, so that Purge is safe to repeat.
+// before is passed over, so that Purge is safe to repeat. Recorded exchanges that a spool
+// keeps after their commit are removed, all of them.
 //
 // With Reasoning, text and seals go, and usage is still counted. Spared is reasoning
 // that a branch has pinned, that of a last turn in which tools were used, and what equals
@@ -126,13 +128,18 @@ func (w *purge) run(ctx context.Context) error {
 	}
 	w.done.SizeBefore = size(ctx, w.store)
 	w.done.SizeAfter = w.done.SizeBefore
-	if err != nil || w.DryRun || len(w.tombstones) == 0 {
+	if err != nil || w.DryRun {
 		return err
 	}
-	if err := w.writeMasks(ctx); err != nil {
-		return err
+	if len(w.tombstones) > 0 {
+		if err := w.writeMasks(ctx); err != nil {
+			return err
+		}
+		if err := w.writeTombstones(ctx); err != nil {
+			return err
+		}
 	}
-	return w.writeTombstones(ctx)
+	return clearSpools(ctx, w.store, w.Spools) // also when an earlier purge could not clear them
 }
 
 // addRevs adds what Revs name.

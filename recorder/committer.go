@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/internal/spool"
 )
 
 // recordedBy is the program that brings what is recorded, in origins.
@@ -42,7 +43,9 @@ type committer struct {
 }
 
 func newCommitter(repo *tract.Repo, o Options) *committer {
-	return &committer{o: o, repo: repo, index: newIndex(repo, o.Prefix, !o.Unmasked), slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), open: map[*exchange]bool{}}
+	x := newIndex(repo, o.Prefix, !o.Unmasked)
+	x.cleared = spool.Cleared(o.Spool)
+	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), open: map[*exchange]bool{}}
 }
 
 // ready opens the repo when it is not open yet.

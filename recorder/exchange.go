@@ -15,6 +15,7 @@ import (
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
+	"github.com/tract-vcs/tract/internal/spool"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
@@ -36,7 +37,11 @@ func (c *committer) commit(x *exchange) (err error) {
 		_, rules := history.MaskBlock(b)
 		return len(rules) > 0
 	})
-	x.file.Finish(labelOf(objects.Hash(x.sent)), x.keptFrames(c.o.Unmasked, secret))
+	frames := nothing
+	if !x.purged {
+		frames = x.keptFrames(c.o.Unmasked, secret)
+	}
+	x.file.Finish(labelOf(objects.Hash(x.sent)), frames)
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
 	}
@@ -234,6 +239,7 @@ func (x *exchange) answer(target *providers.Client) answer {
 // record commits an exchange at its place.
 func (c *committer) record(x *exchange, a *asked, an answer, target *providers.Client) (*tract.Recorded, string, error) {
 	a.early = !x.waited && c.hasEarlier(x)
+	c.index.reset(spool.Cleared(c.o.Spool))
 	err := a.prepare(x.ctx, c.index)
 	var p *place
 	if err == nil {
@@ -246,6 +252,7 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 		return nil, "", &storeError{err}
 	}
 	r, added := p.recording(a)
+	x.purged = p.base != nil && p.base.purged
 	r.Request, r.Body, r.Address, r.Response = a.request, a.sent, target.Address(), an.reply
 	r.Sent, r.First, r.Duration = x.started, x.first, x.duration
 	if an.reply != nil {

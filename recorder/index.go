@@ -26,6 +26,7 @@ type thread struct {
 	tip      objects.ID
 	entries  []reconcile.Entry   // Ref is the commit
 	erased   map[objects.ID]bool // ids of the content of purged blocks
+	purged   bool                // there was such content: what the client sends again is not kept in the spool
 	manifest objects.ID          // of the newest response
 	tail     *reconcile.Builder  // after the entries
 	recorded int                 // counts up with each exchange; the thread with the highest number is the newest
@@ -41,6 +42,7 @@ type index struct {
 	masks  bool // secrets are masked in the repo
 
 	mu      sync.Mutex
+	cleared string                   // spool.Cleared when the index was built
 	count   int                      // of the exchanges that were committed
 	threads map[string]*thread       // by branch
 	claims  map[string][]*thread     // by key of the claim
@@ -161,7 +163,7 @@ func (x *index) read(ctx context.Context, branch string, tip objects.ID) error {
 	for i := range t.entries {
 		t.entries[i].Ref = said[i].first.ID
 		if said[i].now.Tombstone != nil {
-			t.erased[said[i].now.ContentID] = true
+			t.erased[said[i].now.ContentID], t.purged = true, true
 		}
 	}
 	t.claim = claimKey(t.details)
@@ -204,6 +206,23 @@ func (t *thread) sent(line []*commit.Commit) (list []sentBlock) {
 		list = append(list, sentBlock{c, now})
 	}
 	return list
+}
+
+// reset drops everything when a spool was cleared since: a purge has changed the histories.
+func (x *index) reset(cleared string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cleared == cleared {
+		return
+	}
+	for _, t := range x.threads {
+		x.drop(t)
+	}
+	clear(x.items)
+	clear(x.told)
+	clear(x.whose)
+	clear(x.looked)
+	x.cleared, x.all = cleared, false
 }
 
 // forget drops the thread of a branch: it is read again when it is needed.

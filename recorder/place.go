@@ -446,6 +446,7 @@ func (x *index) committed(ctx context.Context, a *asked, p *place, added []int, 
 	x.leave(t)
 	defer x.stand(t)
 	t.tip, t.erased = done.Tip, nil
+	t.purged = t.purged || p.base != nil && p.base.purged
 	list := a.entries
 	if p.whole {
 		tail := p.base.tail.Clone()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
 	"github.com/tract-vcs/tract/recorder"
@@ -219,9 +220,46 @@ func TestSentBodiesAreProved(t *testing.T) {
 		if want := []string{chatBody("Q1"), chatBody("Q1", "A1", "Q2")}; !cleared && !slices.Equal(bodies, want) {
 			t.Errorf("bodies %q, want %q", bodies, want)
 		}
-		if err := recorder.ClearSpool(folder); err != nil {
+		if _, err := maintain.Purge(t.Context(), w.repo, maintain.PurgeOptions{Revs: []string{"main"}, Spools: []string{folder}, DryRun: cleared}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestAPurgeReachesTheSpool purges a question while a client goes on with its conversation, and
+// repeats the question in every request: it is in no file any more, and comes back to none.
+func TestAPurgeReachesTheSpool(t *testing.T) {
+	folder := t.TempDir()
+	w := newWire(t, folder, says("A1", "A2", "A3", "A4"))
+	defer w.repo.Close()
+	options := recorder.Options{Spool: filepath.Join(folder, "spool"), OnError: func(err *recorder.Error) { w.errs <- err }}
+	w.transport = recorder.New(w.repo, options)
+	w.client.Transport = w.transport
+	main := recorder.On(t.Context(), "main")
+	const secret = "the number is 4711"
+	w.ask(main, secret)
+	w.settle()
+	if _, err := maintain.Purge(t.Context(), w.repo, maintain.PurgeOptions{Revs: []string{":/4711"}, Why: "told"}); err != nil {
+		t.Fatal(err)
+	}
+	w.ask(main, secret, "A1", "Q2")
+	w.settle()
+	for live := []string{""}; len(live) > 0; { // until the spool has finished with it
+		live, _ = filepath.Glob(filepath.Join(folder, "spool", "live-*", "*-*"))
+	}
+	w.ask(main, secret, "A1", "Q2", "A2", "Q3")
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.transport = recorder.New(w.repo, options) // another process
+	w.client.Transport = w.transport
+	w.ask(main, secret, "A1", "Q2", "A2", "Q3", "A3", "Q4")
+	w.want(map[string]string{"main": " | A1 | Q2 | A2 | Q3 | A3 | Q4 | A4"})
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(files(t, folder), []byte(secret)) {
+		t.Error("the purged question is in a file")
 	}
 }
 

@@ -240,10 +240,6 @@ func SentBody(folder string, sent objects.ID) ([]byte, error) {
 // labelOf is the label of an exchange in the spool.
 func labelOf(sent objects.ID) string { return sent.String()[:32] }
 
-// ClearSpool removes the committed exchanges from a spool and overwrites their bytes. What is
-// purged from a store must not stay there.
-func ClearSpool(folder string) error { return spool.Clear(folder) }
-
 // maxBody is the most bytes of a request or a response that are recorded.
 const maxBody = 64 << 20
 
@@ -282,6 +278,7 @@ type exchange struct {
 	released bool   // the bodies are in the file only
 	number   int64
 	waited   bool // for earlier exchanges of other sessions
+	purged   bool // it repeats content that was purged
 }
 
 func (x *exchange) answered(res *http.Response, now time.Time) {

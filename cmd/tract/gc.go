@@ -121,7 +121,7 @@ func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	step, end := a.progress("purging")
 	defer end()
 	p := old.purgeOptions()
-	p.Progress = step
+	p.Progress, p.Spools = step, a.spoolFolders()
 	_, err = maintain.Purge(ctx, a.repo, p)
 	return old, err
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/recorder"
 )
 
 type purgeOptions struct {
@@ -114,11 +113,8 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 		step, end := a.progress("purging")
 		defer end()
 		o.DryRun, o.Progress = dry, step
-		r, err := maintain.Purge(ctx, repo, o.PurgeOptions)
-		if spool := a.spoolFolder(); err == nil && !dry && spool != "" {
-			err = recorder.ClearSpool(spool)
-		}
-		return r, err
+		o.Spools = a.spoolFolders()
+		return maintain.Purge(ctx, repo, o.PurgeOptions)
 	}
 	got, err := run(true)
 	if err != nil {

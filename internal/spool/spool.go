@@ -58,6 +58,9 @@ type Spool struct {
 	size int64            // bytes of all files
 	done []finished       // committed, oldest first
 	kept map[string]int64 // sizes of the live files, by path
+
+	cleared string // [Cleared] as it was last seen
+	begun   int    // files that were begun before that: they are not kept
 }
 
 type finished struct {
@@ -76,10 +79,11 @@ type operation struct {
 
 // File is one exchange in the spool. A nil File keeps nothing.
 type File struct {
-	s     *Spool
-	path  string
-	clean func(Frame) Frame
-	full  atomic.Bool
+	s      *Spool
+	path   string
+	number int
+	clean  func(Frame) Frame
+	full   atomic.Bool
 
 	// Of the writer:
 	f       *os.File
@@ -100,7 +104,7 @@ func Open(folder string, o Options) (*Spool, error) {
 	if _, err := rand.Read(id); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
-	s := &Spool{o: o, folder: folder, live: filepath.Join(folder, "live-"+hex.EncodeToString(id)), ended: make(chan struct{}), kept: map[string]int64{}}
+	s := &Spool{o: o, folder: folder, live: filepath.Join(folder, "live-"+hex.EncodeToString(id)), ended: make(chan struct{}), kept: map[string]int64{}, cleared: Cleared(folder)}
 	s.more.L = &s.mu
 	for _, dir := range []string{s.live, filepath.Join(folder, "done")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -151,7 +155,7 @@ func (s *Spool) Begin(clean func(Frame) Frame) *File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
-	return &File{s: s, clean: clean, path: filepath.Join(s.live, fmt.Sprintf("%s-%08d", time.Now().UTC().Format("20060102T150405"), s.next))}
+	return &File{s: s, number: s.next, clean: clean, path: filepath.Join(s.live, fmt.Sprintf("%s-%08d", time.Now().UTC().Format("20060102T150405"), s.next))}
 }
 
 // Write adds a frame, whose data must not change any more. then may be nil; it is called when the frame is in
@@ -309,7 +313,12 @@ func (s *Spool) finish(f *File, label string, frames []Frame) error {
 	for _, frame := range frames {
 		data = appendFrame(data, frame)
 	}
-	if err := s.remove(f); err != nil || len(data) == 0 || !s.room(int64(len(data))) {
+	if now := Cleared(s.folder); now != s.cleared {
+		s.mu.Lock()
+		s.cleared, s.begun = now, s.next
+		s.mu.Unlock()
+	}
+	if err := s.remove(f); err != nil || len(data) == 0 || f.number <= s.begun || !s.room(int64(len(data))) {
 		return err
 	}
 	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.live)[5:]+"-"+label)
@@ -323,11 +332,17 @@ func (s *Spool) finish(f *File, label string, frames []Frame) error {
 
 // overwrite writes zeros over a file and removes it.
 func overwrite(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // such as a link to a file of somebody else
+		return os.Remove(path)
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
 	zeros := make([]byte, 64<<10)
 	for left := int64(0); err == nil && left < info.Size(); left += int64(len(zeros)) {
 		_, err = f.Write(zeros[:min(int64(len(zeros)), info.Size()-left)])
@@ -426,19 +441,35 @@ func Find(folder, label string) ([]Frame, error) {
 	return parseFrames(data), nil
 }
 
+// cleared is the file whose time is that of the last [Clear].
+const cleared = "cleared"
+
 // Clear removes the committed exchanges of a folder, and overwrites their bytes: what was
-// purged from the store must not stay here.
+// purged from the store must not stay here. A folder that does not exist is none.
 func Clear(folder string) error {
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	names, err := filepath.Glob(filepath.Join(folder, "done", "*"))
 	for _, path := range names {
 		if bad := overwrite(path); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
 			err = errors.Join(err, bad)
 		}
 	}
+	err = errors.Join(err, os.WriteFile(filepath.Join(folder, cleared), []byte(time.Now().Format(time.RFC3339Nano)), 0o600))
 	if err != nil {
 		return fmt.Errorf("clear spool: %w", err)
 	}
 	return nil
+}
+
+// Cleared returns a text that changes with each [Clear] of a folder; empty: there was none.
+func Cleared(folder string) string {
+	if folder == "" {
+		return ""
+	}
+	text, _ := os.ReadFile(filepath.Join(folder, cleared)) // without one, nothing was cleared
+	return string(text)
 }
 
 // appendFrame appends a frame: its kind, its length and its data.

@@ -1,0 +1,29 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/tract-vcs/tract/internal/spool"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// clearSpools removes the committed exchanges that recorders still keep: in the folder spool
+// beside the files of a store, and in other folders.
+func clearSpools(ctx context.Context, s objects.Store, folders []string) error {
+	var err error
+	for _, folder := range folders {
+		err = errors.Join(err, spool.Clear(folder))
+	}
+	in, ok := objects.As[objects.Maintainer](s)
+	if !ok {
+		return err
+	}
+	path, _, unsized := in.Size(ctx)
+	if info, missing := os.Stat(path); unsized != nil || missing != nil || !info.Mode().IsRegular() {
+		return err // the store has no files
+	}
+	return errors.Join(err, spool.Clear(filepath.Join(filepath.Dir(path), "spool")))
+}
