@@ -32,11 +32,13 @@ type Builder struct {
 	all   trail
 	calls map[string]objects.ID // hashes of calls by id
 	n     int                   // messages
+
+	messageRoles bool // the role of a message counts before the usual one of its blocks
 }
 
 // Clone returns a copy that grows on its own.
 func (b *Builder) Clone() *Builder {
-	c := &Builder{all: b.all, calls: maps.Clone(b.calls), n: b.n}
+	c := &Builder{all: b.all, calls: maps.Clone(b.calls), n: b.n, messageRoles: b.messageRoles}
 	c.all.row, c.all.lines, c.all.words = slices.Clone(b.all.row), slices.Clone(b.all.lines), slices.Clone(b.all.words)
 	return c
 }
@@ -50,6 +52,9 @@ func (b *Builder) Add(messages []content.Message, override Override) []Entry {
 	for _, m := range messages {
 		for j, block := range m.Blocks {
 			e := Entry{Message: b.n, Block: j, Role: cmp.Or(content.RoleOf(block), m.Role), Kind: block.Kind()}
+			if b.messageRoles {
+				e.Role = m.Role
+			}
 			var u unit
 			u, e.Counts = unitOf(e.Role, block, b.calls)
 			if override != nil {
@@ -128,20 +133,30 @@ type comparison struct {
 
 func (c *comparison) pair(known, listed int) { c.of[listed], c.by[known] = known, listed }
 
+// commonBeginning returns the ends of the longest beginning that both have, by the keys.
+func commonBeginning(known, list []Entry) (ofKnown, ofList int) {
+	at := make(map[objects.ID]int, len(known))
+	for i := range known {
+		if known[i].Counts {
+			at[known[i].Key] = i
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if end, ok := at[list[i].Key]; ok && list[i].Counts {
+			return end + 1, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// repeatedBy reports whether an entry of a list is the same block, which does not count.
+func (e *Entry) repeatedBy(listed Entry) bool {
+	return !e.Counts && !listed.Counts && e.Unit == listed.Unit
+}
+
 // prefix pairs the longest beginning that both have, by the keys.
 func (c *comparison) prefix() (known, listed int) {
-	at := make(map[objects.ID]int, len(c.known))
-	for i := range c.known {
-		if c.known[i].Counts {
-			at[c.known[i].Key] = i
-		}
-	}
-	for i := len(c.list) - 1; i >= 0; i-- {
-		if end, ok := at[c.list[i].Key]; ok && c.list[i].Counts {
-			known, listed = end+1, i+1
-			break
-		}
-	}
+	known, listed = commonBeginning(c.known, c.list)
 	// Within the beginning the order of parallel calls and the cutting of texts may differ.
 	units := map[objects.ID][]int{}
 	for i := range known {
@@ -161,7 +176,7 @@ func (c *comparison) prefix() (known, listed int) {
 			c.by[i] = max(listed-1, 0)
 		}
 	}
-	for known < len(c.known) && listed < len(c.list) && !c.known[known].Counts && !c.list[listed].Counts && c.known[known].Unit == c.list[listed].Unit {
+	for known < len(c.known) && listed < len(c.list) && c.known[known].repeatedBy(c.list[listed]) {
 		c.pair(known, listed)
 		known, listed = known+1, listed+1
 	}

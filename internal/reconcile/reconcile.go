@@ -10,9 +10,9 @@
 // itself. Neither does it cover how the blocks of one role are divided into blocks
 // and messages.
 //
-// [Compare] plans how a list goes on from a conversation, of which a [Builder] keeps the
-// entries. [CompareMessages] compares two conversations for a caller that wants no more than
-// their common beginning.
+// A [Builder] makes the entries of a conversation, and [Compare] plans how a list goes on from
+// it. [CompareMessages] is for a caller that wants no more than the common beginning of two
+// conversations; both find it by the same entries.
 package reconcile
 
 import (
@@ -21,7 +21,6 @@ import (
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/objects"
 )
 
 // Match is how much of a history a list repeats. Both counts are of blocks, from the
@@ -34,59 +33,24 @@ type Match struct {
 
 // CompareMessages finds the longest beginning of a list that is also a beginning of a history.
 // Where Match.Whole is false, the history goes on in another way than the list after
-// its first Match.Known blocks, or the list ends there.
+// its first Match.Known blocks, or the list ends there. A block has the role of its message.
 func CompareMessages(history, list []content.Message) Match {
-	ours, theirs := flatten(history), flatten(list)
-	at := make(map[objects.ID]int, len(ours))
-	last := -1 // block of the history that counts
-	for i, b := range ours {
-		if b.counts {
-			at[b.key], last = i, i
-		}
-	}
-	m, end := Match{}, -1
-	for i, b := range slices.Backward(theirs) {
-		if known, ok := at[b.key]; ok && b.counts {
-			m, end = Match{Known: known + 1, Listed: i + 1}, known
-			break
-		}
-	}
-	same := func(a, b block) bool { return !a.counts && !b.counts && a.role == b.role && a.unit == b.unit }
-	for m.Known < len(ours) && m.Listed < len(theirs) && same(ours[m.Known], theirs[m.Listed]) {
+	ours := (&Builder{messageRoles: true}).Add(history, nil)
+	theirs := (&Builder{messageRoles: true}).Add(list, nil)
+	m := Match{}
+	m.Known, m.Listed = commonBeginning(ours, theirs)
+	m.Whole = !slices.ContainsFunc(ours[m.Known:], func(e Entry) bool { return e.Counts })
+	for m.Known < len(ours) && m.Listed < len(theirs) && ours[m.Known].repeatedBy(theirs[m.Listed]) {
 		m.Known, m.Listed = m.Known+1, m.Listed+1
 	}
-	if m.Whole = end == last; m.Whole {
+	if m.Whole {
 		rest := ours[m.Known:]
-		for m.Listed < len(theirs) && slices.ContainsFunc(rest, func(b block) bool { return same(b, theirs[m.Listed]) }) {
+		for m.Listed < len(theirs) && slices.ContainsFunc(rest, func(e Entry) bool { return e.repeatedBy(theirs[m.Listed]) }) {
 			m.Listed++
 		}
 		m.Known = len(ours)
 	}
 	return m
-}
-
-// block is a block of a conversation and how it is compared.
-type block struct {
-	role   content.Role
-	unit   unit
-	counts bool
-	key    objects.ID // up to and including the block, where it counts
-}
-
-func flatten(messages []content.Message) []block {
-	var list []block
-	var all trail
-	calls := map[string]objects.ID{}
-	for _, m := range messages {
-		for _, b := range m.Blocks {
-			one := block{role: m.Role}
-			if one.unit, one.counts = unitOf(m.Role, b, calls); one.counts {
-				one.key = all.add(m.Role, one.unit)
-			}
-			list = append(list, one)
-		}
-	}
-	return list
 }
 
 // Rest returns a conversation without its first n blocks.
