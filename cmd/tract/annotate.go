@@ -18,12 +18,6 @@ annotation. Past prompts do not change.`,
   tract annotate :/deadline pinned
   tract annotate 3fa2c1d default`)
 	cmd.Args = cobra.ExactArgs(2)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 1 {
-			return []string{"skip", "normal", "pinned", "default"}, cobra.ShellCompDirectiveNoFileComp
-		}
-		return a.completeFirstRevision(cmd, args, begin)
-	}
 	return cmd
 }
 
@@ -48,7 +42,6 @@ func newPriority(a *app, word, use, short, long, example string) *cobra.Command 
 		},
 	}
 	cmd.Flags().StringVarP(&reason, "message", "m", "", "reason")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 

@@ -34,7 +34,7 @@ type app struct {
 	json, verbose          bool
 
 	location     *storeLocation
-	loaded       *settings.Values
+	loaded       *settings.Values // once settings or open was called
 	repo         *tract.Repo
 	openedWith   settings.Values // that repo was opened with
 	readOnly     bool

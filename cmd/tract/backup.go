@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
@@ -28,17 +29,11 @@ one engine to the other; HEAD and the settings stay where they are.`,
   tract backup "/backups/$(date +%F)" && tract --dir "/backups/$(date +%F)" log
   tract backup --to 'postgres://db.example/agents?repo=support'`,
 		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case (len(args) == 0) == (to == ""):
+			if (len(args) == 0) == (to == "") {
 				return usageError(cmd, "want DEST or --to URL, one of them")
-			case to != "":
-				return a.backupTo(cmd.Context(), to)
 			}
-			return a.backup(cmd.Context(), args[0])
+			return a.backup(cmd.Context(), strings.Join(args, ""), to)
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "URL of the copy, instead of a folder")
@@ -52,57 +47,40 @@ type backupJSON struct {
 	Refs    int    `json:"refs"`
 }
 
-func (a *app) backup(ctx context.Context, dest string) error {
+// backup copies the store into a new folder or, if a URL is given, into the store there.
+func (a *app) backup(ctx context.Context, dest, url string) error {
 	defer saveMemory()()
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
 	}
 	var beside map[string][]byte
-	if root := a.location.root; root != "" {
+	if root := a.location.root; root != "" && url == "" {
 		if beside, err = readSidecars(root, a.location.files, func(err error) error { return err }); err != nil {
 			return err
 		}
 	}
 	step, end := a.progress("backing up")
-	health, err := maintain.Backup(ctx, repo, dest, maintain.BackupOptions{Progress: step})
+	o := maintain.BackupOptions{Progress: step}
+	var health *maintain.FsckResult
+	if url == "" {
+		health, err = maintain.Backup(ctx, repo, dest, o)
+	} else {
+		health, err = maintain.BackupTo(ctx, repo, url, o)
+		dest = withoutSecrets(url)
+	}
 	end()
-	if err != nil {
-		return backupError(err)
-	}
-	if err := writeSidecars(dest, beside); err != nil {
-		return err
-	}
-	return a.showBackup(dest, health)
-}
-
-// backupTo copies the store into one at a URL.
-func (a *app) backupTo(ctx context.Context, address string) error {
-	repo, err := a.open(ctx, false)
-	if err != nil {
-		return err
-	}
-	step, end := a.progress("backing up")
-	health, err := maintain.BackupTo(ctx, repo, address, maintain.BackupOptions{Progress: step})
-	end()
-	if err != nil {
-		return backupError(err)
-	}
-	return a.showBackup(withoutSecrets(address), health)
-}
-
-// backupError adds what to do about an error.
-func backupError(err error) error {
 	switch {
 	case errors.Is(err, objects.ErrExists):
 		return withHint(err, "DEST must not exist, and a store at URL must have no branches")
 	case errors.Is(err, objects.ErrCorrupt):
 		return withHint(err, "no backup was made; tract fsck explains the damage, tract recover salvages what is intact")
+	case err != nil:
+		return err
 	}
-	return err
-}
-
-func (a *app) showBackup(dest string, health *maintain.FsckResult) error {
+	if err := writeSidecars(dest, beside); err != nil {
+		return err
+	}
 	return a.emit(backupJSON{dest, health.Objects, health.Commits, health.Refs}, func(p *format.Printer) {
 		p.Line(fmt.Sprintf("Copied to %s: %s in %s, %s; the copy is sound", dest, count(health.Objects, "object"), count(health.Commits, "commit"), count(health.Refs, "ref")))
 	})

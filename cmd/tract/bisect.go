@@ -34,13 +34,13 @@ The state of the search is kept in the folder of the store; HEAD does not move.`
 	}
 	mark := func(word, short string) *cobra.Command {
 		return &cobra.Command{
-			Use: word + " [REV...]", Short: short, Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeRevisions,
+			Use: word + " [REV...]", Short: short, Args: cobra.ArbitraryArgs,
 			RunE: func(cmd *cobra.Command, args []string) error { return a.bisectMark(cmd.Context(), word, args) },
 		}
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "start [BAD [GOOD...]]", Short: "Start a search", Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeRevisions,
+			Use: "start [BAD [GOOD...]]", Short: "Start a search", Args: cobra.ArbitraryArgs,
 			RunE: func(cmd *cobra.Command, args []string) error { return a.bisectStart(cmd.Context(), args) },
 		},
 		mark("good", "Mark the named commit, or others, as good"),
@@ -49,7 +49,7 @@ The state of the search is kept in the folder of the store; HEAD does not move.`
 		newBisectRun(a),
 		&cobra.Command{
 			Use: "log", Short: "Show the marks so far", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.bisectLog() },
+			RunE: func(cmd *cobra.Command, _ []string) error { return a.bisectLog(cmd.Context()) },
 		},
 		&cobra.Command{
 			Use: "reset", Short: "End the search", Args: cobra.NoArgs,

@@ -67,10 +67,7 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 		}
 		a.info("%s is %s", id.Short(), word)
 		b.mark(word, id)
-		if err := b.halve(ctx, a.repo.Store()); err != nil {
-			return err
-		}
-		if err := a.saveBisection(b); err != nil {
+		if err := a.advanceBisection(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -90,24 +87,17 @@ func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args
 	if err != nil {
 		return 0, err
 	}
-	f, err := os.CreateTemp("", "tract-prompt-*")
+	file, err := writeTemp("tract-prompt-*", prompt)
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // nothing depends on it
-	_, err = f.Write(prompt)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return 0, err
-	}
+	defer os.Remove(file) //nolint:errcheck // nothing depends on it
 	run := exec.CommandContext(ctx, args[0], args[1:]...)
 	run.Stdin, run.Stdout, run.Stderr = bytes.NewReader(prompt), a.out, a.err
 	if a.json {
 		run.Stdout = a.err
 	}
-	run.Env = append(os.Environ(), "TRACT_PROMPT="+f.Name(), "TRACT_COMMIT="+id.String())
+	run.Env = append(os.Environ(), "TRACT_PROMPT="+file, "TRACT_COMMIT="+id.String())
 	err = run.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
 		return exit.ExitCode(), nil

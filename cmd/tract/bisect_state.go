@@ -35,8 +35,12 @@ var errNoSearch = &failure{
 	code: codeNo, kind: "bisect", cause: errors.New("bisect: no search in progress"), hint: "tract bisect start BAD GOOD starts one",
 }
 
-// readBisection reads the search in progress.
-func (a *app) readBisection() (*bisection, error) {
+// bisection reads the search in progress and finds the next commit to test.
+func (a *app) bisection(ctx context.Context) (*bisection, error) {
+	repo, err := a.open(ctx, false)
+	if err != nil {
+		return nil, err
+	}
 	path, files, err := a.bisectFile()
 	if err != nil {
 		return nil, err
@@ -62,24 +66,15 @@ func (a *app) readBisection() (*bisection, error) {
 			return nil, withHint(fmt.Errorf("bisect: %s: %w", path, err), "tract bisect reset")
 		}
 	}
-	return b, nil
-}
-
-// bisection reads the search in progress and finds the next commit to test.
-func (a *app) bisection(ctx context.Context) (*bisection, error) {
-	repo, err := a.open(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	b, err := a.readBisection()
-	if err != nil {
-		return nil, err
-	}
 	return b, b.halve(ctx, repo.Store())
 }
 
-// saveBisection writes the state of a search.
-func (a *app) saveBisection(b *bisection) error {
+// advanceBisection finds the next commit to test after new marks, and saves them. Marks that leave
+// nothing to search are refused.
+func (a *app) advanceBisection(ctx context.Context, b *bisection) error {
+	if err := b.halve(ctx, a.repo.Store()); err != nil {
+		return err
+	}
 	path, _, err := a.bisectFile()
 	if err != nil {
 		return err
@@ -88,25 +83,29 @@ func (a *app) saveBisection(b *bisection) error {
 }
 
 func (a *app) bisectStart(ctx context.Context, args []string) error {
-	repo, err := a.open(ctx, false)
-	if err != nil {
+	if _, err := a.open(ctx, false); err != nil {
 		return err
 	}
 	b := newBisection()
 	for i, rev := range args {
-		id, err := a.resolve(ctx, rev)
-		if err != nil {
+		word := "good"
+		if i == 0 {
+			word = "bad"
+		}
+		if err := a.bisectMarkRev(ctx, b, word, rev); err != nil {
 			return err
 		}
-		b.mark(map[bool]string{true: "bad", false: "good"}[i == 0], id)
 	}
-	if err := a.saveBisection(b); err != nil {
-		return err
-	}
-	if err := b.halve(ctx, repo.Store()); err != nil {
+	if err := a.advanceBisection(ctx, b); err != nil {
 		return err
 	}
 	return a.printBisection(ctx, b)
+}
+
+func (a *app) bisectMarkRev(ctx context.Context, b *bisection, word, rev string) error {
+	id, err := a.resolve(ctx, rev)
+	b.mark(word, id)
+	return err
 }
 
 // bisectStatus prints the state of the search.
@@ -118,8 +117,7 @@ func (a *app) bisectStatus(ctx context.Context) error {
 	return a.printBisection(ctx, b)
 }
 
-// bisectMark marks the commits of args, the named commit, or HEAD. Marks that leave nothing to
-// search are refused.
+// bisectMark marks the commits of args, the named commit, or HEAD.
 func (a *app) bisectMark(ctx context.Context, word string, args []string) error {
 	b, err := a.bisection(ctx)
 	if err != nil {
@@ -131,23 +129,18 @@ func (a *app) bisectMark(ctx context.Context, word string, args []string) error 
 		b.mark(word, b.next.ID)
 	}
 	for _, rev := range args {
-		id, err := a.resolve(ctx, rev)
-		if err != nil {
+		if err := a.bisectMarkRev(ctx, b, word, rev); err != nil {
 			return err
 		}
-		b.mark(word, id)
 	}
-	if err := b.halve(ctx, a.repo.Store()); err != nil {
-		return err
-	}
-	if err := a.saveBisection(b); err != nil {
+	if err := a.advanceBisection(ctx, b); err != nil {
 		return err
 	}
 	return a.printBisection(ctx, b)
 }
 
-func (a *app) bisectLog() error {
-	b, err := a.readBisection()
+func (a *app) bisectLog(ctx context.Context) error {
+	b, err := a.bisection(ctx)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ belong to the squash.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.blame(cmd.Context(), o, revOrHead(args)) },
 	}
 	o.flags(cmd)
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 

@@ -49,7 +49,7 @@ func (a *app) catFile(ctx context.Context, o *catFileOptions, rev string) error 
 	switch {
 	case a.json:
 		return format.Encode(a.out, map[string]any{
-			"id": obj.ID, "kind": obj.Kind.String(), "size": len(obj.Data), "parents": orNone(obj.Parents), "links": orNone(obj.Links), "data": obj.Data,
+			"id": obj.ID, "kind": obj.Kind.String(), "size": len(obj.Data), "parents": append([]objects.ID{}, obj.Parents...), "links": append([]objects.ID{}, obj.Links...), "data": obj.Data,
 		})
 	case o.kind:
 		_, err = fmt.Fprintln(a.out, obj.Kind)
@@ -67,13 +67,6 @@ func (a *app) catFile(ctx context.Context, o *catFileOptions, rev string) error 
 	return err
 }
 
-func orNone(ids []objects.ID) []objects.ID {
-	if ids == nil {
-		return []objects.ID{}
-	}
-	return ids
-}
-
 // catPretty prints the content of an object or, if it has none, its edges and its record.
 func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 	p := a.printer()
@@ -85,7 +78,7 @@ func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 		if err != nil {
 			return err
 		}
-		return writeRaw(textWriter{p}, b)
+		p.Text(rawText(b))
 	case objects.KindLabel:
 		l, err := commit.ParseLabel(obj)
 		if err != nil {
@@ -105,12 +98,4 @@ func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 		p.Text(fmt.Sprintf("%s\n", obj.Data))
 	}
 	return p.Err()
-}
-
-// textWriter is a printer as a writer of stored text.
-type textWriter struct{ p *format.Printer }
-
-func (w textWriter) Write(b []byte) (int, error) {
-	w.p.Text(string(b))
-	return len(b), w.p.Err()
 }

@@ -77,30 +77,28 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	s, err := a.newResponsePrinter(&o.requestFlags)
-	if err != nil {
-		return err
-	}
+	return a.ask(ctx, o, b, client, blocks, opts)
+}
+
+// ask commits a user message, if there is one, asks the model, and shows the response.
+func (a *app) ask(ctx context.Context, o *chatOptions, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) error {
 	if o.autoCompress {
 		if err := a.suggestCompress(ctx, b, client, true); err != nil {
 			return err
 		}
 	}
-	err = s.run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
-		return askBlocks(ctx, b, client, blocks, opts)
+	err := a.newResponsePrinter(&o.requestFlags).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+		if len(message) > 0 {
+			if _, err := b.Append(ctx, message, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
+				return nil, err
+			}
+		}
+		return b.Generate(ctx, client, opts)
 	})
 	if err == nil && !o.autoCompress {
 		err = a.suggestCompress(ctx, b, client, false)
 	}
 	return err
-}
-
-// askBlocks commits a user message and asks the model.
-func askBlocks(ctx context.Context, b *tract.Branch, client model, blocks []content.Block, opts tract.AskOptions) (*tract.Response, error) {
-	if _, err := b.Append(ctx, blocks, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
-		return nil, err
-	}
-	return b.Generate(ctx, client, opts)
 }
 
 // chatBlocks returns the blocks of a message: attachments, then text from a pipe, then TEXT.

@@ -27,7 +27,6 @@ exit code is 1 if the prompt would be refused.`,
 	}
 	o.promptFlags.flags(cmd)
 	cmd.Flags().StringVar(&o.to, "for", "", "DIALECT or provider, with /MODEL")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "for", words(providers.Names()...))
 	return cmd
 }
@@ -66,7 +65,11 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 	for _, found := range problems {
 		v.OK = v.OK && found.Warning
 		v.Problems = append(v.Problems, problemJSON{found.Rule, found.Commit, found.CallID, found.Path, found.Message, found.Warning})
-		rows = append(rows, []string{severity(p, found), found.Rule, shortOrDashes(found.Commit), found.Message})
+		severity := "warning"
+		if !found.Warning {
+			severity = p.Warn("refused")
+		}
+		rows = append(rows, []string{severity, found.Rule, shortOrDashes(found.Commit), found.Message})
 	}
 	err = a.emit(v, func(p *format.Printer) {
 		p.Table(rows)
@@ -81,13 +84,6 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
 		return negative()
 	}
 	return err
-}
-
-func severity(p *format.Printer, found tract.Problem) string {
-	if found.Warning {
-		return "warning"
-	}
-	return p.Warn("refused")
 }
 
 func (a *app) checkTarget(o *checkOptions) (*providers.Client, error) {

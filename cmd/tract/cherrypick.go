@@ -12,8 +12,7 @@ response is counted once.`,
 		Example: `  tract cherry-pick try-2
   tract cherry-pick toolu_01
   tract cherry-pick main..try-2`,
-		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.completeRevisions,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			b, err := a.currentBranch(ctx)

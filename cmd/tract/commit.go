@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,22 +49,12 @@ a path or a URL.`,
 	return cmd
 }
 
-func kindNames() []string {
-	var names []string
-	for _, k := range content.Kinds() {
-		names = append(names, k.String())
-	}
-	return names
-}
+func kindNames() []string { return listOf(content.Kinds(), content.Kind.String) }
 
 // textKinds is the names of the kinds that a text alone makes.
-func textKinds() (names []string) {
-	for _, k := range content.Kinds() {
-		if k.Traits().Text {
-			names = append(names, k.String())
-		}
-	}
-	return names
+func textKinds() []string {
+	kinds := slices.DeleteFunc(content.Kinds(), func(k content.Kind) bool { return !k.Traits().Text })
+	return listOf(kinds, content.Kind.String)
 }
 
 func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error {

@@ -60,7 +60,6 @@ the provider of the settings, if there is one, decides what must be included.`,
 	f.StringVar(&o.to, "for", "", "print the request body for a DIALECT or provider, with /MODEL")
 	a.choiceFlag(cmd, &o.style, "format", "text, or json for the provider-neutral form", "text", "json")
 	f.BoolVar(&o.explain, "explain", false, "list every commit with its priority and the reason")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "for", words(providers.Names()...))
 	return cmd
 }

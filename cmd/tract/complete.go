@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,12 +76,22 @@ func (a *app) completeRevisions(cmd *cobra.Command, _ []string, begin string) ([
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeFirstRevision completes revisions in the place of the first argument.
-func (a *app) completeFirstRevision(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault
+// completeArguments completes an argument by what the usage line of the command calls it: a
+// revision, a branch, a folder, or one of several words.
+func (a *app) completeArguments(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+	names := strings.Fields(cmd.Use + " FILE")[1:]
+	name := strings.Trim(names[min(len(args), max(len(names)-2, 0))], "[]{}.")
+	switch {
+	case strings.Contains(name, "REV") || slices.Contains([]string{"A", "B", "A..B", "BAD", "GOOD"}, name):
+		return a.completeRevisions(cmd, args, begin)
+	case name == "BRANCH":
+		return a.completeBranches(cmd, args, begin)
+	case name == "DIR" || name == "DEST":
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	case name >= "a" && strings.Contains(name, "|"):
+		return strings.Split(name, "|"), cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.completeRevisions(cmd, args, begin)
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // completeFirst completes the first argument with the names of a list. Errors mean no

@@ -50,7 +50,6 @@ tract expand restores them all, tract annotate a single one.`,
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the summary")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only list what the summary would replace")
 	cmd.MarkFlagsMutuallyExclusive("keep-reasoning", "only-reasoning")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
@@ -107,18 +106,14 @@ func (a *app) summaryFrom(cmd *cobra.Command, o *compressOptions, opts *tract.Co
 		}
 		return err
 	}
-	if err := o.applySettings(a); err != nil {
-		return err
-	}
-	client, err := a.client()
+	client, ask, err := a.prepare(cmd, &o.requestFlags)
 	if err != nil {
 		f := classify(err)
 		f.hint = "give the summary with -F FILE, or -F - for stdin; for a model: " + f.hint
 		return f
 	}
-	opts.Client = client
-	opts.Ask, err = a.askOptions()
-	return err
+	opts.Client, opts.Ask = client, ask
+	return nil
 }
 
 // printRange lists what a summary would stand for.
@@ -141,35 +136,21 @@ func (a *app) printRange(r *tract.Summary) error {
 	})
 }
 
-// pastCompressAt reports whether a prompt is larger than compress.at, and that limit.
-func (a *app) pastCompressAt(tokens int) (at int, yes bool, err error) {
-	v, err := a.settings()
-	if err != nil {
-		return 0, false, err
-	}
-	at = v.Int("compress.at")
-	return at, at > 0 && tokens > at, nil
-}
-
 // suggestCompress mentions that a prompt is larger than compress.at or, with auto, lets the
 // model summarize it.
 func (a *app) suggestCompress(ctx context.Context, b *tract.Branch, client model, auto bool) error {
 	tip, err := b.Tip(ctx)
-	if err != nil || tip.IsZero() {
-		return err
-	}
-	v, err := a.settings()
-	if err != nil || v.Int("compress.at") == 0 {
+	at := a.loaded.Int("compress.at")
+	if err != nil || tip.IsZero() || at == 0 {
 		return err
 	}
 	p, err := a.repo.Compile(ctx, tip.String(), tract.CompileOptions{Target: client})
 	if err != nil {
 		return err
 	}
-	at, yes, err := a.pastCompressAt(p.Tokens.Effective)
 	switch {
-	case err != nil || !yes:
-		return err
+	case p.Tokens.Effective <= at:
+		return nil
 	case !auto:
 		a.info("the prompt has %d tokens, compress.at is %d: tract compress", p.Tokens.Effective, at)
 		return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
@@ -214,6 +215,11 @@ func (a *app) settingFiles(global bool) (settingFiles, error) {
 	return settingFiles{folder: p.settings(), own: p.userSettingsOfStore()}, nil
 }
 
+// list returns the files that there are.
+func (f settingFiles) list() []settings.File {
+	return slices.DeleteFunc([]settings.File{f.folder, f.own}, func(file settings.File) bool { return file.Path == "" })
+}
+
 // forValue returns the file for a value: that of the folder if the value counts there.
 func (f settingFiles) forValue(k settings.Key, value string) (settings.File, error) {
 	if f.folder.Path != "" && k.SafeAs(value) {
@@ -224,21 +230,6 @@ func (f settingFiles) forValue(k settings.Key, value string) (settings.File, err
 		return f.own, withHint(err, "set HOME or XDG_CONFIG_HOME; %s sets it for now", firstOf(k.Variable(), "--set"))
 	}
 	return f.own, nil
-}
-
-// unset takes a setting out of both files and reports whether it was in one.
-func (f settingFiles) unset(key string) (was bool, err error) {
-	for _, file := range []settings.File{f.folder, f.own} {
-		if file.Path == "" {
-			continue
-		}
-		gone, err := file.Unset(key)
-		if err != nil {
-			return was, fileError(err, file.Path)
-		}
-		was = was || gone
-	}
-	return was, nil
 }
 
 func (a *app) configSet(o *configOptions, key, value string) error {
@@ -304,16 +295,20 @@ func (a *app) configUnset(o *configOptions, key string) error {
 	if err != nil {
 		return err
 	}
-	was, err := files.unset(key)
-	if err != nil {
+	was := false
+	for _, file := range files.list() {
+		gone, err := file.Unset(key)
+		if err != nil {
+			return fileError(err, file.Path)
+		}
+		was = was || gone
+	}
+	if was {
+		return nil
+	}
+	if _, err := settings.Find(key); err != nil {
 		return err
 	}
-	if !was {
-		if _, err := settings.Find(key); err != nil {
-			return err
-		}
-		a.info("%s is not set in %s", key, firstOf(files.folder.Path, files.own.Path))
-		return negative()
-	}
-	return nil
+	a.info("%s is not set in %s", key, firstOf(files.folder.Path, files.own.Path))
+	return negative()
 }

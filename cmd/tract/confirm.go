@@ -12,15 +12,15 @@ import (
 // yesHelp is the help of the flag --yes.
 const yesHelp = "do not ask; required if stdin is not a terminal"
 
-// confirm reports whether to do something irreversible, such as "erase the content of 2 blocks".
-// It asks on a terminal and refuses elsewhere, unless yes is set.
-func (a *app) confirm(ctx context.Context, yes bool, what string) (bool, error) {
+// confirm returns nil if something irreversible, such as "erase the content of 2 blocks", shall be
+// done. It asks on a terminal and refuses elsewhere, unless yes is set.
+func (a *app) confirm(ctx context.Context, yes bool, what string) error {
 	if yes {
-		return true, nil
+		return nil
 	}
 	what = format.Line(what)
 	if !isTerminal(a.in) || !isTerminal(a.err) {
-		return false, &failure{
+		return &failure{
 			code: codeUsage, kind: "usage", hint: "--yes does it without asking, --dry-run shows what would be removed",
 			cause: fmt.Errorf("this would permanently %s, and there is no terminal to ask", what),
 		}
@@ -30,14 +30,9 @@ func (a *app) confirm(ctx context.Context, yes bool, what string) (bool, error) 
 		line, _ := bufio.NewReader(a.in).ReadString('\n') // a failed read is no yes
 		return strings.ToLower(strings.TrimSpace(line)), nil
 	})
-	return answer == "y" || answer == "yes", err
-}
-
-// cancelled is the end of a command that was not to go on.
-func cancelled(a *app, err error) error {
-	if err != nil {
-		return err
+	if err == nil && answer != "y" && answer != "yes" {
+		a.info("nothing was changed")
+		err = negative()
 	}
-	a.info("nothing was changed")
-	return negative()
+	return err
 }

@@ -48,7 +48,6 @@ reasoning, call, argument and result that differ.`,
 	f.BoolVar(&o.manifest, "manifest", false, "compare the requests of two responses")
 	f.BoolVar(&o.run, "run", false, "show where two runs first diverge")
 	cmd.MarkFlagsMutuallyExclusive("history", "manifest", "run")
-	cmd.ValidArgsFunction = a.completeRevisions
 	return cmd
 }
 
@@ -143,19 +142,14 @@ func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after o
 	if err != nil {
 		return false, err
 	}
-	differ = !d.Equal() || len(asked) > 0
-	if a.json {
-		return differ, format.Encode(a.out, struct {
-			Asked []inspect.RequestChange `json:"asked"`
-			Diff  any                     `json:"diff"`
-		}{asked, format.DiffJSON(d)})
-	}
-	return differ, a.paged(func(p *format.Printer) {
-		var rows [][]string
-		for _, c := range asked {
-			rows = append(rows, []string{"~ " + c.Name, firstOf(c.A, "unsaid") + " → " + firstOf(c.B, "unsaid")})
-		}
-		p.Table(rows)
+	v := struct {
+		Asked []inspect.RequestChange `json:"asked"`
+		Diff  any                     `json:"diff"`
+	}{asked, format.DiffJSON(d)}
+	return !d.Equal() || len(asked) > 0, a.emitPage(v, func(p *format.Printer) {
+		p.Table(listOf(asked, func(c inspect.RequestChange) []string {
+			return []string{"~ " + c.Name, firstOf(c.A, "unsaid") + " → " + firstOf(c.B, "unsaid")}
+		}))
 		p.Diff(d, o.DiffStyle)
 	})
 }

@@ -24,10 +24,6 @@ func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract
 	if err := a.writeJSON(append(req.Body, '\n')); err != nil {
 		return err
 	}
-	v, err := a.settings()
-	if err != nil {
-		return err
-	}
 	causes, err := settingsOfFields(req, target)
 	if err != nil {
 		return err
@@ -39,7 +35,7 @@ func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract
 			}
 			var names []string
 			for _, name := range causes[path] {
-				item, err := v.Get(name)
+				item, err := a.loaded.Get(name)
 				if err != nil {
 					return err
 				}

@@ -39,7 +39,6 @@ itself or an edit of it, its own text.`,
 	cmd.Flags().StringVarP(&o.source, "source", "s", "", "use the text that the block has at this revision")
 	cmd.MarkFlagsMutuallyExclusive("source", "text-file")
 	a.completeFlag(cmd, "source", a.completeRevisions)
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 

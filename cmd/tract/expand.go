@@ -13,8 +13,7 @@ func newExpand(a *app) *cobra.Command {
 one of those commits.`,
 		Example: `  tract expand :/SQLite
   tract expand 3fa2c1d`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeFirstRevision,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeCommit(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
 				id, err := b.Expand(cmd.Context(), at)

@@ -115,8 +115,8 @@ func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if err != nil || old == nil || !o.prune || old.Blocks == 0 {
 		return old, err
 	}
-	if yes, err := a.confirm(ctx, o.yes, fmt.Sprintf("purge %s, %d bytes", old, old.Bytes)); err != nil || !yes {
-		return nil, cancelled(a, err)
+	if err := a.confirm(ctx, o.yes, fmt.Sprintf("purge %s, %d bytes", old, old.Bytes)); err != nil {
+		return nil, err
 	}
 	step, end := a.progress("purging")
 	defer end()

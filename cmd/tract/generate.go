@@ -53,11 +53,7 @@ func (a *app) generate(cmd *cobra.Command, o *requestFlags) error {
 	if tip.IsZero() {
 		return a.emptyBranch(ctx, b.Name())
 	}
-	s, err := a.newResponsePrinter(o)
-	if err != nil {
-		return err
-	}
-	return s.run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+	return a.newResponsePrinter(o).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		return b.Generate(ctx, client, opts)
 	})
 }

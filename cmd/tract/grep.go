@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-	"iter"
 	"regexp"
 	"strings"
 
@@ -40,12 +38,6 @@ matches come first, as they are found. The exit code is 1 if nothing matches.`,
 	f.BoolVarP(&o.names, "name-only", "l", false, "only list the commits")
 	limitFlag(cmd, &o.limit, "stop after this many lines")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write one JSON value per line")
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
-		if len(args) != 1 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return a.completeRevisions(cmd, args, begin)
-	}
 	a.completeFlag(cmd, "kind", words(kindNames()...))
 	return cmd
 }
@@ -93,56 +85,31 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 		}
 		g.Revs = []string{id.String()}
 	}
-	list := []any{}
-	s := &grepRun{matches: inspect.Grep(ctx, repo, pattern, g), limit: o.limit}
-	switch {
-	case o.jsonl:
-		err = s.show(func(m inspect.Match) error { return format.EncodeLine(a.out, format.MatchJSON(m)) })
-	case a.json:
-		err = s.show(func(m inspect.Match) error { list = append(list, format.MatchJSON(m)); return nil })
-		if err == nil {
-			err = format.Encode(a.out, list)
+	var damage damageLog
+	found := 0
+	matches := func(yield func(inspect.Match, error) bool) {
+		for m, damaged := range inspect.Grep(ctx, repo, pattern, g) {
+			if err := damage.record(damaged); err != nil {
+				yield(m, err)
+				return
+			}
+			if damaged != nil {
+				continue
+			}
+			if found++; !yield(m, nil) || found == o.limit {
+				return
+			}
 		}
-	default:
-		err = a.pagedTo(func(w io.Writer, options format.Options) error {
-			p := format.New(w, options)
-			return s.show(func(m inspect.Match) error {
-				o.print(p, m)
-				return p.Err()
-			})
-		})
 	}
-	if err == nil && s.found == 0 {
+	if a.json || o.jsonl {
+		err = writeList(a, o.jsonl, matches, format.MatchJSON)
+	} else {
+		err = printPaged(a, matches, o.print)
+	}
+	if err == nil && found == 0 {
 		err = negative()
 	}
-	return s.damage.result(err)
-}
-
-// grepRun is a search on its way.
-type grepRun struct {
-	matches iter.Seq2[inspect.Match, error]
-	limit   int
-	found   int
-	damage  damageLog
-}
-
-func (s *grepRun) show(one func(inspect.Match) error) error {
-	for m, damaged := range s.matches {
-		if err := s.damage.record(damaged); err != nil {
-			return err
-		}
-		if damaged != nil {
-			continue
-		}
-		s.found++
-		if err := one(m); err != nil {
-			return err
-		}
-		if s.limit > 0 && s.found >= s.limit {
-			break
-		}
-	}
-	return nil
+	return damage.result(err)
 }
 
 func (o *grepOptions) print(p *format.Printer, m inspect.Match) {

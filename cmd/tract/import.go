@@ -50,16 +50,10 @@ code is 1.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.as, "as", "", "name of the branch")
-	a.choiceFlag(cmd, &o.format, "format", "format of the file: "+strings.Join(formatNames(), ", "), formatNames()...)
+	formats := listOf(importers.Formats(), func(f importers.Format) string { return string(f) })
+	a.choiceFlag(cmd, &o.format, "format", "format of the file: "+strings.Join(formats, ", "), formats...)
 	f.BoolVar(&o.dry, "dry-run", false, "only report what would be imported")
 	return cmd
-}
-
-func formatNames() (names []string) {
-	for _, f := range importers.Formats() {
-		names = append(names, string(f))
-	}
-	return names
 }
 
 type importJSON struct {

@@ -75,7 +75,6 @@ changes all of them; ids never change.`,
 	o.register(cmd, "commits")
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "no-reasoning")
 	cmd.MarkFlagsMutuallyExclusive("graph", "reverse")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "kind", words(kindNames()...))
 	return cmd
 }
@@ -93,16 +92,12 @@ func (o *logOptions) matches(c *commit.Commit) bool {
 
 func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 	ctx := cmd.Context()
-	v, err := a.settings()
-	if err != nil {
-		return err
-	}
-	if !a.json && !o.jsonl && !o.reasoning && !v.Bool("reasoning.include_in_response") {
-		o.noReasoning = true
-	}
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
+	}
+	if !a.json && !o.jsonl && !o.reasoning && !a.loaded.Bool("reasoning.include_in_response") {
+		o.noReasoning = true
 	}
 	if o.follow {
 		return a.follow(ctx, o, args)
@@ -166,10 +161,6 @@ func (w *logWalk) loadDecisions(ctx context.Context, a *app, spec string) error 
 			heads = append(heads, tip.String())
 		}
 	}
-	v, err := a.settings()
-	if err != nil {
-		return err
-	}
 	w.entries = map[objects.ID]*compile.Entry{}
 	for _, h := range heads {
 		_, to, err := refs.Resolver{Store: w.repo.Store()}.Range(ctx, h)
@@ -179,7 +170,7 @@ func (w *logWalk) loadDecisions(ctx context.Context, a *app, spec string) error 
 		if w.entries[to] != nil {
 			continue
 		}
-		entries, err := compile.Decisions(ctx, w.repo.Store(), to, compile.Options{Policy: v.Policy()})
+		entries, err := compile.Decisions(ctx, w.repo.Store(), to, compile.Options{Policy: a.loaded.Policy()})
 		if err != nil && !errors.Is(err, objects.ErrCorrupt) { // the walk meets it again, and tells
 			return err
 		}

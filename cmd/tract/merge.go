@@ -67,7 +67,6 @@ A merge inside a tool loop is refused. tract undo takes a merge back.`,
 	cmd.MarkFlagsMutuallyExclusive("append", "summary", "summarize")
 	cmd.MarkFlagsMutuallyExclusive("append", "squash")
 	cmd.MarkFlagsMutuallyExclusive("no-commit", "dry-run")
-	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
 
@@ -112,15 +111,8 @@ func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) error {
 	if !o.summarize && o.provider == "" && o.model == "" && o.baseURL == "" {
 		return nil
 	}
-	if err := o.applySettings(a); err != nil {
-		return err
-	}
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	o.Summarize = client
-	o.Ask, err = a.askOptions()
+	client, ask, err := a.prepare(cmd, &o.requestFlags)
+	o.Summarize, o.Ask = client, ask
 	return err
 }
 

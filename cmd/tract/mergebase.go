@@ -23,7 +23,6 @@ With --is-ancestor nothing is printed: the exit code says whether A is an ancest
 	cmd.Flags().BoolVar(&o.all, "all", false, "print all, where histories were merged crosswise")
 	cmd.Flags().BoolVar(&o.ancestor, "is-ancestor", false, "only check whether A is an ancestor of B")
 	cmd.MarkFlagsMutuallyExclusive("all", "is-ancestor")
-	cmd.ValidArgsFunction = a.completeRevisions
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
 )
 
@@ -83,6 +84,18 @@ func collect[T any](values iter.Seq2[T, error]) (list []T, err error) {
 	}
 	return list, nil
 }
+
+// listOf returns what f returns for each value of a list; never nil, which JSON would write as null.
+func listOf[T, U any](values []T, f func(T) U) []U {
+	list := make([]U, 0, len(values))
+	for _, v := range values {
+		list = append(list, f(v))
+	}
+	return list
+}
+
+// plainCommit is a commit by itself, as it is shown where nothing is known of its history.
+func plainCommit(c *commit.Commit) format.Commit { return format.Commit{Commit: c, Level: c.Priority} }
 
 // writeJSON writes JSON to stdout; on a terminal, with escapes for what could control it.
 func (a *app) writeJSON(text []byte) error {

@@ -174,10 +174,7 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 		}
 		into[file][key] = value
 	}
-	for _, file := range []settings.File{files.folder, files.own} {
-		if file.Path == "" {
-			continue
-		}
+	for _, file := range files.list() {
 		if err := file.LoadProfile(into[file]); err != nil { // what it does not name goes there too
 			return fileError(err, file.Path)
 		}
@@ -188,7 +185,7 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 	if len(into) == 0 {
 		a.info("profile %s sets nothing", name)
 	}
-	for _, file := range []settings.File{files.folder, files.own} {
+	for _, file := range files.list() {
 		if n := len(into[file]); n > 0 {
 			a.info("profile %s: %s in %s", name, count(n, "setting"), whichFile(file))
 		}

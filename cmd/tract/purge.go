@@ -126,8 +126,8 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 		if o.Mask {
 			verb = "mask the secrets in"
 		}
-		if yes, err := a.confirm(ctx, o.yes, fmt.Sprintf("%s %s, %d bytes", verb, count(r.blocks, "block"), got.Bytes)); err != nil || !yes {
-			return cancelled(a, err)
+		if err := a.confirm(ctx, o.yes, fmt.Sprintf("%s %s, %d bytes", verb, count(r.blocks, "block"), got.Bytes)); err != nil {
+			return err
 		}
 		if got, err = run(false); err != nil {
 			return err
@@ -162,24 +162,15 @@ func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
 
 // read resolves what the flags and arguments name.
 func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
-	v, err := a.settings()
-	if err != nil {
-		return err
-	}
-	o.Author = author(v)
+	o.Author = author(*a.loaded)
 	if o.Reasoning {
-		ttl, err := a.ttl()
-		if err != nil {
-			return err
+		if e := a.ttl(); e != nil && o.older == "" {
+			o.older = e.TTL
 		}
-		if ttl != nil && o.older == "" {
-			o.older, o.OlderThan = ttl.TTL, ttl.length
-		} else {
-			o.older = firstOf(o.older, defaultPurgeAge)
-			ok := false
-			if o.OlderThan, ok = settings.ParseDuration(o.older); !ok {
-				return usageError(cmd, "--older-than %q: want a time such as 30d, 12h or 0", o.older)
-			}
+		o.older = firstOf(o.older, defaultPurgeAge)
+		ok := false
+		if o.OlderThan, ok = settings.ParseDuration(o.older); !ok {
+			return usageError(cmd, "--older-than %q: want a time such as 30d, 12h or 0", o.older)
 		}
 		if o.OlderThan > 0 {
 			o.Why = firstOf(o.Why, "older than "+o.older)
@@ -221,12 +212,8 @@ type purgedCommitJSON struct {
 	Size    int64        `json:"size"`
 }
 
-func purgedJSON(list []*commit.Commit) []purgedCommitJSON {
-	all := []purgedCommitJSON{}
-	for _, c := range list {
-		all = append(all, purgedCommitJSON{c.ID, c.Op.String(), c.Kind, c.ContentID, c.Time, c.Size})
-	}
-	return all
+func purgedJSON(c *commit.Commit) purgedCommitJSON {
+	return purgedCommitJSON{c.ID, c.Op.String(), c.Kind, c.ContentID, c.Time, c.Size}
 }
 
 // purgeReceipt is what a purge has removed, or would.
@@ -258,9 +245,10 @@ type sparedJSON struct {
 
 func newPurgeReceipt(got *maintain.PurgeResult) *purgeReceipt {
 	return &purgeReceipt{
-		Commits: purgedJSON(got.Commits), Shared: purgedJSON(got.Shared), Copies: purgedJSON(got.Copies), Edits: purgedJSON(got.Edits),
+		Commits: listOf(got.Commits, purgedJSON), Shared: listOf(got.Shared, purgedJSON),
+		Copies: listOf(got.Copies, purgedJSON), Edits: listOf(got.Edits, purgedJSON),
 		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
-		Spared: sparedJSON(got.Spared), Left: secretsJSON(unpurgedSecrets(got.Remaining)),
+		Spared: sparedJSON(got.Spared), Left: listOf(listOf(got.Remaining, unpurgedSecret), format.SecretJSON),
 		Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,
 		blocks: uint64(len(got.Commits) + len(got.Shared) + len(got.Copies) + len(got.Others)),
 	}
@@ -321,20 +309,16 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 	return p.Err()
 }
 
-// unpurgedSecrets is secrets that stay, and why.
-func unpurgedSecrets(list []maintain.Leak) []format.Secret {
-	left := secretsOf(list)
-	for i, l := range list {
-		switch {
-		case l.Named():
-			left[i].Why = "names are never purged, and the ref log keeps them: rename it (tract branch -m, tract tag -d, user.name) and change the secret"
-		case !l.Purgeable():
-			left[i].Why = "origins and requests are never purged"
-		default:
-			left[i].Why = "an open tool loop needs it under its seal; purge it after the loop has ended"
-		}
+// unpurgedSecret is a secret that stays, and why.
+func unpurgedSecret(l maintain.Leak) format.Secret {
+	s := format.Secret{Leak: l, Why: "an open tool loop needs it under its seal; purge it after the loop has ended"}
+	switch {
+	case l.Named():
+		s.Why = "names are never purged, and the ref log keeps them: rename it (tract branch -m, tract tag -d, user.name) and change the secret"
+	case !l.Purgeable():
+		s.Why = "origins and requests are never purged"
 	}
-	return left
+	return s
 }
 
 // reportUnpurged lists the secrets that stay, and is the answer no when there are any.
@@ -342,7 +326,7 @@ func (a *app) reportUnpurged(list []maintain.Leak, err error) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	for _, s := range unpurgedSecrets(list) {
+	for _, s := range listOf(list, unpurgedSecret) {
 		what := s.Where
 		if what == "content" {
 			what = s.Commit.Kind.String()

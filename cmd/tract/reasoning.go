@@ -34,7 +34,6 @@ func (o *reasoningFlags) register(a *app, cmd *cobra.Command) {
 	a.choiceFlag(cmd, &o.seal, "seal", "only reasoning with this seal: "+orList(seals), seals...)
 	f.Var((*limit)(&o.turn), "turn", "only reasoning of the turn with this number")
 	limitFlag(cmd, &o.limit, "at most this many, the newest")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "session", a.completeBranches)
 }
 
@@ -121,8 +120,8 @@ func newReasoningShow(a *app) *cobra.Command {
 		Long: `Show one block of reasoning in full. For another block of a response, show the
 reasoning of that response before it.`,
 		Example: "  tract reasoning show HEAD\n  tract reasoning show toolu_01 --json",
-		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: a.completeFirstRevision,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.showReasoning(cmd.Context(), revOrHead(args)) },
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.showReasoning(cmd.Context(), revOrHead(args)) },
 	}
 }
 
@@ -238,11 +237,7 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		err := &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("this %s has no reasoning before it", c.Kind)}
 		return withHint(err, "tract reasoning list shows reasoning")
 	}
-	list := []any{}
-	for _, t := range found {
-		list = append(list, format.ReasoningJSON(t))
-	}
-	return damage.result(a.emitPage(list, func(p *format.Printer) {
+	return damage.result(a.emitPage(listOf(found, format.ReasoningJSON), func(p *format.Printer) {
 		for _, t := range found {
 			p.WholeReasoning(t)
 		}

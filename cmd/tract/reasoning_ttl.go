@@ -19,9 +19,9 @@ type expiry struct {
 
 // expired finds the reasoning that has passed reasoning.ttl; nil: there is no ttl.
 func (a *app) expired(ctx context.Context) (*expiry, error) {
-	e, err := a.ttl()
-	if err != nil || e == nil {
-		return nil, err
+	e := a.ttl()
+	if e == nil {
+		return nil, nil
 	}
 	p := e.purgeOptions()
 	p.DryRun = true
@@ -34,16 +34,11 @@ func (a *app) expired(ctx context.Context) (*expiry, error) {
 }
 
 // ttl is the setting; nil: there is none.
-func (a *app) ttl() (*expiry, error) {
-	v, err := a.settings()
-	if err != nil {
-		return nil, err
+func (a *app) ttl() *expiry {
+	if length := a.loaded.Duration("reasoning.ttl"); length > 0 {
+		return &expiry{TTL: a.loaded.Changed()["reasoning.ttl"], length: length}
 	}
-	item, err := v.Get("reasoning.ttl")
-	if length := v.Duration("reasoning.ttl"); err == nil && length > 0 {
-		return &expiry{TTL: item.Value, length: length}, nil
-	}
-	return nil, err
+	return nil
 }
 
 // purgeOptions is what purges the reasoning that has passed the ttl.

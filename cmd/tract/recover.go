@@ -28,9 +28,6 @@ last intact position is kept under refs/rescued/ (tract rescue list).`,
 		Example: `  tract recover .tract .tract.new
   tract recover /mnt/old-disk/project saved && tract --dir saved fsck`,
 		Args: cobra.ExactArgs(2),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.recover(cmd.Context(), args[0], args[1]) },
 	}
 }

@@ -23,7 +23,6 @@ command accepts the first column as a revision, and BRANCH@{n} names the same co
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, limit, args) },
 	}
 	limitFlag(cmd, &limit, "show at most this many")
-	cmd.ValidArgsFunction = a.completeBranches
 	return cmd
 }
 

@@ -36,7 +36,6 @@ The same model and settings are used unless flags change them. HEAD does not mov
 	f.StringVar(&o.to, "to", "", "name of the new branch (default replay-TIME)")
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the response")
 	f.BoolVar(&o.Word, "word", false, "compare words, not lines")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
@@ -118,10 +117,7 @@ func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID)
 	if err != nil {
 		return nil, opts, err
 	}
-	v, err := a.settings()
-	if err != nil {
-		return nil, opts, err
-	}
+	v := *a.loaded
 	for name, value := range map[string]string{"reasoning.effort": o.effort, "max_output_tokens": number(o.maxTokens), "model": o.model} {
 		if value != "" {
 			opts.Settings[name] = value

@@ -101,10 +101,6 @@ func (a *app) client() (*providers.Client, error) {
 
 // clientOf makes the client of a provider; one of the two may be empty.
 func (a *app) clientOf(name, base string) (*providers.Client, error) {
-	v, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
 	if name == "" && base == "" {
 		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: no provider is set")}
 		err.hint = "tract config set provider NAME, or --provider NAME; for any other server --base-url URL"
@@ -117,7 +113,7 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 		name = "chat"
 	}
 	return providers.Open(name, providers.Config{
-		Model: v.Text("model"), BaseURL: base, APIKey: apiKey(name), Headers: v.Headers(),
+		Model: a.loaded.Text("model"), BaseURL: base, APIKey: apiKey(name), Headers: a.loaded.Headers(),
 		HTTP: &http.Client{Transport: http.DefaultTransport}, // which asks the environment for a proxy
 		Log:  func(line string) { a.debug("%s", line) },
 	})
@@ -180,11 +176,7 @@ func (a *app) askOptions() (tract.AskOptions, error) {
 // checkReasoningKept refuses a request with tools whose reasoning would not be stored, if the
 // provider requires it back with the tool results.
 func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, extra string) error {
-	v, err := a.settings()
-	if err != nil {
-		return err
-	}
-	item, err := v.Get("reasoning.commit")
+	item, err := a.loaded.Get("reasoning.commit")
 	if err != nil {
 		return err
 	}
@@ -192,7 +184,7 @@ func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, ext
 		kind := rawjson.Value(extra).Get(member).Kind()
 		tools = tools || kind == rawjson.KindArray || kind == rawjson.KindObject
 	}
-	if !tools || !client.NeedsReasoningInToolLoop() || v.Bool("reasoning.commit") && !noReasoning {
+	if !tools || !client.NeedsReasoningInToolLoop() || item.Value == "true" && !noReasoning {
 		return nil
 	}
 	because := "--no-reasoning"
@@ -278,25 +270,21 @@ type responsePrinter struct {
 	budgets   []tract.BudgetUsage // that were reached meanwhile
 }
 
-func (a *app) newResponsePrinter(o *requestFlags) (*responsePrinter, error) {
+func (a *app) newResponsePrinter(o *requestFlags) *responsePrinter {
 	s := &responsePrinter{a: a, o: o, started: time.Now()}
 	if a.json || o.jsonl {
-		return s, nil
-	}
-	v, err := a.settings()
-	if err != nil {
-		return nil, err
+		return s
 	}
 	s.text = a.screen.shadedPrinter(a.out)
 	var thoughts *format.Printer
-	switch show := v.Bool("reasoning.include_in_response"); {
+	switch show := a.loaded.Bool("reasoning.include_in_response"); {
 	case show && isTerminal(a.out):
 		thoughts = s.text
 	case show: // the answer alone goes into a pipe
 		thoughts = a.screen.shadedPrinter(a.err)
 	}
 	s.live = format.NewLive(s.text, thoughts)
-	return s, nil
+	return s
 }
 
 func (s *responsePrinter) event(e llm.Event) {

@@ -109,7 +109,7 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
+	name = rescueName(name)
 	at := slices.IndexFunc(rescues, func(r tract.Rescue) bool { return r.Name == name })
 	if at < 0 {
 		return withRescueHint(refs.None(refs.Rescued + name))
@@ -117,16 +117,17 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if err := rescues[at].Damage; err != nil {
 		return err
 	}
-	reply := rescues[at].Commits
-	list := []any{}
-	for _, c := range reply {
-		list = append(list, format.ShowJSON(format.Commit{Commit: c, Level: c.Priority}))
-	}
-	return a.emitPage(list, func(p *format.Printer) {
+	reply := listOf(rescues[at].Commits, plainCommit)
+	return a.emitPage(listOf(reply, format.ShowJSON), func(p *format.Printer) {
 		for _, c := range reply {
-			p.Show(format.Commit{Commit: c, Level: c.Priority})
+			p.Show(c)
 		}
 	})
+}
+
+// rescueName returns the name of a kept response that is given as a ref.
+func rescueName(ref string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "rescued/")
 }
 
 // withRescueHint points to the list when a name is not on it.
@@ -163,12 +164,9 @@ func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error)
 }
 
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
-	for i, name := range names {
-		names[i] = strings.TrimPrefix(strings.TrimPrefix(name, "refs/"), "rescued/")
-	}
 	d := &refDeletion{
 		folder: refs.Rescued, member: "name", command: "rescue drop", verb: "drop", past: "dropped",
-		line: "%s rescued response %s (its commits stay, at %s)", names: names, dryRun: dryRun,
+		line: "%s rescued response %s (its commits stay, at %s)", names: listOf(names, rescueName), dryRun: dryRun,
 	}
 	_, err := d.run(ctx, a)
 	return withRescueHint(err)

@@ -17,7 +17,6 @@ reflog shows where the branch was, and tract undo goes back.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reset(cmd, args[0], dryRun) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only report the move")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 

@@ -16,8 +16,7 @@ annotation the priority before it, and reverting a merge leaves out everything t
 brought in.`,
 		Example: `  tract revert toolu_01 -m "a wrong lead"
   tract revert :/noon`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeFirstRevision,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeCommit(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
 				return b.Revert(cmd.Context(), at, reason)

@@ -43,7 +43,6 @@ after a ^, as git does.`,
 			}
 			return a.emit(lines, func(p *format.Printer) { p.Text(strings.Join(lines, "\n") + "\n") })
 		},
-		ValidArgsFunction: a.completeRevisions,
 	}
 	cmd.Flags().BoolVar(&short, "short", false, "print abbreviated ids")
 	return cmd

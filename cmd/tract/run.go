@@ -120,8 +120,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return f
 }
 
-// wrap makes a wrong number of arguments a usage error, and records when a command starts:
-// earlier errors are usage errors too.
+// wrap makes a wrong number of arguments a usage error, completes arguments, and records when a
+// command starts: earlier errors are usage errors too.
 func (a *app) wrap(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -138,6 +138,9 @@ func (a *app) wrap(cmd *cobra.Command) {
 			}
 			return usageError(cmd, "%s given: want %s", count(len(args), "argument"), want)
 		}
+	}
+	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
+		cmd.ValidArgsFunction = a.completeArguments
 	}
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -43,16 +43,11 @@ setting controls what is masked before it is stored.`,
 	f.BoolVar(&o.all, "all", false, "search everything that a ref leads to or ever led to")
 	a.ruleFlag(cmd, &o.rules, "only findings of these rules")
 	f.BoolVar(&o.list, "list-rules", false, "list the rules")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
 func ruleNames() []string {
-	var names []string
-	for _, r := range secrets.Rules() {
-		names = append(names, r.Name)
-	}
-	return names
+	return listOf(secrets.Rules(), func(r secrets.Rule) string { return r.Name })
 }
 
 type ruleJSON struct {
@@ -88,11 +83,11 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 			step(done, total)
 		}
 	}
-	var list []maintain.Leak
+	var list []format.Secret
 	var damage damageLog
 	for l, damaged := range maintain.Scan(ctx, repo, s) {
 		if damaged == nil {
-			list = append(list, l)
+			list = append(list, format.Secret{Leak: l})
 		} else if err = damage.record(damaged); err != nil {
 			break
 		}
@@ -100,7 +95,7 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 	if end(); err != nil {
 		return err
 	}
-	return damage.result(a.showSecrets(secretsOf(list), looked))
+	return damage.result(a.showSecrets(list, looked))
 }
 
 func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
@@ -118,26 +113,10 @@ func checkRules(cmd *cobra.Command, rules []string) error {
 	return nil
 }
 
-func secretsOf(list []maintain.Leak) []format.Secret {
-	all := make([]format.Secret, len(list))
-	for i, l := range list {
-		all[i].Leak = l
-	}
-	return all
-}
-
-func secretsJSON(list []format.Secret) []any {
-	values := []any{}
-	for _, s := range list {
-		values = append(values, format.SecretJSON(s))
-	}
-	return values
-}
-
 func (a *app) showSecrets(list []format.Secret, looked uint64) error {
 	var err error
 	if a.json {
-		err = format.Encode(a.out, secretsJSON(list))
+		err = format.Encode(a.out, listOf(list, format.SecretJSON))
 	} else {
 		err = a.paged(func(p *format.Printer) {
 			for _, s := range list {

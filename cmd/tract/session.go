@@ -126,13 +126,11 @@ func (s *session) send(ctx context.Context, text string) error {
 		blocks = append(blocks, content.User(text))
 	}
 	s.attach = nil
-	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts tract.AskOptions) (*tract.Response, error) {
-		return askBlocks(ctx, b, client, blocks, opts)
-	})
+	return s.ask(ctx, blocks)
 }
 
-// ask makes a request and shows the response. Ctrl-C stops it; what was received is kept.
-func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Branch, model, tract.AskOptions) (*tract.Response, error)) error {
+// ask sends a message, or asks without one. Ctrl-C stops the response; what was received is kept.
+func (s *session) ask(ctx context.Context, message []content.Block) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	client, opts, err := s.a.prepare(s.cmd, &s.o.requestFlags)
@@ -143,22 +141,7 @@ func (s *session) ask(ctx context.Context, ask func(context.Context, *tract.Bran
 	if err != nil {
 		return err
 	}
-	shown, err := s.a.newResponsePrinter(&s.o.requestFlags)
-	if err != nil {
-		return err
-	}
-	if s.o.autoCompress {
-		if err := s.a.suggestCompress(ctx, b, client, true); err != nil {
-			return err
-		}
-	}
-	err = shown.run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
-		return ask(ctx, b, client, opts)
-	})
-	if err == nil && !s.o.autoCompress {
-		err = s.a.suggestCompress(ctx, b, client, false)
-	}
-	return err
+	return s.a.ask(ctx, s.o, b, client, message, opts)
 }
 
 type sessionCommand struct {
@@ -327,9 +310,7 @@ func (s *session) retry(ctx context.Context, name string) error {
 	if err := s.a.switchToNew(ctx, branch, question); err != nil {
 		return err
 	}
-	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts tract.AskOptions) (*tract.Response, error) {
-		return b.Generate(ctx, client, opts)
-	})
+	return s.ask(ctx, nil)
 }
 
 // lastQuestion is the end of the last user message.

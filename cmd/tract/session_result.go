@@ -33,9 +33,7 @@ func (s *session) result(ctx context.Context, rest string) error {
 	if waits, err := s.listPending(ctx, b); err != nil || waits {
 		return err
 	}
-	return s.ask(ctx, func(ctx context.Context, b *tract.Branch, client model, opts tract.AskOptions) (*tract.Response, error) {
-		return b.Generate(ctx, client, opts)
-	})
+	return s.ask(ctx, nil)
 }
 
 // resultOf parses ID TEXT, ID -F FILE, ID --error TEXT or ID --abandon; an ID alone opens an

@@ -32,7 +32,6 @@ together write the body of the request, byte for byte, as why --prompt does.`,
 	}
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "write the exact bytes of the content")
 	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "show the prompt that the response answers")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
@@ -70,7 +69,8 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 		return fmt.Errorf("show: %w", &objects.PurgedError{Tombstone: *c.Tombstone})
 	}
 	if raw {
-		return writeRaw(a.out, c.Block)
+		_, err := io.WriteString(a.out, rawText(c.Block))
+		return err
 	}
 	dressed, err := a.withDetails(ctx, c, &damage)
 	if err != nil {
@@ -80,26 +80,21 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 	return damage.result(a.emitPage(format.ShowJSON(dressed), func(out *format.Printer) { out.Show(dressed) }))
 }
 
-// writeRaw writes the bytes of media, or the text of another block.
-func writeRaw(w io.Writer, b content.Block) error {
-	text := ""
+// rawText returns the bytes of media, or the text of another block.
+func rawText(b content.Block) string {
 	if m, ok := b.(content.Media); ok && m.Data != "" {
-		text = m.Data
-	} else if b != nil {
-		text = b.String()
+		return m.Data
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	if b == nil {
+		return ""
+	}
+	return b.String()
 }
 
 // withDetails adds the changes of a commit, on the current branch if it has the commit,
 // otherwise up to it. Damage is recorded.
 func (a *app) withDetails(ctx context.Context, c *commit.Commit, damage *damageLog) (format.Commit, error) {
 	dressed := format.Commit{Commit: c}
-	v, err := a.settings()
-	if err != nil {
-		return dressed, err
-	}
 	names, err := a.decorations(ctx, a.repo)
 	if err != nil {
 		return dressed, err
@@ -119,7 +114,7 @@ func (a *app) withDetails(ctx context.Context, c *commit.Commit, damage *damageL
 	if err := damage.record(err); err != nil {
 		return dressed, err
 	}
-	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: v.Policy()})
+	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: a.loaded.Policy()})
 	if errors.Is(err, objects.ErrCorrupt) { // words of an annotation: levels are not known
 		return dressed, damage.record(&commit.DamagedError{Commit: c.ID, Cause: err})
 	}

@@ -192,12 +192,8 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return nil, err
 	}
 	s.Tokens, s.Commits = p.Tokens, uint64(len(p.Entries))
-	at, yes, err := a.pastCompressAt(s.Tokens.Effective)
-	if err != nil {
-		return nil, err
-	}
-	if at > 0 {
-		s.Compress = &compressAtJSON{At: at, Suggest: yes}
+	if at := a.loaded.Int("compress.at"); at > 0 {
+		s.Compress = &compressAtJSON{At: at, Suggest: s.Tokens.Effective > at}
 	}
 	if p.Scale.Responses > 0 {
 		s.Scale = &p.Scale
@@ -225,9 +221,8 @@ func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error
 
 // budgetStatus adds how much reasoning the session has used.
 func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
-	v, err := a.settings()
-	if err != nil || s.Branch == "" || !hasReasoningBudget(v) && !a.json { // to count takes a look at every reply
-		return err
+	if s.Branch == "" || !hasReasoningBudget(*a.loaded) && !a.json { // to count takes a look at every reply
+		return nil
 	}
 	if s.spent, err = a.repo.Branch(s.Branch).BudgetUsage(ctx, nil); err != nil {
 		return err

@@ -30,7 +30,6 @@ create a branch. -c, or -b as in git checkout, first creates the branch at a rev
 	cmd.Flags().StringVarP(&o.create, "create", "c", "", "create a branch and move HEAD to it")
 	cmd.Flags().StringVar(&o.orphan, "orphan", "", "move HEAD to a new, empty branch")
 	cmd.MarkFlagsMutuallyExclusive("create", "orphan")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,24 +75,17 @@ func readLimited(r io.Reader, name string) (string, error) {
 // edit lets the person write in an editor, as git does.
 func (a *app) edit(ctx context.Context, before string) (string, error) {
 	editor := firstOf(os.Getenv("TRACT_EDITOR"), os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
-	f, err := os.CreateTemp("", "tract-*.md")
+	file, err := writeTemp("tract-*.md", []byte(before))
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // nothing depends on it
-	_, err = f.WriteString(before)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return "", err
-	}
-	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, f.Name())
+	defer os.Remove(file) //nolint:errcheck // nothing depends on it
+	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, file)
 	run.Stdin, run.Stdout, run.Stderr = a.in, a.out, a.err
 	if err := run.Run(); err != nil {
 		return "", withHint(fmt.Errorf("editor %q: %w", editor, err), "set $EDITOR, or give the text as an argument")
 	}
-	text, err := os.ReadFile(f.Name())
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
@@ -99,6 +93,19 @@ func (a *app) edit(ctx context.Context, before string) (string, error) {
 		return "", tooLong("the text")
 	}
 	return strings.TrimRight(string(text), "\n"), nil
+}
+
+// writeTemp writes a new temporary file that only the user can read, and returns its path.
+func writeTemp(pattern string, text []byte) (string, error) {
+	f, err := os.CreateTemp("", pattern)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
 
 // piped returns the text from a pipe, if there is one.

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
@@ -30,14 +30,10 @@ func saveResponse(err error) error {
 
 // writeResponseFile writes a response as JSON to a new file that only the user can read.
 func writeResponseFile(r *tract.Response) (path string, err error) {
-	f, err := os.CreateTemp("", "tract-reply-*.json")
-	if err != nil {
+	said := &tract.Response{Text: r.Text, Reasoning: r.Reasoning, Blocks: r.Blocks, Usage: r.Usage, Finish: r.Finish} // without commits: there are none
+	var text bytes.Buffer
+	if err := format.Encode(&text, format.NewReply(said)); err != nil {
 		return "", err
 	}
-	said := &tract.Response{Text: r.Text, Reasoning: r.Reasoning, Blocks: r.Blocks, Usage: r.Usage, Finish: r.Finish} // without commits: there are none
-	err = errors.Join(format.Encode(f, format.NewReply(said)), f.Close())
-	if err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), nil
+	return writeTemp("tract-reply-*.json", text.Bytes())
 }

@@ -46,9 +46,8 @@ reported output less the text of the response.`,
   tract usage --by model --since 30d
   tract usage --by day,model --json
   tract usage --by turn`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeFirstRevision,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.usageOf(cmd, o, args) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.usageOf(cmd, o, args) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.by, "by", []string{"branch"}, "count by these, separated by commas: "+strings.Join(usageKeys, ", "))
@@ -177,10 +176,6 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 
 func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]*usageRow, error) {
 	ctx := cmd.Context()
-	v, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return nil, err
@@ -202,7 +197,7 @@ func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]
 		if byName[name] == nil {
 			byName[name], rows = row, append(rows, row)
 		}
-		byName[name].add(reply, v)
+		byName[name].add(reply, *a.loaded)
 	}
 	scale, err := a.scale(ctx, where.Revs)
 	if err != nil {

@@ -24,7 +24,6 @@ tract purge), or not reproducible, with the reason. The exit code is 1 if one di
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd, all, args) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "verify the responses of all branches, tags and rescued responses")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	return cmd
 }
 
@@ -73,6 +72,10 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 		return nil, err
 	}
 	v := &verifyJSON{Manifests: []verifiedJSON{}}
+	counts := map[inspect.Outcome]*int{
+		inspect.Same: &v.Same, inspect.AsSent: &v.AsSent, inspect.Differs: &v.Differs,
+		inspect.Purged: &v.Pruned, inspect.OlderEncoder: &v.Older, inspect.NotReproducible: &v.Unprovable,
+	}
 	total := 0
 	o := inspect.VerifyOptions{Progress: func(commits, requests int) { v.Commits, total = commits, requests }}
 	if !all {
@@ -94,20 +97,7 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 		if v.Checked++; step != nil {
 			step(int64(v.Checked), int64(total))
 		}
-		switch x.Outcome {
-		case inspect.Same:
-			v.Same++
-		case inspect.AsSent:
-			v.AsSent++
-		case inspect.Differs:
-			v.Differs++
-		case inspect.Purged:
-			v.Pruned++
-		case inspect.OlderEncoder:
-			v.Older++
-		case inspect.NotReproducible:
-			v.Unprovable++
-		}
+		*counts[x.Outcome]++
 		v.Manifests = append(v.Manifests, verifiedJSON{x.ID, x.Commit, x.Outcome, x.Why})
 	}
 	return v, nil

@@ -39,7 +39,6 @@ explains why a block was not in that prompt.`,
 	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the request body as it was sent")
 	cmd.Flags().StringVar(&o.not, "not", "", "explain why the block of this revision was not in the prompt")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "not")
-	cmd.ValidArgsFunction = a.completeFirstRevision
 	a.completeFlag(cmd, "not", a.completeRevisions)
 	return cmd
 }
