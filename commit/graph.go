@@ -38,6 +38,32 @@ func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, 
 	}
 }
 
+// NewestFirst yields the headers of all commits that tips reach, each once: by their time, the
+// newest first, and a commit always before its parents. It reads little more than it yields. An
+// error is the last element.
+func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[*Commit, error] {
+	return func(yield func(*Commit, error) bool) {
+		f := newFrontier(r)
+		f.heap.before = (*node).newerThan
+		seen := map[objects.ID]bool{}
+		err := f.begin(ctx, tips, func(int) sides { return fromA })
+		for err == nil && f.active > 0 {
+			c, _ := f.pop()
+			if seen[c.ID] = true; !yield(c, nil) {
+				return
+			}
+			for _, id := range c.Parents {
+				if err == nil && !seen[id] { // by another child, which says that it is newer
+					err = f.reach(ctx, id, fromA)
+				}
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
 // historyWalk yields a commit once all its children were yielded, and follows one line as long as
 // that allows.
 type historyWalk struct {
@@ -60,7 +86,7 @@ func (h *historyWalk) start(ctx context.Context, tips, without []objects.ID) err
 			h.tips = append(h.tips, n)
 		}
 	}
-	slices.SortFunc(h.tips, func(a, b *node) int { return b.before(a) })
+	slices.SortFunc(h.tips, func(a, b *node) int { return b.deeperThan(a) })
 	return err
 }
 
@@ -100,7 +126,7 @@ func (h *historyWalk) parentsReady(ctx context.Context, n *node) error {
 		if parent.Depth+h.farBack < n.Depth {
 			parent.children--
 			h.tips = append(h.tips, parent)
-			slices.SortFunc(h.tips, func(a, b *node) int { return b.before(a) })
+			slices.SortFunc(h.tips, func(a, b *node) int { return b.deeperThan(a) })
 			continue
 		}
 		if err := h.explore(ctx, parent.Depth); err != nil {
@@ -120,7 +146,7 @@ const defaultFarBack = 256
 
 // explore finds all commits deeper than a depth, and so all children of the commits at that depth.
 func (h *historyWalk) explore(ctx context.Context, depth uint64) error {
-	for len(h.heap) > 0 && h.heap[0].Depth > depth {
+	for h.heap.Len() > 0 && h.heap.nodes[0].Depth > depth {
 		c, p := h.pop()
 		if err := h.parents(ctx, c, p); err != nil {
 			return err
@@ -193,7 +219,7 @@ type node struct {
 }
 
 func newFrontier(r objects.Reader) *frontier {
-	return &frontier{r: r, onFrontier: map[objects.ID]*node{}, readAhead: map[objects.ID]*Commit{}, pageSize: minPage}
+	return &frontier{r: r, onFrontier: map[objects.ID]*node{}, readAhead: map[objects.ID]*Commit{}, pageSize: minPage, heap: nodeHeap{before: (*node).deeperThan}}
 }
 
 // begin puts the tips on the frontier.
@@ -294,23 +320,30 @@ func (f *frontier) parents(ctx context.Context, c *Commit, p sides) error {
 	return nil
 }
 
-// nodeHeap is a container/heap with the deepest commit on top.
-type nodeHeap []*node
+// nodeHeap is a container/heap of which the first by before is on top.
+type nodeHeap struct {
+	nodes  []*node
+	before func(n, m *node) int // negative: n is on top of m
+}
 
-func (e nodeHeap) Len() int      { return len(e) }
-func (e nodeHeap) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *nodeHeap) Push(x any)   { *e = append(*e, x.(*node)) }
+func (e *nodeHeap) Len() int           { return len(e.nodes) }
+func (e *nodeHeap) Swap(i, j int)      { e.nodes[i], e.nodes[j] = e.nodes[j], e.nodes[i] }
+func (e *nodeHeap) Push(x any)         { e.nodes = append(e.nodes, x.(*node)) }
+func (e *nodeHeap) Less(i, j int) bool { return e.before(e.nodes[i], e.nodes[j]) < 0 }
 
-func (e nodeHeap) Less(i, j int) bool { return e[i].before(e[j]) < 0 }
+func (e *nodeHeap) Pop() any {
+	last := len(e.nodes) - 1
+	n := e.nodes[last]
+	e.nodes = e.nodes[:last]
+	return n
+}
 
-// before orders commits: the deepest first, then the latest.
-func (n *node) before(m *node) int {
+// deeperThan orders commits: the deepest first, then the latest.
+func (n *node) deeperThan(m *node) int {
 	return cmp.Or(cmp.Compare(m.Depth, n.Depth), m.Time.Compare(n.Time), m.ID.Compare(n.ID))
 }
 
-func (e *nodeHeap) Pop() any {
-	last := len(*e) - 1
-	n := (*e)[last]
-	*e = (*e)[:last]
-	return n
+// newerThan orders commits: the latest first, then the deepest.
+func (n *node) newerThan(m *node) int {
+	return cmp.Or(m.Time.Compare(n.Time), cmp.Compare(m.Depth, n.Depth), m.ID.Compare(n.ID))
 }

@@ -80,6 +80,36 @@ func WalkReuse(ctx context.Context, r objects.Reader, tip objects.ID, limit int,
 	}
 }
 
+// WalkAll yields the headers of all commits that tips reach by any parent, each once,
+// history by history. Commits in seen, and their ancestors, are left out; it adds to seen
+// what it yields. A nil seen is empty. An error is the last element.
+func WalkAll(ctx context.Context, r objects.Reader, tips []objects.ID, seen map[objects.ID]bool) iter.Seq2[*Commit, error] {
+	if seen == nil {
+		seen = map[objects.ID]bool{}
+	}
+	return func(yield func(*Commit, error) bool) {
+		for len(tips) > 0 {
+			tip := tips[0]
+			tips = tips[1:]
+			if seen[tip] {
+				continue
+			}
+			for c, err := range Walk(ctx, r, tip, 0) {
+				if err == nil && seen[c.ID] {
+					break
+				}
+				if !yield(c, err) || err != nil {
+					return
+				}
+				seen[c.ID] = true
+				if len(c.Parents) > 1 {
+					tips = append(tips, c.Parents[1:]...)
+				}
+			}
+		}
+	}
+}
+
 // Clone returns a copy that shares nothing with c but its block, origin and label.
 func (c *Commit) Clone() *Commit {
 	own := *c

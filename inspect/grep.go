@@ -41,7 +41,7 @@ func Grep(ctx context.Context, repo *tract.Repo, pattern *regexp.Regexp, o GrepO
 			return
 		}
 		literals := literalsOf(pattern.String())
-		for c, err := range history.ContentSeq(ctx, repo.Store(), history.WalkAll(ctx, repo.Store(), tips, nil)) {
+		for c, err := range history.ContentSeq(ctx, repo.Store(), commit.WalkAll(ctx, repo.Store(), tips, nil)) {
 			if c != nil && (c.Tombstone != nil || len(o.Kinds) > 0 && !slices.Contains(o.Kinds, c.Kind)) {
 				continue
 			}

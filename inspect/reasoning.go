@@ -52,7 +52,7 @@ func Reasoning(ctx context.Context, repo *tract.Repo, o ReasoningOptions) iter.S
 			yield(nil, fmt.Errorf("reasoning: %w", err))
 			return
 		}
-		for b, err := range reasoningOf(ctx, store, history.NewestFirst(ctx, store, tips)) {
+		for b, err := range reasoningOf(ctx, store, commit.NewestFirst(ctx, store, tips)) {
 			if b != nil {
 				b.Turn = turns[b.Commit.ID]
 			}

@@ -182,7 +182,7 @@ func requests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reprodu
 	var list []Reproduction
 	origins := map[objects.ID]bool{{}: true}
 	commits := 0
-	for c, err := range history.WalkAll(ctx, repo.Store(), tips, nil) {
+	for c, err := range commit.WalkAll(ctx, repo.Store(), tips, nil) {
 		if err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func everReachable(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commi
 				yield(nil, err)
 				return
 			}
-			for c, err := range history.WalkAll(ctx, s, tips, seen) {
+			for c, err := range commit.WalkAll(ctx, s, tips, seen) {
 				if !yield(c, err) || err != nil {
 					return
 				}

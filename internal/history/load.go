@@ -16,14 +16,21 @@ func IsDamaged(err error) bool {
 	return errors.Is(err, objects.ErrCorrupt) || errors.Is(err, objects.ErrNotFound)
 }
 
+// loader is commit.LoadAll, or commit.Load for the content alone.
+type loader func(context.Context, objects.Reader, ...*commit.Commit) error
+
 // Load reads the content, the origin and the label of one commit. Of a damaged commit it
 // reads what it can, and returns a *[commit.DamagedError].
 func Load(ctx context.Context, r objects.Reader, c *commit.Commit) error {
+	return load(ctx, r, c, commit.LoadAll)
+}
+
+func load(ctx context.Context, r objects.Reader, c *commit.Commit, all loader) error {
 	err := commit.Load(ctx, r, c) // LoadAll ends where it meets damage, and reads the content last
 	if err != nil && !IsDamaged(err) {
 		return err
 	}
-	if err = commit.LoadAll(ctx, r, c); IsDamaged(err) {
+	if err = all(ctx, r, c); IsDamaged(err) {
 		return &commit.DamagedError{Commit: c.ID, Cause: err}
 	}
 	return err
@@ -32,28 +39,17 @@ func Load(ctx context.Context, r objects.Reader, c *commit.Commit) error {
 // LoadEach reads commits as Load does. damaged has their errors, by index; it is nil when
 // all are intact.
 func LoadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit) (damaged []error, err error) {
-	return loadEach(ctx, r, commits, commit.LoadAll, Load)
-}
-
-// loadContents is LoadEach for the content alone.
-func loadContents(ctx context.Context, r objects.Reader, commits []*commit.Commit) (damaged []error, err error) {
-	return loadEach(ctx, r, commits, commit.Load, func(ctx context.Context, r objects.Reader, c *commit.Commit) error {
-		err := commit.Load(ctx, r, c)
-		if IsDamaged(err) {
-			return &commit.DamagedError{Commit: c.ID, Cause: err}
-		}
-		return err
-	})
+	return loadEach(ctx, r, commits, commit.LoadAll)
 }
 
 // loadEach reads all commits at once, or one by one when something is damaged.
-func loadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit, all func(context.Context, objects.Reader, ...*commit.Commit) error, one func(context.Context, objects.Reader, *commit.Commit) error) (damaged []error, err error) {
+func loadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit, all loader) (damaged []error, err error) {
 	if err := all(ctx, r, commits...); !IsDamaged(err) {
 		return nil, err
 	}
 	damaged = make([]error, len(commits))
 	for i, c := range commits {
-		damaged[i] = one(ctx, r, c)
+		damaged[i] = load(ctx, r, c, all)
 		if damaged[i] != nil && !errors.As(damaged[i], new(*commit.DamagedError)) {
 			return nil, damaged[i]
 		}
@@ -78,20 +74,20 @@ const (
 // error; any other error is the last element. The first page has first commits, or few when
 // first is 0, and later pages are longer: a caller that wants few waits for few.
 func LoadSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int) iter.Seq2[*commit.Commit, error] {
-	return inPages(commits, first, func(page []*commit.Commit) ([]error, error) { return LoadEach(ctx, r, page) })
+	return inPages(ctx, r, commits, first, commit.LoadAll)
 }
 
 // ContentSeq is LoadSeq for the content alone.
 func ContentSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error]) iter.Seq2[*commit.Commit, error] {
-	return inPages(commits, 0, func(page []*commit.Commit) ([]error, error) { return loadContents(ctx, r, page) })
+	return inPages(ctx, r, commits, 0, commit.Load)
 }
 
-func inPages(commits iter.Seq2[*commit.Commit, error], first int, load func([]*commit.Commit) ([]error, error)) iter.Seq2[*commit.Commit, error] {
+func inPages(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int, all loader) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		size := min(cmp.Or(first, firstPage), loadPage)
 		page := make([]*commit.Commit, 0, size)
 		flush := func() bool {
-			damaged, err := load(page)
+			damaged, err := loadEach(ctx, r, page, all)
 			more := yieldPage(page, damaged, err, yield)
 			page, size = page[:0], min(2*size, loadPage)
 			return more

@@ -92,7 +92,7 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 			page = nil
 			return ok
 		}
-		for c, err := range NewestFirst(ctx, r, tips) {
+		for c, err := range commit.NewestFirst(ctx, r, tips) {
 			if err != nil {
 				if flush() {
 					yield(Response{}, err)

@@ -50,7 +50,7 @@ func TestWalksYieldEveryCommitOnce(t *testing.T) {
 			t.Fatalf("seed %d: %d tips of %d commits, %v", seed, len(tips), len(all), err)
 		}
 		seen := map[objects.ID]bool{all[0].ID: true}
-		for c, err := range WalkAll(t.Context(), store, tips, seen) {
+		for c, err := range commit.WalkAll(t.Context(), store, tips, seen) {
 			if err != nil || c.ID == all[0].ID {
 				t.Fatalf("seed %d: a commit that was seen comes again, or %v", seed, err)
 			}
@@ -59,14 +59,14 @@ func TestWalksYieldEveryCommitOnce(t *testing.T) {
 			t.Errorf("seed %d: %d of %d commits were seen", seed, len(seen), len(all))
 		}
 		once := map[objects.ID]bool{}
-		for c, err := range NewestFirst(t.Context(), store, []objects.ID{all[59].ID, all[58].ID}) {
+		for c, err := range commit.NewestFirst(t.Context(), store, []objects.ID{all[59].ID, all[58].ID}) {
 			if err != nil || once[c.ID] {
 				t.Fatalf("seed %d: commit %v comes twice, or %v", seed, c, err)
 			}
 			once[c.ID] = true
 		}
 		want := map[objects.ID]bool{}
-		for c, err := range WalkAll(t.Context(), store, []objects.ID{all[59].ID, all[58].ID}, nil) {
+		for c, err := range commit.WalkAll(t.Context(), store, []objects.ID{all[59].ID, all[58].ID}, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}

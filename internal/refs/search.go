@@ -2,6 +2,7 @@ package refs
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/commit"
@@ -58,51 +59,35 @@ func (r Resolver) search(ctx context.Context, header func(*commit.Commit) bool, 
 	}
 	seen := map[objects.ID]bool{}
 	for _, tip := range tips {
-		if id, err := r.searchLine(ctx, tip, seen, header, block); err != nil || !id.IsZero() {
+		var page []*commit.Commit
+		for c, err := range commit.WalkAll(ctx, r.Store, []objects.ID{tip}, seen) {
+			if err != nil {
+				return objects.ID{}, err
+			}
+			if !header(c) {
+				continue
+			}
+			if page = append(page, c); len(page) < searchPage {
+				continue
+			}
+			if id, err := r.firstMatch(ctx, page, block); err != nil || !id.IsZero() {
+				return id, err
+			}
+			page = page[:0]
+		}
+		if id, err := r.firstMatch(ctx, page, block); err != nil || !id.IsZero() {
 			return id, err
 		}
 	}
 	return objects.ID{}, nil
 }
 
-func (r Resolver) searchLine(ctx context.Context, tip objects.ID, seen map[objects.ID]bool, header func(*commit.Commit) bool, block func(content.Block) bool) (objects.ID, error) {
-	var page []*commit.Commit
-	look := func() (objects.ID, error) {
-		if err := commit.Load(ctx, r.Store, page...); err != nil {
-			return objects.ID{}, err
-		}
-		for _, c := range page {
-			if block(c.Block) {
-				return c.ID, nil
-			}
-		}
-		page = page[:0]
-		return objects.ID{}, nil
+// firstMatch returns the first of some commits whose block matches; zero when none does.
+func (r Resolver) firstMatch(ctx context.Context, page []*commit.Commit, block func(content.Block) bool) (objects.ID, error) {
+	err := commit.Load(ctx, r.Store, page...)
+	i := slices.IndexFunc(page, func(c *commit.Commit) bool { return err == nil && block(c.Block) })
+	if i < 0 {
+		return objects.ID{}, err
 	}
-	var merged []objects.ID
-	for c, err := range commit.Walk(ctx, r.Store, tip, 0) {
-		if err != nil {
-			return objects.ID{}, err
-		}
-		if seen[c.ID] {
-			break
-		}
-		seen[c.ID] = true
-		if c.Op == commit.Merge {
-			merged = append(merged, c.SecondParent())
-		}
-		if !header(c) {
-			continue
-		}
-		if page = append(page, c); len(page) == searchPage {
-			if id, err := look(); err != nil || !id.IsZero() {
-				return id, err
-			}
-		}
-	}
-	id, err := look()
-	for i := 0; i < len(merged) && err == nil && id.IsZero(); i++ {
-		id, err = r.searchLine(ctx, merged[i], seen, header, block)
-	}
-	return id, err
+	return page[i].ID, nil
 }
