@@ -37,8 +37,8 @@ type Block interface {
 	// withWire returns the block with another form.
 	withWire(w Wire) Block
 	// rewrite returns the block with r applied to every text in it that people can
-	// read, not to ids nor to its form; nil when nothing changed.
-	rewrite(r *rewriter) Block
+	// read, not to ids nor to its form.
+	rewrite(r rewriter) Block
 	// remains returns what stays of the block when its content is purged, with the form w:
 	// nothing that was said, but what other blocks know it by.
 	remains(w Wire) Block

@@ -47,13 +47,11 @@ func (m Media) withWire(w Wire) Block {
 }
 
 // rewrite leaves data that is not text unchanged.
-func (m Media) rewrite(r *rewriter) Block {
+func (m Media) rewrite(r rewriter) Block {
 	if utf8.ValidString(m.Data) && strings.IndexByte(m.Data, 0) < 0 {
 		r.text(&m.Data)
 	}
-	if !r.text(&m.Name, &m.URL) {
-		return nil
-	}
+	r.text(&m.Name, &m.URL)
 	return m
 }
 

@@ -31,10 +31,8 @@ func (n Native) withWire(w Wire) Block {
 	return n
 }
 
-func (n Native) rewrite(r *rewriter) Block {
-	if !r.text(&n.JSON) {
-		return nil
-	}
+func (n Native) rewrite(r rewriter) Block {
+	r.text(&n.JSON)
 	return n
 }
 

@@ -75,11 +75,9 @@ func (r Reasoning) withWire(w Wire) Block {
 	return r
 }
 
-func (r Reasoning) rewrite(by *rewriter) Block {
+func (r Reasoning) rewrite(by rewriter) Block {
 	by.parts(&r.Parts)
-	if !by.text(&r.Text) {
-		return nil
-	}
+	by.text(&r.Text)
 	return r
 }
 

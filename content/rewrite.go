@@ -6,54 +6,41 @@ import "slices"
 // of it: texts, names, arguments, and the JSON that is kept of a provider's form,
 // which f has to leave valid. Of media it is the URL, the name, and the bytes when they
 // are text. What ties blocks together (ids, the name of a tool) and the seal stay.
-// When f changes nothing it is b itself.
 func RewriteText(b Block, f func(string) string) Block {
-	r := rewriter{f: f}
-	if now := b.rewrite(&r); now != nil {
-		b = now
-	}
-	form := b.Form()
-	if r.changed = false; r.raw(&form.Extra) {
+	b = b.rewrite(f)
+	if form := b.Form(); len(form.Extra) > 0 {
+		rewriter(f).raw(&form.Extra)
 		b = b.withWire(form.Wire())
 	}
 	return b
 }
 
-// rewriter replaces texts, and reports whether any was.
-type rewriter struct {
-	f       func(string) string
-	changed bool
-}
+// rewriter returns what replaces a text.
+type rewriter func(string) string
 
-// text replaces the texts in fields, and reports whether r has changed any so far.
-func (r *rewriter) text(fields ...*string) (changed bool) {
+// text replaces the texts in fields.
+func (f rewriter) text(fields ...*string) {
 	for _, s := range fields {
-		if *s == "" {
-			continue
-		}
-		if now := r.f(*s); now != *s {
-			*s, r.changed = now, true
+		if *s != "" {
+			*s = f(*s)
 		}
 	}
-	return r.changed
 }
 
 // raw is text for bytes, which others may share.
-func (r *rewriter) raw(field *[]byte) (changed bool) {
+func (f rewriter) raw(field *[]byte) {
 	s := string(*field)
-	if r.text(&s); s != string(*field) {
+	if f.text(&s); s != string(*field) {
 		*field = []byte(s)
 	}
-	return r.changed
 }
 
 // parts is text for a list, which others may share.
-func (r *rewriter) parts(field *[]string) {
-	parts := slices.Clone(*field)
-	for i := range parts {
-		r.text(&parts[i])
+func (f rewriter) parts(field *[]string) {
+	*field = slices.Clone(*field)
+	for i := range *field {
+		f.text(&(*field)[i])
 	}
-	*field = parts
 }
 
 // WithoutSeal returns b without its seal and without what its provider knows it by: what

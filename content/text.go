@@ -63,10 +63,8 @@ func (t Text) withWire(w Wire) Block {
 	return t
 }
 
-func (t Text) rewrite(r *rewriter) Block {
-	if !r.text(&t.Name, &t.Text) {
-		return nil
-	}
+func (t Text) rewrite(r rewriter) Block {
+	r.text(&t.Name, &t.Text)
 	return t
 }
 

@@ -34,10 +34,8 @@ func (c ToolCall) withWire(w Wire) Block {
 	return c
 }
 
-func (c ToolCall) rewrite(r *rewriter) Block {
-	if !r.text(&c.Arguments) {
-		return nil
-	}
+func (c ToolCall) rewrite(r rewriter) Block {
+	r.text(&c.Arguments)
 	return c
 }
 

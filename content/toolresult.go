@@ -40,11 +40,9 @@ func (r ToolResult) withWire(w Wire) Block {
 	return r
 }
 
-func (r ToolResult) rewrite(by *rewriter) Block {
+func (r ToolResult) rewrite(by rewriter) Block {
 	by.raw(&r.Parts)
-	if !by.text(&r.Text) {
-		return nil
-	}
+	by.text(&r.Text)
 	return r
 }
 

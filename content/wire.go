@@ -43,50 +43,44 @@ func (w Wire) Form() (f Form) {
 
 // SetID puts another id into the form.
 func (w *Wire) SetID(id string) {
-	if f := w.Form(); f.ID != id {
-		f.ID = id
-		*w = f.Wire()
-	}
+	f := w.Form()
+	f.ID = id
+	*w = f.Wire()
 }
 
 // SetType puts another type into the form.
 func (w *Wire) SetType(t string) {
-	if f := w.Form(); f.Type != t {
-		f.Type = t
-		*w = f.Wire()
-	}
+	f := w.Form()
+	f.Type = t
+	*w = f.Wire()
 }
 
 // SetExtra puts other members into the form.
 func (w *Wire) SetExtra(extra []byte) {
-	if f := w.Form(); f.Extra != nil || extra != nil {
-		f.Extra = extra
-		*w = f.Wire()
-	}
+	f := w.Form()
+	f.Extra = extra
+	*w = f.Wire()
 }
 
 // SetSeal puts another seal into the form.
 func (w *Wire) SetSeal(s Seal) {
-	if f := w.Form(); f.Seal != s {
-		f.Seal = s
-		*w = f.Wire()
-	}
+	f := w.Form()
+	f.Seal = s
+	*w = f.Wire()
 }
 
 // SetRole puts another role into the form.
 func (w *Wire) SetRole(r Role) {
-	if f := w.Form(); f.Role != r {
-		f.Role = r
-		*w = f.Wire()
-	}
+	f := w.Form()
+	f.Role = r
+	*w = f.Wire()
 }
 
 // SetIncomplete sets in the form whether the response broke off inside the block.
 func (w *Wire) SetIncomplete(incomplete bool) {
-	if f := w.Form(); f.Incomplete != incomplete {
-		f.Incomplete = incomplete
-		*w = f.Wire()
-	}
+	f := w.Form()
+	f.Incomplete = incomplete
+	*w = f.Wire()
 }
 
 // WithForm returns a block with another form.
