@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,16 +71,10 @@ func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Res
 	}
 	x.meter.done(drafts[0].Origin, commits)
 	put = append(put, manifest)
-	if x.tools != nil {
-		put = append(put, *x.tools)
-	}
+	put = append(put, x.tools...)
 	r.Manifest = manifest.ID
-	batch := b.batch(x.options.note(ctx, "generate"), x.tip, commits, put, &r.Commits)
-	for _, c := range commits {
-		if c.Kind == content.KindReasoning {
-			r.ReasoningCommits = append(r.ReasoningCommits, c.ID)
-		}
-	}
+	r.setCommits(commits)
+	batch := b.batch(x.options.note(ctx, "generate"), x.tip, commits, put)
 	if cause != nil {
 		return nil, b.keepIncomplete(ctx, r, batch, cause)
 	}
@@ -115,6 +110,16 @@ func newResponse(reply *llm.Response) *Response {
 	return &Response{
 		ID: reply.ID, Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
 		Usage: reply.Usage.Bounded(), Finish: reply.Finish, Model: reply.Model,
+	}
+}
+
+// setCommits sets what was committed.
+func (r *Response) setCommits(commits []*commit.Commit) {
+	r.Commits = commitIDs(commits)
+	for _, c := range commits {
+		if c.Kind == content.KindReasoning {
+			r.ReasoningCommits = append(r.ReasoningCommits, c.ID)
+		}
 	}
 }
 
@@ -180,48 +185,45 @@ func (b *Branch) responseDrafts(x *Exchange, reply *llm.Response, broken bool) (
 	return drafts, unkept
 }
 
-// responseOrigin returns the origin of a response.
+// newResponseOrigin returns the origin of a response on the branch, as far as the response and
+// the address that was asked tell it.
+func (b *Branch) newResponseOrigin(reply *llm.Response, from llm.Address) *commit.Origin {
+	return &commit.Origin{
+		Source: commit.SourceModel, Session: b.name, Provider: from.Provider, Dialect: from.Dialect, Endpoint: from.Endpoint,
+		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage.Bounded(),
+	}
+}
+
+// responseOrigin returns the origin of the response to an exchange.
 func (b *Branch) responseOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {
-	o := &commit.Origin{
-		Source: commit.SourceModel, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,
-		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: broken, Usage: reply.Usage.Bounded(),
-		Settings: x.options.requestSettings(), Started: x.started, FirstToken: x.first, Duration: b.repo.clock().Sub(x.started),
-	}
+	from := reply.From
 	if x.Target != nil {
-		at := x.Target.Address()
-		o.Provider, o.Dialect, o.Endpoint = at.Provider, at.Dialect, at.Endpoint
+		from = x.Target.Address()
 	}
-	if o.Model == "" {
-		o.Model = x.Manifest.Model
-	}
+	o := b.newResponseOrigin(reply, from)
+	o.Model, o.Incomplete, o.Settings = cmp.Or(reply.Model, x.Manifest.Model), broken, x.options.requestSettings()
+	o.Started, o.FirstToken, o.Duration = x.started, x.first, b.repo.clock().Sub(x.started)
 	return o
 }
 
 // loadResponse returns the response that an earlier call committed under the idempotency
 // key.
 func (b *Branch) loadResponse(ctx context.Context, ids []objects.ID) (*Response, error) {
-	commits := make([]*commit.Commit, len(ids))
-	for i, id := range ids {
-		c, err := commit.Read(ctx, b.repo.store, id)
-		if err != nil {
-			return nil, fmt.Errorf("generate: %w", err)
-		}
-		commits[i] = c
+	commits, err := commit.ReadHeaders(ctx, b.repo.store, ids)
+	if err == nil {
+		err = commit.LoadAll(ctx, b.repo.store, commits...)
 	}
-	if err := commit.LoadAll(ctx, b.repo.store, commits...); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
 	reply := &llm.Response{}
-	r := &Response{Commits: ids}
 	for _, c := range commits {
 		reply.Blocks = append(reply.Blocks, c.Block)
-		if c.Kind == content.KindReasoning {
-			r.ReasoningCommits = append(r.ReasoningCommits, c.ID)
-		}
-		if c.Origin != nil {
-			r.Usage, r.Finish, r.Model, r.Config, r.Manifest = c.Origin.Usage, c.Origin.Finish, c.Origin.Model, c.Origin.Settings, c.Origin.Manifest
-		}
 	}
-	r.Text, r.Reasoning, r.ToolCalls, r.Blocks = reply.Text(), reply.Reasoning(), reply.ToolCalls(), reply.Blocks
+	r := newResponse(reply)
+	r.setCommits(commits)
+	if o := commits[0].Origin; o != nil {
+		r.Usage, r.Finish, r.Model, r.Config, r.Manifest = o.Usage, o.Finish, o.Model, o.Settings, o.Manifest
+	}
 	return r, nil
 }

@@ -59,7 +59,7 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, o AppendOpt
 		b.warnUnanswered(ctx, c, blocks)
 	}
 	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
-		drafts := c.newDrafts(b.name, tip, blocks)
+		drafts := c.newDrafts(tip, blocks, &origins{base: commit.Origin{Session: b.name}}, c.roleOf)
 		return drafts, b.checkResults(ctx, tip, drafts)
 	})
 }
@@ -81,9 +81,7 @@ func onlyID(ids []objects.ID, err error) (objects.ID, error) {
 // added, leave without a result. A history that cannot be read is no reason not to add to
 // it.
 func (b *Branch) warnUnanswered(ctx context.Context, c *callOptions, blocks []content.Block) {
-	speaks := func(block content.Block) bool {
-		return c.role == content.RoleUser || c.role == content.NoRole && content.RoleOf(block) == content.RoleUser
-	}
+	speaks := func(block content.Block) bool { return c.roleOf(block) == content.RoleUser }
 	if !slices.ContainsFunc(blocks, speaks) {
 		return
 	}

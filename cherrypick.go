@@ -198,7 +198,7 @@ func (b *Branch) copyDrafts(ctx context.Context, c *callOptions, tip *commit.Com
 	copied := map[objects.ID]objects.ID{}
 	last := tip
 	for i, original := range list {
-		d := draftsOf([]*commit.Commit{original})[0]
+		d := draftOf(original)
 		d.Key = commit.Key{}
 		switch {
 		case original.Op == commit.Append:

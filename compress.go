@@ -222,7 +222,7 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 	}
 	// The question is a short history of its own, which no branch has: the
 	// manifest links to it.
-	drafts := c.newDrafts(b.name, nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())})
+	drafts := c.newDrafts(nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())}, &origins{base: commit.Origin{Session: b.name}}, c.roleOf)
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, commit.Key{}, commit.Label{}
 	}

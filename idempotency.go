@@ -34,11 +34,11 @@ func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects
 	if err != nil || len(done) == 0 {
 		return nil, err
 	}
-	first, err := b.repo.header(ctx, done[0])
+	have, err := commit.ReadHeaders(ctx, b.repo.store, done)
 	if err != nil {
 		return nil, err
 	}
-	parent, err := b.repo.header(ctx, first.Parent())
+	parent, err := b.repo.header(ctx, have[0].Parent())
 	if err != nil {
 		return nil, err
 	}
@@ -58,18 +58,10 @@ func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects
 		return nil, err
 	}
 	if c.key.Kind == commit.KeyResponse && len(done) > len(wanted) {
-		done = done[len(done)-len(wanted):] // consecutive responses with the same id
-	}
-	same := len(done) == len(wanted)
-	for i := 0; same && i < len(done); i++ {
-		have, err := b.repo.header(ctx, done[i])
-		if err != nil {
-			return nil, err
-		}
-		same = sameContent(have, wanted[i])
+		done, have = done[len(done)-len(wanted):], have[len(done)-len(wanted):] // consecutive responses with the same id
 	}
 	switch {
-	case same:
+	case slices.EqualFunc(have, wanted, sameContent):
 		return done, nil
 	case c.key.Kind != commit.KeyResponse:
 		return nil, &KeyError{Key: c.key.Text, Commit: done[0]}

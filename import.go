@@ -328,10 +328,8 @@ func (b *Branch) AppendResponse(ctx context.Context, reply *llm.Response, o Appe
 	if c.key.IsZero() && reply.ID != "" {
 		c.key = commit.Key{Kind: commit.KeyResponse, Text: reply.ID}
 	}
-	origin := &commit.Origin{
-		Source: commit.SourceImport, Session: b.name, Provider: reply.From.Provider, Dialect: reply.From.Dialect, Endpoint: reply.From.Endpoint,
-		Model: reply.Model, ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage.Bounded(),
-	}
+	origin := b.newResponseOrigin(reply, reply.From)
+	origin.Source = commit.SourceImport
 	var drafts []commit.Draft
 	for _, block := range reply.Blocks {
 		if !content.IsBlank(block) {

@@ -213,7 +213,8 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 		r.Tip = r.Ours
 		return err
 	}
-	batch := b.batch(c.note(ctx, "merge"), r.Ours, commits, append(more, put...), &r.Commits)
+	batch := b.batch(c.note(ctx, "merge"), r.Ours, commits, append(more, put...))
+	r.Commits = commitIDs(commits)
 	if r.Tip = commits[len(commits)-1].ID; m.NoMove {
 		batch.Refs = nil
 	}
@@ -313,7 +314,7 @@ func (r *Repo) squashDrafts(ctx context.Context, m *MergeResult) ([]commit.Draft
 		if c.Op != commit.Append && c.Op != commit.Compress {
 			continue
 		}
-		d := draftsOf([]*commit.Commit{c})[0]
+		d := draftOf(c)
 		d.Op, d.Key, d.Index, d.Target, d.First, d.Scope = commit.Append, commit.Key{}, 0, objects.ID{}, objects.ID{}, commit.ScopeAll
 		if before != nil && sameMessage(before, c) {
 			d.Index = drafts[len(drafts)-1].Index + 1

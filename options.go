@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -122,6 +123,11 @@ func (r *Repo) resolveRequest(o RequestOptions, t llm.Target) (*callOptions, err
 	}
 	c.tools = c.maskTools(o.Tools)
 	return c, content.CheckBlocks(o.UserMessage)
+}
+
+// roleOf returns the role of a block that is appended.
+func (c *callOptions) roleOf(block content.Block) content.Role {
+	return cmp.Or(c.role, content.RoleOf(block))
 }
 
 // warn calls OnWarning.

@@ -1,6 +1,7 @@
 package tract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,11 +25,11 @@ type Exchange struct {
 	Prompt   *compile.Prompt
 
 	options     *callOptions
-	tip         objects.ID   // that the response must follow
-	earlier     []objects.ID // of an earlier response with the same idempotency key
-	tools       *objects.Object
-	sent        []byte // the body, as the client reports it
-	uncommitted int    // number of reasoning blocks that no commit has
+	tip         objects.ID       // that the response must follow
+	earlier     []objects.ID     // of an earlier response with the same idempotency key
+	tools       []objects.Object // the definitions of the tools; none: there are none
+	sent        []byte           // the body, as the client reports it
+	uncommitted int              // number of reasoning blocks that no commit has
 	warnings    []Problem
 	meter       *budgetMeter // nil: there is no budget
 	started     time.Time
@@ -147,32 +148,41 @@ func (x *Exchange) warn(p Problem) {
 	x.options.warn(p)
 }
 
-// buildManifest makes the manifest of an exchange, without what only the response tells.
-func (b *Branch) buildManifest(ctx context.Context, x *Exchange) error {
-	s := x.Request.Settings
+// newManifest returns the manifest of a request, as far as the request tells it, and the object
+// of the definitions of its tools, if it has any.
+func (c *callOptions) newManifest(head objects.ID, req *llm.Request) (*compile.Manifest, []objects.Object, error) {
 	m := &compile.Manifest{
-		Head: x.tip, Options: x.options.compilerOptions(), Model: s.Model, ToolChoice: s.ToolChoice,
-		RequestSettings: history.RequestSettings(x.Request), UncommittedReasoning: x.uncommitted,
+		Head: head, Options: c.compilerOptions(), Model: req.Settings.Model, ToolChoice: req.Settings.ToolChoice,
+		RequestSettings: history.RequestSettings(req),
 	}
 	if extra := m.RequestSettings[history.SettingExtra]; extra != "" {
-		masking := x.options.newMasker()
+		masking := c.newMasker()
 		m.RequestSettings[history.SettingExtra] = masking.Setting(extra)
-		x.options.reportSecrets(masking.found)
+		c.reportSecrets(masking.found)
 	}
+	if len(req.Tools) == 0 {
+		return m, nil, nil
+	}
+	tools := objects.New(objects.KindTools, nil, nil, llm.AppendTools(nil, req.Tools))
+	if err := tools.Check(); err != nil {
+		return nil, nil, fmt.Errorf("tool definitions: %w", err)
+	}
+	m.Tools = tools.ID
+	return m, []objects.Object{tools}, nil
+}
+
+// buildManifest makes the manifest of an exchange, without what only the response tells.
+func (b *Branch) buildManifest(ctx context.Context, x *Exchange) error {
+	m, tools, err := x.options.newManifest(x.tip, x.Request)
+	if err != nil {
+		return fmt.Errorf("generate: %w", err)
+	}
+	x.tools, m.UncommittedReasoning = tools, x.uncommitted
 	if x.Target != nil {
 		at := x.Target.Address()
 		m.Provider, m.Dialect, m.Encoder = at.Provider, at.Dialect, at.Encoder
 		m.Compiled = objects.Hash(x.Body)
-		if m.Model == "" {
-			m.Model = at.Model
-		}
-	}
-	if len(x.Request.Tools) > 0 {
-		tools := objects.New(objects.KindTools, nil, nil, llm.AppendTools(nil, x.Request.Tools))
-		if err := tools.Check(); err != nil {
-			return fmt.Errorf("generate: tool definitions: %w", err)
-		}
-		x.tools, m.Tools = &tools, tools.ID
+		m.Model = cmp.Or(m.Model, at.Model)
 	}
 	prev, err := b.lastResponseOrigin(ctx, x.Prompt)
 	if err != nil {

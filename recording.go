@@ -75,6 +75,7 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 		return nil, err
 	}
 	w := recordWriter{b: b, c: c, r: &r, last: parent, done: &Recorded{Tip: r.From}}
+	w.from.base = commit.Origin{Session: b.name, Importer: r.By, Original: r.Details}
 	if err := w.request(); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
@@ -116,6 +117,7 @@ type recordWriter struct {
 	writer commit.Writer
 	put    []objects.Object
 	done   *Recorded
+	from   origins // of what the client sent
 }
 
 func (w *recordWriter) tip() (id objects.ID) {
@@ -128,16 +130,10 @@ func (w *recordWriter) tip() (id objects.ID) {
 // write adds commits, and returns their ids.
 func (w *recordWriter) write(drafts ...commit.Draft) ([]objects.ID, error) {
 	made, err := w.c.writeCommits(&w.writer, w.last, drafts...)
-	var ids []objects.ID
-	for _, one := range made {
-		ids, w.last = append(ids, one.ID), one
+	if len(made) > 0 {
+		w.last = made[len(made)-1]
 	}
-	return ids, err
-}
-
-// origin returns the origin of what a client sent.
-func (w *recordWriter) origin(source commit.Source) *commit.Origin {
-	return &commit.Origin{Source: source, Session: w.b.name, Importer: w.r.By, Original: w.r.Details}
+	return commitIDs(made), err
 }
 
 // request writes the edits, the messages and the note.
@@ -145,9 +141,8 @@ func (w *recordWriter) request() error {
 	if err := w.edits(); err != nil {
 		return err
 	}
-	origins := map[commit.Source]*commit.Origin{}
 	for _, m := range w.r.Messages {
-		if err := w.message(m, origins); err != nil {
+		if err := w.message(m); err != nil {
 			return err
 		}
 	}
@@ -157,7 +152,7 @@ func (w *recordWriter) request() error {
 	if w.r.Note == "" {
 		return nil
 	}
-	d := w.c.newDraft(content.Note(w.r.Note), w.origin(commit.SourceImport))
+	d := w.c.newDraft(content.Note(w.r.Note), w.from.of(commit.SourceImport))
 	d.Label.Meta = w.r.Meta
 	_, err := w.write(d)
 	return err
@@ -165,7 +160,7 @@ func (w *recordWriter) request() error {
 
 func (w *recordWriter) edits() error {
 	for _, e := range w.r.Edits {
-		d := w.c.newDraft(e.Block, w.origin(commit.SourceImport))
+		d := w.c.newDraft(e.Block, w.from.of(commit.SourceImport))
 		d.Op, d.Target = commit.Edit, e.Commit
 		if e.Block == nil {
 			d.Op, d.Priority, d.Block = commit.Annotate, priority.Skip, content.Note("the client leaves the block out")
@@ -178,31 +173,17 @@ func (w *recordWriter) edits() error {
 	return nil
 }
 
-// message writes a message. Blocks of the same source share an origin.
-func (w *recordWriter) message(m content.Message, origins map[commit.Source]*commit.Origin) error {
+// message writes a message.
+func (w *recordWriter) message(m content.Message) error {
 	if err := content.CheckBlocks(m.Blocks); err != nil {
 		return err
 	}
-	for i, block := range dropEmpty(m.Blocks) {
-		source := commit.SourceUser
-		if block.Kind() == content.KindToolResult {
-			source = commit.SourceTool
-		}
-		if origins[source] == nil {
-			origins[source] = w.origin(source)
-		}
-		d := w.c.newDraft(block, origins[source])
-		d.Role, d.Priority = cmp.Or(content.RoleOf(block), m.Role), w.c.priority
-		if w.last != nil && (i > 0 && joins(d.Role) && w.last.Role == d.Role || i == 0 && continues(w.last, &d)) {
-			d.Index = w.last.Index + 1
-		}
-		ids, err := w.write(d)
-		if err != nil {
-			return err
-		}
-		w.done.Request = append(w.done.Request, ids...)
-	}
-	return nil
+	drafts := w.c.newDrafts(w.last, dropEmpty(m.Blocks), &w.from, func(block content.Block) content.Role {
+		return cmp.Or(content.RoleOf(block), m.Role)
+	})
+	ids, err := w.write(drafts...)
+	w.done.Request = append(w.done.Request, ids...)
+	return err
 }
 
 // response writes the response and the manifest.
@@ -218,12 +199,10 @@ func (w *recordWriter) response() error {
 	details := map[string]string{}
 	maps.Copy(details, w.r.Details)
 	maps.Copy(details, w.r.IDs)
-	origin := &commit.Origin{
-		Source: commit.SourceModel, Session: w.b.name, Provider: w.r.Address.Provider, Dialect: w.r.Address.Dialect, Endpoint: w.r.Address.Endpoint,
-		Model: cmp.Or(reply.Model, manifest.Model), ResponseID: reply.ID, Finish: reply.Finish, Incomplete: reply.Incomplete, Usage: reply.Usage.Bounded(),
-		Settings: w.r.settings(), Started: w.r.Sent, FirstToken: w.r.First, Duration: w.r.Duration, Importer: w.r.By, Original: details,
-		Manifest: manifest.Object().ID,
-	}
+	origin := w.b.newResponseOrigin(reply, w.r.Address)
+	origin.Model, origin.Manifest, origin.Settings = cmp.Or(reply.Model, manifest.Model), manifest.Object().ID, w.r.settings()
+	origin.Started, origin.FirstToken, origin.Duration = w.r.Sent, w.r.First, w.r.Duration
+	origin.Importer, origin.Original = w.r.By, details
 	blocks := slices.DeleteFunc(slices.Clone(reply.Blocks), content.IsBlank)
 	if len(blocks) == 0 {
 		blocks = []content.Block{noContentNote(reply)}
@@ -245,24 +224,16 @@ func (w *recordWriter) response() error {
 // manifest makes the manifest of the request. Which commits were sent is not told: the
 // body says it.
 func (w *recordWriter) manifest() (*compile.Manifest, error) {
-	s := w.r.Request.Settings
-	m := &compile.Manifest{
-		Prev: w.r.Previous, Head: w.tip(), Options: w.c.compilerOptions(), Model: cmp.Or(s.Model, w.r.Address.Model), ToolChoice: s.ToolChoice,
-		Provider: w.r.Address.Provider, Dialect: w.r.Address.Dialect, RequestSettings: history.RequestSettings(w.r.Request), Sent: objects.Hash(w.r.Body),
+	req := *w.r.Request
+	req.Tools = w.c.maskTools(req.Tools)
+	m, tools, err := w.c.newManifest(w.tip(), &req)
+	if err != nil {
+		return nil, err
 	}
-	m.Options.Policy.IncludeReasoning = repeatsReasoning(w.r.Request.Messages)
-	if extra := m.RequestSettings[history.SettingExtra]; extra != "" {
-		masking := w.c.newMasker()
-		m.RequestSettings[history.SettingExtra] = masking.Setting(extra)
-		w.c.reportSecrets(masking.found)
-	}
-	if list := w.c.maskTools(w.r.Request.Tools); len(list) > 0 {
-		tools := objects.New(objects.KindTools, nil, nil, llm.AppendTools(nil, list))
-		if err := tools.Check(); err != nil {
-			return nil, fmt.Errorf("tool definitions: %w", err)
-		}
-		w.put, m.Tools = append(w.put, tools), tools.ID
-	}
+	m.Prev, m.Model, m.Sent = w.r.Previous, cmp.Or(m.Model, w.r.Address.Model), objects.Hash(w.r.Body)
+	m.Provider, m.Dialect = w.r.Address.Provider, w.r.Address.Dialect
+	m.Options.Policy.IncludeReasoning = repeatsReasoning(req.Messages)
+	w.put = append(w.put, tools...)
 	return m, nil
 }
 
@@ -331,8 +302,7 @@ func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string
 	if err != nil {
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
-	var ids []objects.ID
-	batch := b.batch(c.note(ctx, command), tip, commits, put, &ids)
+	batch := b.batch(c.note(ctx, command), tip, commits, put)
 	batch.Copies = copies
 	if len(commits) == 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}
@@ -343,7 +313,7 @@ func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string
 	if err = history.Apply(ctx, b.repo.store, batch); err == nil {
 		c.reportSecrets(m.found)
 	}
-	return ids, b.wrapConflict(command, err)
+	return commitIDs(commits), b.wrapConflict(command, err)
 }
 
 // dropEmpty returns blocks without the empty ones.

@@ -161,7 +161,6 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) (
 	var ids []objects.ID
 	note := c.note(ctx, "rescue take")
 	err = b.repo.store.Update(ctx, b.ref(), func(at objects.ID) (objects.Batch, error) {
-		ids = nil
 		commits, put := reply, []objects.Object(nil)
 		switch answered := reply[0].Parent(); {
 		case answered == at || at.IsZero() && !o.Anywhere:
@@ -172,11 +171,16 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) (
 			if err != nil {
 				return objects.Batch{}, err
 			}
-			if commits, put, err = c.buildCommits(tip, draftsOf(reply)...); err != nil {
+			drafts := make([]commit.Draft, len(reply))
+			for i, one := range reply {
+				drafts[i] = draftOf(one)
+			}
+			if commits, put, err = c.buildCommits(tip, drafts...); err != nil {
 				return objects.Batch{}, err
 			}
 		}
-		batch := b.batch(note, at, commits, put, &ids)
+		ids = commitIDs(commits)
+		batch := b.batch(note, at, commits, put)
 		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: ref.Name, Old: ref.Target})
 		batch.Copies = true
 		return batch, nil

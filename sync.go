@@ -142,9 +142,8 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (
 	result.Commits, err = to.appendAfter(ctx, c, "sync", at.base, !at.whole, func(parent *commit.Commit) ([]commit.Draft, error) {
 		var drafts []commit.Draft
 		for _, m := range reconcile.Rest(list.messages, at.listed) {
-			one := *c
-			one.role = m.Role
-			drafts = append(drafts, one.newDrafts(to.name, parent, m.Blocks)...)
+			from := &origins{base: commit.Origin{Session: to.name}}
+			drafts = append(drafts, c.newDrafts(parent, m.Blocks, from, func(content.Block) content.Role { return m.Role })...)
 			parent = nil // a later message begins anew
 		}
 		return drafts, nil

@@ -1,7 +1,6 @@
 package tract
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,19 +36,21 @@ func (b *Branch) write(ctx context.Context, c *callOptions, command string, draf
 	if err != nil {
 		return nil, fmt.Errorf("%s on branch %s: %w", c.operationName(command), b.name, err)
 	}
-	for _, written := range commits {
-		ids = append(ids, written.ID)
+	return append(ids, commitIDs(commits)...), nil
+}
+
+// commitIDs returns the ids of commits.
+func commitIDs(commits []*commit.Commit) (ids []objects.ID) {
+	for _, c := range commits {
+		ids = append(ids, c.ID)
 	}
-	return ids, nil
+	return ids
 }
 
 // batch returns the batch that puts commits and moves the branch from at to the last of
-// them. Their ids are appended to ids.
-func (b *Branch) batch(note objects.Note, at objects.ID, commits []*commit.Commit, put []objects.Object, ids *[]objects.ID) objects.Batch {
+// them.
+func (b *Branch) batch(note objects.Note, at objects.ID, commits []*commit.Commit, put []objects.Object) objects.Batch {
 	batch := objects.Batch{Put: put, Note: note}
-	for _, written := range commits {
-		*ids = append(*ids, written.ID)
-	}
 	if n := len(commits); n > 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: at, New: commits[n-1].ID}}
 	}
@@ -78,20 +79,37 @@ func (c *callOptions) newDraft(block content.Block, origin *commit.Origin) commi
 	return commit.Draft{Block: block, Time: c.time, Author: c.author, Key: c.key, Origin: origin, Label: c.label}
 }
 
-// newDrafts returns the drafts of blocks that a person or a tool adds after tip.
-func (c *callOptions) newDrafts(session string, tip *commit.Commit, blocks []content.Block) []commit.Draft {
+// origins makes the origins of blocks that a person or a tool adds: blocks of one source share
+// an origin.
+type origins struct {
+	base     commit.Origin // what they all have
+	bySource map[commit.Source]*commit.Origin
+}
+
+// of returns the origin of the blocks of a source.
+func (o *origins) of(source commit.Source) *commit.Origin {
+	if o.bySource == nil {
+		o.bySource = map[commit.Source]*commit.Origin{}
+	}
+	if o.bySource[source] == nil {
+		made := o.base
+		made.Source = source
+		o.bySource[source] = &made
+	}
+	return o.bySource[source]
+}
+
+// newDrafts returns the drafts of blocks that a person or a tool adds after tip. role returns
+// the role of a block.
+func (c *callOptions) newDrafts(tip *commit.Commit, blocks []content.Block, from *origins, role func(content.Block) content.Role) []commit.Draft {
 	drafts := make([]commit.Draft, len(blocks))
-	origins := map[commit.Source]*commit.Origin{} // by source: blocks of one source share an origin
 	for i, block := range blocks {
 		source := commit.SourceUser
 		if block.Kind() == content.KindToolResult {
 			source = commit.SourceTool
 		}
-		if origins[source] == nil {
-			origins[source] = &commit.Origin{Source: source, Session: session}
-		}
-		d := c.newDraft(block, origins[source])
-		d.Role, d.Priority = cmp.Or(c.role, content.RoleOf(block)), c.priority
+		d := c.newDraft(block, from.of(source))
+		d.Role, d.Priority = role(block), c.priority
 		switch {
 		case i == 0 && continues(tip, &d):
 			d.Index = tip.Index + 1
@@ -138,17 +156,14 @@ func (c *callOptions) writeCommits(w *commit.Writer, parent *commit.Commit, draf
 	return commits, nil
 }
 
-// draftsOf returns drafts that repeat commits on another parent.
-func draftsOf(commits []*commit.Commit) []commit.Draft {
-	drafts := make([]commit.Draft, len(commits))
-	for i, c := range commits {
-		drafts[i] = commit.Draft{
-			Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Scope: c.Scope, Priority: c.Priority,
-			Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.Origin, Label: c.Label,
-		}
-		copyContent(&drafts[i], c)
+// draftOf returns the draft that repeats a commit on another parent.
+func draftOf(c *commit.Commit) commit.Draft {
+	d := commit.Draft{
+		Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Scope: c.Scope, Priority: c.Priority,
+		Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.Origin, Label: c.Label,
 	}
-	return drafts
+	copyContent(&d, c)
+	return d
 }
 
 // copyContent gives a draft the block of a commit. Purged content stays purged.
