@@ -14,17 +14,20 @@ import (
 // An append is one statement, and so one transaction, that writes several batches. Each wins
 // or loses the compare-and-swap of its own ref; one that loses inserts nothing. Rows are
 // inserted in the order of their keys, so that two of these statements do not deadlock. The
-// statement has only the parts that the batches need. $1 is the repo, $2 the time; each ?
-// is the next parameter.
+// statement has only the parts that the batches need. It holds the lock of the repo, so that
+// gc and purge do not miss what it inserts. $1 is the repo, $2 the time; each ? is the next
+// parameter.
 const (
 	// A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
 	// swap compares the hash of the newest log entry, which no two states of a ref share.
-	movePart = `with move as (
+	movePart = `with held as materialized (
+	select pg_advisory_xact_lock_shared(?::int, ?::int)
+), move as (
 	select * from unnest(?::int[], ?::text[], ?::bytea[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bytea[])
 		as m (g, name, target, line, gen, updated, seq, newest, prev, record)
 ), moved as (
 	insert into tract_ref as r (repo, name, target, line, gen, version, updated, seq, newest, prev)
-	select $1, name, target, line, gen, 1, updated, seq, newest, prev from move
+	select $1, name, target, line, gen, 1, updated, seq, newest, prev from move, held
 	where prev is null or exists (select from tract_ref x where x.repo = $1 and x.name = move.name)
 	order by name
 	on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = r.version + 1,
@@ -38,8 +41,10 @@ const (
 	select $1, seq, name, record from move where name in (select name from moved)
 )`
 
-	loosePart = `with won as (
-	select g from unnest(?::int[]) f (g)
+	loosePart = `with held as materialized (
+	select pg_advisory_xact_lock_shared(?::int, ?::int)
+), won as (
+	select g from unnest(?::int[]) f (g), held
 )`
 
 	linePart = `, begun as (
@@ -265,45 +270,47 @@ func scanMoved(moved map[string]uint64) func(pgx.Rows) error {
 
 // appendOf returns the statement that writes a group.
 func (s *store) appendOf(group []*request) (sql string, args []any) {
-	var refs refArrays
-	var loose []int32 // batches without refs
-	var lines lineArrays
-	var commits commitArrays
-	var blobs blobArrays
+	var refs, loose, lines, commits, blobs columns // loose: batches without refs
 	for i, r := range group {
-		g := int32(i)
+		g, copies := int32(i), r.write.copies
 		if len(r.write.refs) == 0 {
-			loose = append(loose, g)
+			loose.add(g)
 		}
 		for k := range r.write.refs {
-			refs.add(g, &r.write.refs[k])
+			refs.add(append([]any{g}, r.write.refs[k].values()...)...)
 		}
 		for _, l := range r.write.lines {
-			lines.add(g, l)
+			lines.add(g, l.line, l.first, l.from.line, l.from.gen)
 		}
 		for k := range r.write.commits {
-			commits.add(g, &r.write.commits[k], r.write.copies)
+			c := &r.write.commits[k]
+			commits.add(g, c.at.line, c.at.gen, c.id[:], c.head, idBytes(c.content), c.body, copies)
 		}
 		for k := range r.write.blobs {
-			blobs.add(g, &r.write.blobs[k], r.write.copies)
+			b := &r.write.blobs[k]
+			blobs.add(g, b.id[:], int16(b.kind), b.codec, b.data, copies)
 		}
 	}
+	if loose == nil {
+		loose = columns{[]int32{}}
+	}
 	b := statement{args: []any{s.repo, nowMillis()}}
-	if len(refs.g) > 0 {
-		b.add(movePart, append(refs.args(), loose)...)
+	lock := []any{lockClass, s.lockKey()}
+	if refs != nil {
+		b.add(movePart, slices.Concat(lock, refs, loose)...)
 	} else {
-		b.add(loosePart, loose)
+		b.add(loosePart, slices.Concat(lock, loose)...)
 	}
-	if len(lines.g) > 0 {
-		b.add(linePart, lines.args()...)
+	if lines != nil {
+		b.add(linePart, lines...)
 	}
-	if len(commits.g) > 0 {
-		b.add(commitPart, commits.args()...)
+	if commits != nil {
+		b.add(commitPart, commits...)
 	}
-	if len(blobs.g) > 0 {
-		b.add(blobPart, blobs.args()...)
+	if blobs != nil {
+		b.add(blobPart, blobs...)
 	}
-	if len(refs.g) > 0 {
+	if refs != nil {
 		b.add(` select name, version from moved where $2::bigint > 0`)
 	} else {
 		b.add(` select '', 0::bigint from won where false and $1::bigint + $2::bigint > 0`) // both must be used
@@ -311,65 +318,41 @@ func (s *store) appendOf(group []*request) (sql string, args []any) {
 	return b.text.String(), b.args
 }
 
-// The columns of the rows of a statement. An array of rows would need types of its own in
-// the database.
-type refArrays struct {
-	g                             []int32
-	name                          []string
-	line, gen, updated, seq       []int64
-	target, newest, prev, records [][]byte
+// values are the columns of movePart after g.
+func (r *refRow) values() []any {
+	to := &r.state
+	return []any{r.name, idBytes(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], idBytes(r.prev), r.record}
 }
 
-func (c *refArrays) add(g int32, r *refRow) {
-	c.g, c.name, c.target = append(c.g, g), append(c.name, r.name), append(c.target, idBytes(r.state.target))
-	c.line, c.gen = append(c.line, r.state.at.line), append(c.gen, r.state.at.gen)
-	c.updated, c.seq = append(c.updated, r.state.updated), append(c.seq, int64(r.state.seq))
-	c.newest, c.prev, c.records = append(c.newest, r.state.newest[:]), append(c.prev, idBytes(r.prev)), append(c.records, r.record)
+// columns are rows as the arrays of a statement, one for each column: an array of rows would
+// need types of its own in the database.
+type columns []any
+
+func (c *columns) add(row ...any) {
+	if *c == nil {
+		*c = make(columns, len(row))
+	}
+	for i, v := range row {
+		column := &(*c)[i]
+		switch v := v.(type) {
+		case bool:
+			*column = appendTo(*column, v)
+		case int16:
+			*column = appendTo(*column, v)
+		case int32:
+			*column = appendTo(*column, v)
+		case int64:
+			*column = appendTo(*column, v)
+		case string:
+			*column = appendTo(*column, v)
+		case []byte:
+			*column = appendTo(*column, v)
+		}
+	}
 }
 
-func (c *refArrays) args() []any {
-	return []any{c.g, c.name, c.target, c.line, c.gen, c.updated, c.seq, c.newest, c.prev, c.records}
+// appendTo appends a value to a column; nil is an empty one.
+func appendTo[T any](column any, v T) any {
+	list, _ := column.([]T)
+	return append(list, v)
 }
-
-type lineArrays struct {
-	g                              []int32
-	line, first, fromLine, fromGen []int64
-}
-
-func (c *lineArrays) add(g int32, l lineRow) {
-	c.g, c.line, c.first = append(c.g, g), append(c.line, l.line), append(c.first, l.first)
-	c.fromLine, c.fromGen = append(c.fromLine, l.from.line), append(c.fromGen, l.from.gen)
-}
-
-func (c *lineArrays) args() []any { return []any{c.g, c.line, c.first, c.fromLine, c.fromGen} }
-
-type commitArrays struct {
-	g                       []int32
-	line, gen               []int64
-	id, head, content, body [][]byte
-	copies                  []bool
-}
-
-func (c *commitArrays) add(g int32, r *commitRow, copies bool) {
-	c.g, c.line, c.gen = append(c.g, g), append(c.line, r.at.line), append(c.gen, r.at.gen)
-	c.id, c.head = append(c.id, r.id[:]), append(c.head, r.head)
-	c.content, c.body, c.copies = append(c.content, idBytes(r.content)), append(c.body, r.body), append(c.copies, copies)
-}
-
-func (c *commitArrays) args() []any {
-	return []any{c.g, c.line, c.gen, c.id, c.head, c.content, c.body, c.copies}
-}
-
-type blobArrays struct {
-	g           []int32
-	id, data    [][]byte
-	kind, codec []int16
-	copies      []bool
-}
-
-func (c *blobArrays) add(g int32, r *blobRow, copies bool) {
-	c.g, c.id, c.data = append(c.g, g), append(c.id, r.id[:]), append(c.data, r.data)
-	c.kind, c.codec, c.copies = append(c.kind, int16(r.kind)), append(c.codec, r.codec), append(c.copies, copies)
-}
-
-func (c *blobArrays) args() []any { return []any{c.g, c.id, c.kind, c.codec, c.data, c.copies} }

@@ -199,14 +199,18 @@ func (a *apply) landed(ctx context.Context) (yes bool, err error) {
 // learn remembers what a write has changed.
 func (s *store) learn(p *planner) {
 	for i := range p.refs {
-		s.refs.put(p.refs[i].name, p.refs[i].state)
-		s.positions.put(p.refs[i].state.target, p.refs[i].state.at)
+		s.learnRef(p.refs[i].name, p.refs[i].state)
+		s.poller.wake(p.refs[i].name)
 	}
 	if n := len(p.commits); n > 0 {
-		s.positions.put(p.commits[n-1].id, p.commits[n-1].at)
+		s.learnPosition(p.commits[n-1].id, p.commits[n-1].at)
 	}
-	for i := range p.refs {
-		s.poller.wake(p.refs[i].name)
+	if len(p.put) <= recentBatch {
+		for id, o := range p.put {
+			if !p.copies && (o.Kind == objects.KindCommit || isInline(o)) {
+				s.recent.put(id, o.Clone())
+			}
+		}
 	}
 	for i := range p.commits {
 		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 || len(p.commits) >= segmentSize {

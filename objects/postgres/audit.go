@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/objects"
@@ -15,7 +14,10 @@ import (
 func (s *store) Audit(ctx context.Context, a objects.Audit) error {
 	var stop error
 	err := s.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-		w := &auditor{s: s, q: txQuerier{tx}, to: a, newest: map[string]move{}, at: map[position]objects.ID{}, lines: map[int64]*lineState{}}
+		w := &auditor{
+			s: s, q: txQuerier{tx}, to: a, refs: map[string]refState{}, newest: map[string]move{},
+			at: map[position]objects.ID{}, lines: map[int64]*lineState{}, forks: map[position][]objects.ID{},
+		}
 		err := w.run(ctx)
 		if w.stop != nil {
 			stop = w.stop
@@ -31,7 +33,8 @@ func (s *store) Audit(ctx context.Context, a objects.Audit) error {
 
 var errStopped = errors.New("the caller has ended the audit")
 
-// auditor is one Audit.
+// auditor is one Audit. Its memory grows with the number of refs and lines, not with that of
+// commits.
 type auditor struct {
 	s    *store
 	q    querier
@@ -41,10 +44,8 @@ type auditor struct {
 	refs   map[string]refState
 	newest map[string]move           // of each ref: its newest entry and where that moved it
 	at     map[position]objects.ID   // commits at places that refs and forks name; zero: not seen
-	lines  map[int64]*lineState      //
+	lines  map[int64]*lineState      // by number
 	forks  map[position][]objects.ID // by place: commits that must be there
-	sealed []uint64                  // hashes of a hint and its segment, of all segments
-	index  []uint64                  // the same, of tract_index
 	list   []objects.Object          // for the caller
 	done   int64
 	total  int64
@@ -66,13 +67,14 @@ type lineState struct {
 
 func (w *auditor) run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.begin, w.readRefs, w.readLog, w.readLines, w.readSegments, w.readTail, w.readBlobs, w.readTombstones, w.readIndex,
+		w.begin, w.readRefs, w.readLog, w.readLines, w.readSegments, w.readTail, w.readBlobs, w.readTombstones,
+		w.checkForks, w.checkRefs, w.checkIndex,
 	} {
 		if err := part(ctx); err != nil {
 			return err
 		}
 	}
-	return w.finish()
+	return nil
 }
 
 // call keeps the error of the caller.
@@ -130,7 +132,6 @@ func (w *auditor) begin(ctx context.Context) error {
 }
 
 func (w *auditor) readRefs(ctx context.Context) error {
-	w.refs = map[string]refState{}
 	return w.q.query(ctx, func(row pgx.Rows) error {
 		name, r, err := scanRef(row)
 		if err != nil {
@@ -211,7 +212,6 @@ func (w *auditor) entry(e objects.LogEntry) error {
 }
 
 func (w *auditor) readLines(ctx context.Context) error {
-	w.forks = map[position][]objects.ID{}
 	return w.q.query(ctx, func(row pgx.Rows) error {
 		var line int64
 		l := &lineState{}
@@ -263,13 +263,12 @@ func (w *auditor) readSegments(ctx context.Context) error {
 		seg, err := decodeSegment(r)
 		if err != nil {
 			if l := w.lines[r.line]; l != nil { // it is told once
-				l.next, l.last = r.gen0+int64(r.n), objects.ID(r.tip)
+				l.next, l.last = r.gen0+int64(r.n), r.tip
 			}
 			return w.wrong(fmt.Sprintf("segment %d of line %d", r.gen0, r.line), cause(err).Error(), fmt.Sprintf("%d commits are lost", r.n))
 		}
 		where := fmt.Sprintf("segment %d of line %d", r.gen0, r.line)
 		for i := range seg.table.Len() {
-			w.sealed = append(w.sealed, hashHint(position{r.line, r.gen0}, hint(*seg.table.ID(i))))
 			if seg.table.Kind(i) != objects.KindContent {
 				continue
 			}
@@ -284,25 +283,21 @@ func (w *auditor) readSegments(ctx context.Context) error {
 			}
 		}
 		return w.flush()
-	}, `select line, gen0, n, tip, heads, bodies, put from tract_seg where repo = $1 order by line, gen0`, w.s.repo)
+	}, `select `+segmentColumns+` from tract_seg where repo = $1 order by line, gen0`, w.s.repo)
 }
 
 func (w *auditor) readTail(ctx context.Context) error {
 	err := w.q.query(ctx, func(row pgx.Rows) error {
 		var at position
-		var key, head, content, body []byte
-		if err := row.Scan(&at.line, &at.gen, &key, &head, &content, &body); err != nil {
+		var id, content objects.ID
+		var head, body []byte
+		if err := row.Scan(&at.line, &at.gen, idColumn{&id}, &head, idColumn{&content}, &body); err != nil {
 			return err
 		}
 		where := fmt.Sprintf("commit %d of line %d", at.gen, at.line)
-		id, err := parseID(key)
-		if err != nil {
-			return w.wrong(where, err.Error(), "the commit is lost")
-		}
 		if body != nil {
-			of, err := parseID(content)
-			o, e := readContent(of, body)
-			if err := w.object(where, o, errors.Join(err, e)); err != nil {
+			o, err := readContent(content, body)
+			if err := w.object(where, o, err); err != nil {
 				return err
 			}
 		}
@@ -326,14 +321,11 @@ func (w *auditor) readTail(ctx context.Context) error {
 
 func (w *auditor) readBlobs(ctx context.Context) error {
 	err := w.q.query(ctx, func(row pgx.Rows) error {
-		var key, data []byte
+		var id objects.ID
+		var data []byte
 		var codec int16
-		if err := row.Scan(&key, &codec, &data); err != nil {
+		if err := row.Scan(idColumn{&id}, &codec, &data); err != nil {
 			return err
-		}
-		id, err := parseID(key)
-		if err != nil {
-			return w.wrong("tract_blob", err.Error(), "an object is lost")
 		}
 		o, err := readBlob(id, codec, data)
 		return w.object("tract_blob", o, err)
@@ -346,13 +338,10 @@ func (w *auditor) readBlobs(ctx context.Context) error {
 
 func (w *auditor) readTombstones(ctx context.Context) error {
 	return w.q.query(ctx, func(row pgx.Rows) error {
-		var key, record []byte
-		if err := row.Scan(&key, &record); err != nil {
+		var id objects.ID
+		var record []byte
+		if err := row.Scan(idColumn{&id}, &record); err != nil {
 			return err
-		}
-		id, err := parseID(key)
-		if err != nil {
-			return w.wrong("tract_tombstone", err.Error(), "a tombstone is lost")
 		}
 		t, err := objects.ParseTombstone(id, record)
 		if err != nil {
@@ -365,49 +354,7 @@ func (w *auditor) readTombstones(ctx context.Context) error {
 	}, `select id, record from tract_tombstone where repo = $1 order by id`, w.s.repo)
 }
 
-func (w *auditor) readIndex(ctx context.Context) error {
-	return w.q.query(ctx, func(row pgx.Rows) error {
-		var at position
-		var list, data []byte
-		if err := row.Scan(&at.line, &at.gen, &list, &data); err != nil {
-			return err
-		}
-		size := hintSize
-		if len(list) > 0 {
-			size++
-		}
-		for ; len(data) >= size; data = data[size:] {
-			segment := at
-			if len(list) > 0 {
-				n := int(data[hintSize])
-				if len(list) < (n+1)*positionSize {
-					continue
-				}
-				segment = readPosition(list[n*positionSize:])
-			}
-			w.index = append(w.index, hashHint(segment, data[:hintSize]))
-		}
-		return nil
-	}, indexSQL, w.s.repo, int16(0), int16(255))
-}
-
-// hashHint is a number for a hint and its segment.
-func hashHint(at position, hint []byte) uint64 {
-	h := objects.Hash(appendPosition(nil, at), hint)
-	return uint64(readPosition(h[:]).line)
-}
-
-// finish compares what was read in different tables.
-func (w *auditor) finish() error {
-	for _, part := range []func() error{w.checkForks, w.checkRefs, w.checkIndex} {
-		if err := part(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *auditor) checkForks() error {
+func (w *auditor) checkForks(context.Context) error {
 	for at, parents := range w.forks {
 		for _, parent := range parents {
 			if w.at[at] == parent {
@@ -422,7 +369,7 @@ func (w *auditor) checkForks() error {
 	return nil
 }
 
-func (w *auditor) checkRefs() error {
+func (w *auditor) checkRefs(context.Context) error {
 	for name, r := range w.refs {
 		what := ""
 		switch have := w.newest[name]; {
@@ -450,17 +397,67 @@ func (w *auditor) checkRefs() error {
 	return nil
 }
 
-// checkIndex checks that the index has every object of the segments.
-func (w *auditor) checkIndex() error {
-	slices.Sort(w.index)
+// checkIndex checks that the index has every object of the segments, one run of the index after
+// the other.
+func (w *auditor) checkIndex(ctx context.Context) error {
+	var segments int
+	err := w.q.query(ctx, func(row pgx.Rows) error { return row.Scan(&segments) }, `select count(*) from tract_seg where repo = $1`, w.s.repo)
+	if err != nil {
+		return err
+	}
+	type run struct {
+		level  int16
+		number int64
+	}
+	var runs []run
+	err = w.q.query(ctx, func(row pgx.Rows) error {
+		var r run
+		err := row.Scan(&r.level, &r.number)
+		runs = append(runs, r)
+		return err
+	}, `select distinct level, run from tract_index where repo = $1`, w.s.repo)
+	if err != nil {
+		return err
+	}
 	lost := 0
-	for _, h := range w.sealed {
-		if _, ok := slices.BinarySearch(w.index, h); !ok {
-			lost++
+	for _, r := range runs {
+		hints := map[int32]map[[hintSize]byte]bool{} // by the number of a segment
+		err := w.q.query(ctx, func(row pgx.Rows) error {
+			var data []byte
+			err := row.Scan(&data)
+			for h, segment := range indexEntries(data, "") {
+				if hints[segment] == nil {
+					hints[segment] = map[[hintSize]byte]bool{}
+				}
+				hints[segment][h] = true
+			}
+			return err
+		}, `select data from tract_index where repo = $1 and level = $2 and run = $3`, w.s.repo, r.level, r.number)
+		if err != nil {
+			return err
+		}
+		for number, known := range hints {
+			seg, err := w.s.segment(ctx, w.q, number, false)
+			switch {
+			case errors.Is(err, objects.ErrCorrupt): // it was told before
+				segments--
+				continue
+			case err != nil:
+				return err
+			case seg == nil:
+				continue
+			}
+			segments--
+			for i := range seg.table.Len() {
+				if !known[[hintSize]byte(hint(*seg.table.ID(i)))] {
+					lost++
+				}
+			}
 		}
 	}
-	if lost == 0 {
+	if segments <= 0 && lost == 0 {
 		return nil
 	}
-	return w.wrong("tract_index", fmt.Sprintf("%d objects are not in it", lost), "they are read by walks, but not found by their ids")
+	return w.wrong("tract_index", fmt.Sprintf("%d segments and %d objects of others are not in it", max(0, segments), lost),
+		"they are read by walks, but not found by their ids")
 }

@@ -3,14 +3,84 @@ package postgres
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// cacheSize is how many refs and how many places are remembered.
-const cacheSize = 1 << 16
+// Limits of what is remembered.
+const (
+	cacheSize   = 1 << 16 // refs, and positions
+	recentSize  = 1 << 12 // objects
+	recentBatch = 64      // objects of a batch, at most, for them to be remembered
+)
+
+// cache remembers values by their keys. It forgets all when it is full.
+type cache[K comparable, V any] struct {
+	mu    sync.Mutex
+	known map[K]V
+	limit int
+}
+
+func (c *cache[K, V]) get(key K) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, ok := c.known[key]
+	return v, ok
+}
+
+func (c *cache[K, V]) put(key K, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= c.limit {
+		c.known = map[K]V{}
+	}
+	c.known[key] = v
+}
+
+func (c *cache[K, V]) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = nil
+}
+
+// caches are what this process knows of the store without asking for it.
+type caches struct {
+	// refs are as they were seen last. They may have moved since: a write that relies on one
+	// compares and swaps.
+	refs cache[string, refState]
+
+	// positions are where commits are. A commit never gets another position; one that was swept
+	// has none, so that whoever reads at a position verifies the id.
+	positions cache[objects.ID, position]
+
+	// recent are commits and small contents that this process has written lately, so that a
+	// walk from a tip just written, such as that of a compile, reads nothing.
+	recent cache[objects.ID, objects.Object]
+
+	purges atomic.Uint64 // as the database had it last
+}
+
+func (c *caches) learnRef(name string, r refState) {
+	if have, ok := c.refs.get(name); !ok || have.version <= r.version {
+		c.refs.put(name, r)
+	}
+	c.learnPosition(r.target, r.at)
+}
+
+func (c *caches) learnPosition(id objects.ID, at position) {
+	if at.line != 0 {
+		c.positions.put(id, at)
+	}
+}
+
+func (c *caches) learnPurges(n uint64) {
+	if c.purges.Swap(n) != n {
+		c.recent.forget()
+	}
+}
 
 // refState is a row of tract_ref.
 type refState struct {
@@ -25,57 +95,6 @@ type refState struct {
 // ref returns the ref as callers see it.
 func (r refState) ref(name string) objects.Ref {
 	return objects.Ref{Name: name, Target: r.target, Version: r.version, Updated: time.UnixMilli(r.updated).UTC()}
-}
-
-// refCache remembers refs as they were seen last. They may have moved since: a write that
-// relies on one compares and swaps.
-type refCache struct {
-	mu    sync.Mutex
-	known map[string]refState
-}
-
-func (c *refCache) get(name string) (refState, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r, ok := c.known[name]
-	return r, ok
-}
-
-func (c *refCache) put(name string, r refState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= cacheSize {
-		c.known = map[string]refState{}
-	}
-	if have, ok := c.known[name]; !ok || have.version <= r.version {
-		c.known[name] = r
-	}
-}
-
-// positionCache remembers where commits are. A commit never gets another position; one that was
-// swept has none, so that whoever reads at a position verifies the id.
-type positionCache struct {
-	mu    sync.Mutex
-	known map[objects.ID]position
-}
-
-func (c *positionCache) get(id objects.ID) (position, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, ok := c.known[id]
-	return p, ok
-}
-
-func (c *positionCache) put(id objects.ID, p position) {
-	if p.line == 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= cacheSize {
-		c.known = map[objects.ID]position{}
-	}
-	c.known[id] = p
 }
 
 // sequence hands out numbers of log entries. It draws them from the database, more at a time

@@ -56,6 +56,9 @@ func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
 
 // readOnce returns nothing when it has found that next is at another place.
 func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err error) {
+	if list = w.recent(limit); len(list) > 0 {
+		return list, nil
+	}
 	if w.at.line == 0 {
 		return w.locate(ctx)
 	}
@@ -77,10 +80,22 @@ func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err erro
 	return nil, err
 }
 
+// recent returns commits that this process has written lately.
+func (w *walker) recent(limit int) (list []step) {
+	for w.at.line != 0 && (limit <= 0 || len(list) < limit) {
+		commit, ok := w.s.recent.get(w.next)
+		if !ok {
+			break
+		}
+		list = w.accept(list, step{commit.Clone(), w.at})
+	}
+	return list
+}
+
 // locate finds the place of next, or reads it where it is not in a line.
 func (w *walker) locate(ctx context.Context) (list []step, err error) {
 	var one found
-	err = w.s.find(ctx, []objects.ID{w.next}, false, func(_ objects.ID, f found) error {
+	err = w.s.find(ctx, w.s, []objects.ID{w.next}, false, func(_ objects.ID, f found) error {
 		one = f
 		return nil
 	})
@@ -96,12 +111,12 @@ func (w *walker) locate(ctx context.Context) (list []step, err error) {
 	if one.object.Kind == objects.KindCommit {
 		st.at = one.at
 	}
-	w.s.positions.put(st.commit.ID, st.at)
-	return w.accept(list, st)
+	w.s.learnPosition(st.commit.ID, st.at)
+	return w.accept(list, st), nil
 }
 
 // accept adds a commit, if it is the next one, and goes on to its first parent.
-func (w *walker) accept(list []step, st step) ([]step, error) {
+func (w *walker) accept(list []step, st step) []step {
 	w.next = objects.ID{}
 	if len(st.commit.Parents) > 0 {
 		w.next = st.commit.Parents[0]
@@ -110,7 +125,7 @@ func (w *walker) accept(list []step, st step) ([]step, error) {
 	if st.at.line != 0 && !w.next.IsZero() {
 		w.at = position{st.at.line, st.at.gen - 1}
 	}
-	return append(list, st), nil
+	return append(list, st)
 }
 
 // tail reads commits that are not sealed.
@@ -140,7 +155,7 @@ func (w *walker) tail(ctx context.Context, page int) (list []step, err error) {
 		if st.commit, err = readObject(w.next, r.head); err != nil {
 			return list, w.astray(ctx, len(list) > 0, err)
 		}
-		list, _ = w.accept(list, st)
+		list = w.accept(list, st)
 	}
 	return list, nil
 }
@@ -153,7 +168,7 @@ func (w *walker) astray(ctx context.Context, some bool, err error) error {
 	}
 	w.at = position{}
 	intact := false
-	if e := w.s.find(ctx, []objects.ID{w.next}, true, func(_ objects.ID, f found) error {
+	if e := w.s.find(ctx, w.s, []objects.ID{w.next}, true, func(_ objects.ID, f found) error {
 		intact = f.err == nil
 		if intact {
 			w.at = f.at
@@ -182,7 +197,7 @@ func (w *walker) sealed(ctx context.Context, limit int) (list []step, err error)
 			r, err := scanSegment(row)
 			rows = append(rows, r)
 			return err
-		}, `select line, gen0, n, tip, heads, null::bytea, put from tract_seg
+		}, `select `+headColumns+` from tract_seg
 where repo = $1 and line = $2 and gen0 <= $3 order by gen0 desc limit $4`, w.s.repo, w.at.line, w.at.gen, n)
 	})
 	if err != nil {
@@ -197,12 +212,11 @@ where repo = $1 and line = $2 and gen0 <= $3 order by gen0 desc limit $4`, w.s.r
 			return list, w.damaged(len(list) > 0, err)
 		}
 		for !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 {
-			st := step{at: w.at}
-			st.commit, _ = seg.commit(w.at.gen)
+			st := step{seg.commits[w.at.gen-r.gen0], w.at}
 			if st.commit.ID != w.next {
 				return list, w.astray(ctx, len(list) > 0, &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its position")})
 			}
-			list, _ = w.accept(list, st)
+			list = w.accept(list, st)
 		}
 	}
 	return list, nil
@@ -237,50 +251,29 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 		}
 	}
 	return func(yield func(objects.Object, error) bool) {
-		if err := s.usable(ctx); err != nil {
-			yield(objects.Object{}, err)
-			return
-		}
-		w := s.walk(tip)
-		for left := o.Limit; ; {
-			list, err := w.read(ctx, left)
-			if left > 0 {
-				list = list[:min(len(list), left)]
-				left -= len(list)
-			}
-			ended := len(list) == 0 || o.Limit > 0 && left == 0
-			if !s.give(ctx, list, yield) {
-				return
-			}
+		for run, err := range s.ChainRuns(ctx, tip, o.Limit) {
 			if err != nil {
-				yield(objects.Object{ID: w.next}, err)
-			}
-			if err != nil || ended {
+				yield(objects.Object{}, err)
 				return
 			}
+			for _, commit := range run.Objects {
+				if err := s.usable(ctx); err != nil {
+					yield(objects.Object{}, err)
+					return
+				}
+				if !yield(commit, nil) {
+					return
+				}
+			}
 		}
 	}
-}
-
-// give yields steps. It reports whether the walk goes on.
-func (s *store) give(ctx context.Context, list []step, yield func(objects.Object, error) bool) bool {
-	for _, st := range list {
-		if err := s.usable(ctx); err != nil {
-			yield(objects.Object{}, err)
-			return false
-		}
-		if !yield(st.commit, nil) {
-			return false
-		}
-	}
-	return true
 }
 
 // chainToStop walks from the tip and from each stop, and remembers what it has read.
 func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	const most = 1 << 15 // commits that are remembered
 	known := map[objects.ID]objects.Object{}
-	walks := map[objects.ID]*walker{} // by the commit that each reads next
+	page := firstPage
 	get := func(id objects.ID) (objects.Object, error) {
 		if err := s.usable(ctx); err != nil {
 			return objects.Object{}, err
@@ -288,11 +281,8 @@ func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.Chain
 		if obj, ok := known[id]; ok {
 			return obj.Clone(), nil
 		}
-		w := walks[id]
-		delete(walks, id)
-		if w == nil {
-			w = s.walk(id)
-		}
+		w := s.walk(id)
+		w.page, page = page, min(2*page, lastPage)
 		list, err := w.read(ctx, 0)
 		if len(list) == 0 {
 			return objects.Object{ID: id}, err
@@ -303,9 +293,7 @@ func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.Chain
 		for _, st := range list {
 			known[st.commit.ID] = st.commit
 		}
-		if !w.next.IsZero() {
-			walks[w.next] = w
-		}
+		s.learnPosition(w.next, w.at) // where the walk goes on
 		return known[id].Clone(), nil
 	}
 	return objects.Walk(ctx, get, tip, o)

@@ -3,7 +3,6 @@ package postgres
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
@@ -95,12 +94,21 @@ func readContent(id objects.ID, data []byte) (objects.Object, error) {
 	return o, o.Check()
 }
 
-// parseID reads an id from a row.
-func parseID(b []byte) (id objects.ID, err error) {
-	if uint64(len(b)) != idSize {
-		return id, &objects.CorruptError{Cause: fmt.Errorf("an id of %d bytes", len(b))}
+// idColumn scans a column that has an id. Null is the zero id. Bytes that are no id become an
+// id that no object has, so that whoever reads the object finds the damage.
+type idColumn struct{ id *objects.ID }
+
+// ScanBytes is pgtype.BytesScanner.
+func (c idColumn) ScanBytes(b []byte) error {
+	switch {
+	case b == nil:
+		*c.id = objects.ID{}
+	case uint64(len(b)) == idSize:
+		*c.id = objects.ID(b)
+	default:
+		*c.id = objects.Hash(b)
 	}
-	return objects.ID(b), nil
+	return nil
 }
 
 // idBytes returns an id as a parameter; the zero id is null.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -24,13 +25,22 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	var list []wanted
 	for i := range w.Len {
 		id, locator := w.At(i)
+		if o, ok := s.recent.get(id); ok {
+			o = o.Clone()
+			if err := w.Give(i, &o, nil); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if locator == (objects.Locator{}) {
 			rest = append(rest, i)
 			continue
 		}
 		list = append(list, wanted{i, id, position{int64(locator[0]), int64(locator[1]) - 1}})
 	}
-	slices.SortFunc(list, func(a, b wanted) int { return comparePositions(a.at, b.at) })
+	slices.SortFunc(list, func(a, b wanted) int {
+		return cmp.Or(cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.gen, b.at.gen))
+	})
 	for len(list) > 0 {
 		n := 1
 		for n < min(len(list), loadPage) && list[n].at.line == list[0].at.line && list[n].at.gen-list[0].at.gen < loadPage {
@@ -82,22 +92,17 @@ func (s *store) contentsOf(ctx context.Context, line, low, high int64) (map[obje
 		clear(contents)
 		rows = rows[:0]
 		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			var r segmentRow
-			if err := row.Scan(&r.gen0, &r.n, &r.tip, &r.heads, &r.bodies); err != nil {
-				return err
-			}
-			if r.n > 0 {
-				r.line = line
+			r, err := scanSegment(row)
+			if r.number > 0 {
 				rows = append(rows, r)
-				return nil
+			} else {
+				contents[r.tip] = stored{data: r.bodies}
 			}
-			id, err := parseID(r.tip)
-			contents[id] = stored{data: r.bodies}
 			return err
-		}, `select gen, 0, content, ''::bytea, body from tract_tail
+		}, `select 0, line, gen, 1, content, put, ''::bytea, body from tract_tail
 where repo = $1 and line = $2 and gen between $3 and $4 and body is not null
 union all
-select gen0, n, tip, heads, bodies from tract_seg where repo = $1 and line = $2 and gen0 between $3 - $5 and $4`,
+select `+segmentColumns+` from tract_seg where repo = $1 and line = $2 and gen0 between $3 - $5 and $4`,
 			s.repo, line, low, high, int64(segmentSize))
 	})
 	if err != nil {

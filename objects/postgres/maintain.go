@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,8 +44,24 @@ func (s *store) vacuum(ctx context.Context) {
 	}
 }
 
-// lockSQL keeps others from writing, but not from reading, until the transaction ends.
-const lockSQL = `lock table tract_ref, tract_log, tract_line, tract_tail, tract_seg, tract_blob, tract_index in exclusive mode`
+// lockClass is the first key of the advisory lock of a repo. Every write holds the lock shared
+// until it is committed.
+const lockClass = 0x74726163 // "trac"
+
+// lock keeps others from writing to the repo, but not from reading, until the transaction ends.
+// It must be the first statement, so that those after it see all earlier writes.
+func (s *store) lock(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1::int, $2::int)`, lockClass, s.lockKey())
+	return err
+}
+
+func (s *store) lockShared(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock_shared($1::int, $2::int)`, lockClass, s.lockKey())
+	return err
+}
+
+// lockKey is the second key of the lock. Repos that have the same wait for one another.
+func (s *store) lockKey() int32 { return int32(s.repo & math.MaxInt32) }
 
 // Restore is objects.Maintainer.
 func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
@@ -66,7 +82,7 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 
 // restore appends some entries.
 func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry) error {
-	if _, err := tx.Exec(ctx, `lock table tract_ref, tract_log in exclusive mode`); err != nil {
+	if err := s.lock(ctx, tx); err != nil {
 		return err
 	}
 	q := txQuerier{tx}
@@ -89,9 +105,9 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 	if err != nil {
 		return err
 	}
-	var rows refArrays
+	var rows columns
 	for _, e := range list {
-		if rows, err = follow(rows, states, e, uint64(last)); err != nil {
+		if err := follow(&rows, states, e, uint64(last)); err != nil {
 			return err
 		}
 		last = int64(e.Seq)
@@ -100,74 +116,50 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 	for _, r := range states {
 		targets = append(targets, r.target)
 	}
-	positions, err := s.positionsOf(ctx, q, targets)
+	positions := map[objects.ID]position{}
+	err = s.find(ctx, q, unique(targets), true, func(id objects.ID, f found) error {
+		if f.object.Kind == objects.KindCommit {
+			positions[id] = f.at
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(`insert into tract_log (repo, seq, name, record) select $1, * from unnest($2::bigint[], $3::text[], $4::bytea[])`, s.repo, rows.seq, rows.name, rows.records)
-	var final refArrays
-	var versions []int64
+	batch.Queue(`insert into tract_log (repo, seq, name, record) select $1, * from unnest($2::bigint[], $3::text[], $4::bytea[])`,
+		append([]any{s.repo}, rows...)...)
+	var final columns
 	for name, r := range states {
 		r.at = positions[r.target]
-		final.add(0, &refRow{name: name, state: r})
-		versions = append(versions, int64(r.version))
+		final.add(name, idBytes(r.target), r.at.line, r.at.gen, int64(r.version), r.updated, int64(r.seq), r.newest[:])
 	}
 	batch.Queue(`insert into tract_ref (repo, name, target, line, gen, version, updated, seq, newest)
 select $1, * from unnest($2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[])
 on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = excluded.version,
-	updated = excluded.updated, seq = excluded.seq, newest = excluded.newest`,
-		s.repo, final.name, final.target, final.line, final.gen, versions, final.updated, final.seq, final.newest)
+	updated = excluded.updated, seq = excluded.seq, newest = excluded.newest`, append([]any{s.repo}, final...)...)
 	batch.Queue(advanceSQL, last)
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// follow adds the rows of an entry, if it follows the last one and those of its refs.
-func follow(rows refArrays, states map[string]refState, e objects.LogEntry, last uint64) (refArrays, error) {
+// follow adds the rows of the log for an entry, if it follows the last one and those of its refs.
+func follow(rows *columns, states map[string]refState, e objects.LogEntry, last uint64) error {
 	moves, err := objects.PendingUpdates(e.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
 	if err != nil {
-		return rows, err
+		return err
 	}
 	follows := e.Seq > last && len(moves) == len(e.Refs) && len(moves) > 0
 	for _, u := range moves {
 		follows = follows && u.Prev == states[u.Name].newest
 	}
 	if !follows {
-		return rows, &objects.CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, last)}
+		return &objects.CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, last)}
 	}
 	entry := objects.NewLogEntry(e.Seq, e.Note, moves)
 	for _, r := range refRows(entry, entry.Record()) {
-		rows.add(0, &r)
+		rows.add(int64(e.Seq), r.name, r.record)
 		r.state.version = states[r.name].version + 1
 		states[r.name] = r.state
 	}
-	return rows, nil
-}
-
-// positionsOf returns where commits are, of those that exist.
-func (s *store) positionsOf(ctx context.Context, q querier, ids []objects.ID) (map[objects.ID]position, error) {
-	positions := map[objects.ID]position{}
-	for part := range slices.Chunk(unique(ids), lookupIDs) {
-		l, err := s.lookup(ctx, q, part, lookupAll)
-		if err != nil {
-			return nil, err
-		}
-		for id, f := range l.objects {
-			if f.object.Kind == objects.KindCommit {
-				positions[id] = f.at
-			}
-		}
-		for at, ids := range l.hits {
-			seg, _, err := s.segmentAt(ctx, q, at, false)
-			if err != nil || seg == nil {
-				return nil, err
-			}
-			for _, id := range ids {
-				if _, gen := seg.find(id); gen >= 0 {
-					positions[id] = position{at.line, gen}
-				}
-			}
-		}
-	}
-	return positions, nil
+	return nil
 }

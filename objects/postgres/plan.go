@@ -97,7 +97,7 @@ func (s *store) look(ctx context.Context, p *planner, put []objects.Object, care
 		return nil
 	}
 	some := false
-	err := s.find(ctx, unique(ask), true, func(id objects.ID, f found) error {
+	err := s.find(ctx, s, unique(ask), true, func(id objects.ID, f found) error {
 		isCommit := f.object.Kind == objects.KindCommit && f.err == nil
 		switch {
 		case p.put[id] == nil && isCommit:

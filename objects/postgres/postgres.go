@@ -81,10 +81,8 @@ type store struct {
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
 
-	refs      refCache
-	positions positionCache
-	seqs      sequence
-	purges    atomic.Uint64 // as the database had it last
+	caches
+	seqs sequence
 
 	updating sync.Map // ref name -> *sync.Mutex: writers of one ref wait for one another
 	queue    queue
@@ -105,6 +103,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 		pool: pool, name: name, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged,
 		closing: make(chan struct{}), seqs: sequence{turn: make(chan struct{}, 1)},
 	}
+	s.refs.limit, s.positions.limit, s.recent.limit = cacheSize, cacheSize, recentSize
 	s.queue.workers = min(maxWorkers, int(config.MaxConns))
 	wait := s.wait
 	s.wait = min(wait, openWait)

@@ -9,65 +9,63 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Purge is objects.Maintainer, in one transaction. Others cannot write to the database
-// meanwhile: no copy of an object may come or move while it is looked for. The server keeps
-// the bytes of deleted rows until it has vacuumed them.
+// Purge is objects.Maintainer, in a transaction in which others cannot write to the repo: no copy
+// of an object may come or move while it is looked for. The server keeps the bytes of deleted
+// rows until it has vacuumed them.
+//
+// A write that waits for the transaction does not see its tombstones. Had it copies of purged
+// objects, then the second transaction, which begins after it, removes them.
 func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (purged int, err error) {
 	if s.readOnly {
 		return 0, fmt.Errorf("purge store %s: %w", s.name, objects.ErrReadOnly)
 	}
-	var version int64
+	p, err := s.purge(ctx, list, progress)
+	if err != nil || len(p.tombstones) == 0 {
+		return 0, err
+	}
+	if _, err := s.purge(ctx, p.tombstones, nil); err != nil {
+		return 0, err
+	}
+	s.vacuum(ctx)
+	return len(p.tombstones), nil
+}
+
+func (s *store) purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (p *purge, err error) {
+	var version uint64
 	err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-		p := purge{s: s, q: txQuerier{tx}, segments: map[position]map[objects.ID]bool{}}
-		if _, err := tx.Exec(ctx, lockSQL); err != nil {
+		p = &purge{s: s, q: txQuerier{tx}, segments: map[int32]map[objects.ID]bool{}}
+		if err := s.lock(ctx, tx); err != nil {
 			return err
 		}
-		for n, part := range chunks(list, purgeIDs) {
+		done := 0
+		for part := range slices.Chunk(list, purgeIDs) {
 			if err := p.find(ctx, part); err != nil {
 				return err
 			}
-			if progress != nil {
-				progress(int64(n*purgeIDs), int64(2*len(list)))
+			if done += len(part); progress != nil {
+				progress(int64(done), int64(2*len(list)))
 			}
 		}
 		if err := p.write(ctx, tx); err != nil {
 			return err
 		}
-		purged = len(p.tombstones)
-		return tx.QueryRow(ctx, `update tract_repo set purges = purges + $2 where id = $1 returning purges`, s.repo, min(purged, 1)).Scan(&version)
+		return tx.QueryRow(ctx, `update tract_repo set purges = purges + $2 where id = $1 returning purges`, s.repo, min(len(p.tombstones), 1)).Scan(&version)
 	})
-	if err != nil {
-		return 0, err
+	if err == nil {
+		s.learnPurges(version)
 	}
-	s.purges.Store(uint64(version))
-	if purged > 0 {
-		s.vacuum(ctx)
-	}
-	return purged, nil
+	return p, err
 }
 
 // purgeIDs is how many objects are looked up at a time.
 const purgeIDs = 8
-
-// chunks numbers the parts of a list.
-func chunks[T any](list []T, n int) func(func(int, []T) bool) {
-	return func(yield func(int, []T) bool) {
-		i := 0
-		for part := range slices.Chunk(list, n) {
-			if !yield(i, part) {
-				return
-			}
-			i++
-		}
-	}
-}
 
 // purge is one Purge.
 type purge struct {
 	s          *store
 	q          querier
 	tombstones []objects.Tombstone
-	segments   map[position]map[objects.ID]bool // objects to remove from each
+	segments   map[int32]map[objects.ID]bool // by number: objects to remove
 }
 
 // find completes the tombstones of objects, and finds the segments that have them.
@@ -80,24 +78,21 @@ func (p *purge) find(ctx context.Context, list []objects.Tombstone) error {
 	if err != nil {
 		return err
 	}
-	for at, candidates := range l.hits {
-		seg, _, err := p.s.segmentAt(ctx, p.q, at, true)
+	for number, candidates := range l.hits {
+		seg, err := p.s.segment(ctx, p.q, number, true)
 		if err != nil {
 			return err
 		}
 		for _, id := range candidates {
-			if seg == nil {
-				continue
-			}
 			f, ok := seg.lookup(id, false)
 			if !ok {
 				continue
 			}
 			l.objects[id] = f
-			if p.segments[at] == nil {
-				p.segments[at] = map[objects.ID]bool{}
+			if p.segments[number] == nil {
+				p.segments[number] = map[objects.ID]bool{}
 			}
-			p.segments[at][id] = true
+			p.segments[number][id] = true
 		}
 	}
 	for _, t := range list {
@@ -135,8 +130,8 @@ on conflict (repo, id) do update set record = excluded.record`, p.s.repo, ids, r
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}
-	for at, gone := range p.segments {
-		seg, put, err := p.s.segmentAt(ctx, p.q, at, true)
+	for number, gone := range p.segments {
+		seg, err := p.s.segment(ctx, p.q, number, true)
 		if err != nil {
 			return err
 		}
@@ -149,9 +144,8 @@ on conflict (repo, id) do update set record = excluded.record`, p.s.repo, ids, r
 				list[i].content = objects.Object{}
 			}
 		}
-		row, _ := encodeSegment(at.line, at.gen, list, put)
 		batch := &pgx.Batch{}
-		p.s.queueSegment(batch, row, nil)
+		seg.rewrite(batch, p.s.repo, list)
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}

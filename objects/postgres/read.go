@@ -26,7 +26,7 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 			return
 		}
 		stop := errors.New("the loop has ended")
-		err := s.find(ctx, ids, false, func(_ objects.ID, f found) error {
+		err := s.find(ctx, s, ids, false, func(_ objects.ID, f found) error {
 			if err := s.usable(ctx); err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []object
 		return nil, err
 	}
 	there := map[objects.ID]bool{}
-	err = s.find(ctx, unique(ids), true, func(id objects.ID, _ found) error {
+	err = s.find(ctx, s, unique(ids), true, func(id objects.ID, _ found) error {
 		there[id] = true
 		return nil
 	})
@@ -106,13 +106,10 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 	low, high := bounds(prefix)
 	kinds := map[objects.ID]objects.Kind{}
 	err := s.rows(ctx, func(row pgx.Rows) error {
-		var key, record []byte
+		var id objects.ID
+		var record []byte
 		var of int16
-		if err := row.Scan(&key, &of, &record); err != nil {
-			return err
-		}
-		id, err := parseID(key)
-		if err != nil {
+		if err := row.Scan(idColumn{&id}, &of, &record); err != nil {
 			return err
 		}
 		if t, err := objects.ParseTombstone(id, record); of == 0 && err == nil {
@@ -156,41 +153,34 @@ func bounds(prefix string) (low objects.ID, high []byte) {
 	return low, nil
 }
 
-// indexSQL reads the index: the rows of level 0, and those of level 1 in a range of parts with
-// the segments of their run.
-const indexSQL = `select line, gen0, ''::bytea, data from tract_index where repo = $1 and level = 0
-union all
-select i.line, i.gen0, l.data, i.data from tract_index i join tract_index l
-	on l.repo = i.repo and l.level = 1 and l.part = 256 and l.line = i.line and l.gen0 = i.gen0
-	where i.repo = $1 and i.level = 1 and i.part between $2 and $3`
-
 // candidate is a segment that may have an object with an id that begins with a hint.
 type candidate struct {
-	hint [hintSize]byte
-	at   position
+	hint    [hintSize]byte
+	segment int32
 }
 
 // findSealed adds the objects of segments whose ids have a prefix: the first of a kind, if
 // there is a limit. It reads segments in the order of the ids that they may have.
 func (s *store) findSealed(ctx context.Context, kind objects.Kind, prefix string, limit int, kinds map[objects.ID]objects.Kind) error {
 	var list []candidate
+	low, high := parts(prefix)
 	err := s.rows(ctx, func(row pgx.Rows) error {
-		var at position
-		var segments, data []byte
-		if err := row.Scan(&at.line, &at.gen, &segments, &data); err != nil {
-			return err
+		var data []byte
+		err := row.Scan(&data)
+		for h, segment := range indexEntries(data, prefix) {
+			list = append(list, candidate{h, segment})
 		}
-		list = appendCandidates(list, at, segments, data, prefix)
-		return nil
-	}, indexSQL, s.repo, firstPart(prefix), lastPart(prefix))
+		return err
+	}, `select data from tract_index where repo = $1 and level = 0
+union all select data from tract_index where repo = $1 and level = 1 and part between $2 and $3`, s.repo, low, high)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return bytes.Compare(a.hint[:], b.hint[:]) })
-	read := map[position]bool{}
+	read := map[int32]bool{}
 	var found []objects.ID // of the kind
 	for _, c := range list {
-		if read[c.at] {
+		if read[c.segment] {
 			continue
 		}
 		if limit > 0 && len(found) >= limit { // are enough of them before everything to come?
@@ -199,8 +189,8 @@ func (s *store) findSealed(ctx context.Context, kind objects.Kind, prefix string
 				return nil
 			}
 		}
-		read[c.at] = true
-		seg, _, err := s.segmentAt(ctx, s, c.at, false)
+		read[c.segment] = true
+		seg, err := s.segment(ctx, s, c.segment, false)
 		if err != nil {
 			return err
 		}
@@ -218,46 +208,15 @@ func (s *store) findSealed(ctx context.Context, kind objects.Kind, prefix string
 	return nil
 }
 
-func comparePositions(a, b position) int {
-	return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.gen, b.gen))
-}
-
-// firstPart and lastPart are the parts of level 1 that have ids with a prefix.
-func firstPart(prefix string) int16 {
-	low, _ := bounds(prefix)
-	return int16(low[0])
-}
-
-func lastPart(prefix string) int16 {
+// parts returns the parts of level 1 that have ids with a prefix, from low to high.
+func parts(prefix string) (low, high int16) {
+	first, _ := bounds(prefix)
+	low = int16(first[0])
 	switch len(prefix) {
 	case 0:
-		return 255
+		return 0, 255
 	case 1:
-		return firstPart(prefix) + 15
+		return low, low + 15
 	}
-	return firstPart(prefix)
-}
-
-// appendCandidates adds those of a row of tract_index whose hints have a prefix.
-func appendCandidates(list []candidate, at position, segments, data []byte, prefix string) []candidate {
-	size := hintSize
-	if len(segments) > 0 {
-		size++
-	}
-	prefix = prefix[:min(len(prefix), 2*hintSize)]
-	for ; len(data) >= size; data = data[size:] {
-		c := candidate{hint: [hintSize]byte(data), at: at}
-		if !strings.HasPrefix(hex.EncodeToString(c.hint[:]), prefix) {
-			continue
-		}
-		if len(segments) > 0 {
-			n := int(data[hintSize])
-			if len(segments) < (n+1)*positionSize {
-				continue
-			}
-			c.at = readPosition(segments[n*positionSize:])
-		}
-		list = append(list, c)
-	}
-	return list
+	return low, low
 }

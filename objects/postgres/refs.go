@@ -14,16 +14,7 @@ const refColumns = `name, target, line, gen, version, updated, seq, newest`
 
 // scanRef reads refColumns, and further columns into more.
 func scanRef(row pgx.Rows, more ...any) (name string, r refState, err error) {
-	var target, newest []byte
-	var version, seq int64
-	err = row.Scan(append([]any{&name, &target, &r.at.line, &r.at.gen, &version, &r.updated, &seq, &newest}, more...)...)
-	if err == nil && target != nil {
-		r.target, err = parseID(target)
-	}
-	if err == nil && newest != nil {
-		r.newest, err = parseID(newest)
-	}
-	r.version, r.seq = uint64(version), uint64(seq)
+	err = row.Scan(append([]any{&name, idColumn{&r.target}, &r.at.line, &r.at.gen, &r.version, &r.updated, &r.seq, idColumn{&r.newest}}, more...)...)
 	return name, r, err
 }
 
@@ -34,12 +25,12 @@ func (s *store) states(ctx context.Context, names []string) (map[string]refState
 	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
 		clear(got)
 		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			var purges int64
+			var purges uint64
 			name, r, err := scanRef(row, &purges)
 			if name != "" {
 				got[name] = r
 			} else {
-				s.purges.Store(uint64(purges))
+				s.learnPurges(purges)
 			}
 			return err
 		}, `select `+refColumns+`, 0::bigint from tract_ref where repo = $1 and name = any($2::text[])
@@ -49,8 +40,7 @@ union all select '', null, 0, 0, 0, 0, 0, null, purges from tract_repo where id 
 		return nil, err
 	}
 	for name, r := range got {
-		s.refs.put(name, r)
-		s.positions.put(r.target, r.at)
+		s.learnRef(name, r)
 	}
 	return got, nil
 }
@@ -98,7 +88,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 		return s.rowsOnce(ctx, func(row pgx.Rows) error {
 			name, r, err := scanRef(row)
 			refs = append(refs, r.ref(name))
-			s.positions.put(r.target, r.at)
+			s.learnPosition(r.target, r.at)
 			return err
 		}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3) and ($4::text is null or name < $4)
 and target is not null order by `+order+` limit `+limit, args...)
@@ -164,12 +154,12 @@ where l.repo = $1 and l.seq < $2 and l.name = $3 order by l.seq desc`
 }
 
 func scanEntry(row pgx.Rows) (e objects.LogEntry, err error) {
-	var seq int64
+	var seq uint64
 	var record []byte
 	if err := row.Scan(&seq, &record); err != nil {
 		return e, err
 	}
-	if e, err = objects.ParseLogEntry(record); err == nil && e.Seq != uint64(seq) {
+	if e, err = objects.ParseLogEntry(record); err == nil && e.Seq != seq {
 		err = &objects.CorruptError{Cause: errSeq}
 	}
 	return e, err

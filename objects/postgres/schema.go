@@ -65,9 +65,9 @@ func missingPart(err error) error {
 
 func (s *store) findRepo(ctx context.Context, repo string) error {
 	return s.rows(ctx, func(row pgx.Rows) error {
-		var purges int64
+		var purges uint64
 		err := row.Scan(&s.repo, &purges)
-		s.purges.Store(uint64(purges))
+		s.learnPurges(purges)
 		return err
 	}, `select id, purges from tract_repo where name = $1`, repo)
 }

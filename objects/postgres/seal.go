@@ -14,7 +14,7 @@ const (
 	// sealAt is from how many commits of a line that are not sealed some are sealed.
 	sealAt = 2 * segmentSize
 
-	// runSize is how many rows of level 0 of tract_index become a run of level 1.
+	// runSize is how many rows of level 0 of tract_index become a run.
 	runSize = 64
 
 	// closeTime is the longest time that Close goes on sealing. Another process does the
@@ -97,6 +97,9 @@ func (s *store) seal(ctx context.Context, line int64, least int) error {
 // sealOne seals the oldest commits of a line that are not sealed. A line that another
 // process is about to seal is left to it.
 func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (sealed bool, err error) {
+	if err := s.lockShared(ctx, tx); err != nil {
+		return false, err
+	}
 	q := txQuerier{tx}
 	from := int64(-1)
 	err = q.query(ctx, func(row pgx.Rows) error { return row.Scan(&from) },
@@ -115,21 +118,21 @@ func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (
 		return false, err // nothing is deleted that cannot be read back
 	}
 	to := from + int64(len(list))
+	var number int32
+	err = tx.QueryRow(ctx, `insert into tract_seg (repo, line, gen0, n, tip, heads, bodies, put) values ($1, $2, $3, $4, $5, $6, $7, $8) returning number`,
+		s.repo, line, from, row.n, row.tip[:], row.heads, row.bodies, row.put).Scan(&number)
+	if err != nil {
+		return false, err
+	}
+	var data []byte
+	for _, h := range hints {
+		data = appendEntry(data, h, number)
+	}
 	batch := &pgx.Batch{}
-	s.queueSegment(batch, row, hints)
+	batch.Queue(`insert into tract_index (repo, level, part, run, data) values ($1, 0, 0, $2, $3)`, s.repo, int64(number), data)
 	batch.Queue(`delete from tract_tail where repo = $1 and line = $2 and gen >= $3 and gen < $4`, s.repo, line, from, to)
 	batch.Queue(`update tract_line set sealed = $3 where repo = $1 and line = $2`, s.repo, line, to)
 	return true, tx.SendBatch(ctx, batch).Close()
-}
-
-// queueSegment writes a segment and its row of the index.
-func (s *store) queueSegment(batch *pgx.Batch, row segmentRow, hints []byte) {
-	batch.Queue(`insert into tract_seg (repo, line, gen0, n, tip, heads, bodies, put) values ($1, $2, $3, $4, $5, $6, $7, $8)
-on conflict (repo, line, gen0) do update set n = excluded.n, tip = excluded.tip, heads = excluded.heads, bodies = excluded.bodies, put = excluded.put`,
-		s.repo, row.line, row.gen0, row.n, row.tip, row.heads, row.bodies, row.put)
-	if hints != nil {
-		batch.Queue(`insert into tract_index (repo, level, part, line, gen0, data) values ($1, 0, 0, $2, $3, $4)`, s.repo, row.line, row.gen0, hints)
-	}
 }
 
 // tailEntries reads and verifies successive commits of a line from a gen on, and returns the
@@ -137,23 +140,15 @@ on conflict (repo, line, gen0) do update set n = excluded.n, tip = excluded.tip,
 func (s *store) tailEntries(ctx context.Context, q querier, line, from, most int64) (list []entry, put int64, err error) {
 	err = q.query(ctx, func(row pgx.Rows) error {
 		var gen, at int64
-		var key, head, content, body []byte
-		if err := row.Scan(&gen, &key, &head, &content, &body, &at); err != nil {
-			return err
-		}
-		if gen != from+int64(len(list)) {
-			return nil
-		}
-		id, err := parseID(key)
-		if err != nil {
+		var id, content objects.ID
+		var head, body []byte
+		err := row.Scan(&gen, idColumn{&id}, &head, idColumn{&content}, &body, &at)
+		if err != nil || gen != from+int64(len(list)) {
 			return err
 		}
 		var e entry
 		if e.commit, err = readObject(id, head); err == nil && body != nil {
-			var of objects.ID
-			if of, err = parseID(content); err == nil {
-				e.content, err = readContent(of, body)
-			}
+			e.content, err = readContent(content, body)
 		}
 		list, put = append(list, e), max(put, at)
 		return err

@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
@@ -26,18 +29,30 @@ type entry struct {
 
 // segmentRow is a row of tract_seg.
 type segmentRow struct {
+	number        int32
 	line, gen0    int64
 	n             int
-	tip           []byte
+	tip           objects.ID
 	heads, bodies []byte // bodies nil: not read
 	put           int64
+}
+
+// Columns of tract_seg for scanSegment.
+const (
+	segmentColumns = `number, line, gen0, n, tip, put, heads, bodies`
+	headColumns    = `number, line, gen0, n, tip, put, heads, null::bytea`
+)
+
+func scanSegment(row pgx.Rows) (r segmentRow, err error) {
+	err = row.Scan(&r.number, &r.line, &r.gen0, &r.n, idColumn{&r.tip}, &r.put, &r.heads, &r.bodies)
+	return r, err
 }
 
 // encodeSegment encodes successive commits of a line. The heads are the number of objects,
 // the size of the ids that follow, these ids, and a compressed pack table. The ids are those
 // of the contents and then of objects elsewhere that the commits refer to: the id of a commit
 // is the hash of its bytes, which a reader computes anyway.
-func encodeSegment(line, gen0 int64, list []entry, put int64) (row segmentRow, hints []byte) {
+func encodeSegment(line, gen0 int64, list []entry, put int64) (row segmentRow, hints [][]byte) {
 	all := make([]objects.Object, 0, 2*len(list))
 	seen := map[objects.ID]bool{}
 	for i := range list {
@@ -53,26 +68,25 @@ func encodeSegment(line, gen0 int64, list []entry, put int64) (row segmentRow, h
 		if all[i].Kind != objects.KindCommit {
 			stored = append(stored, all[i].ID[:]...)
 		}
-		hints = append(hints, hint(all[i].ID)...)
+		hints = append(hints, hint(all[i].ID))
 	}
 	stored = append(stored, ids[len(all)*int(idSize):]...)
 	heads := binary.AppendUvarint(nil, uint64(len(all)))
 	heads = binary.AppendUvarint(heads, uint64(len(stored)))
 	heads = compression.CompressBest(append(heads, stored...), table)
-	tip := list[len(list)-1].commit.ID
 	return segmentRow{
-		line: line, gen0: gen0, n: len(list), tip: tip[:], put: put,
+		line: line, gen0: gen0, n: len(list), tip: list[len(list)-1].commit.ID, put: put,
 		heads: heads, bodies: compression.CompressBest([]byte{}, body),
 	}, hints
 }
 
 // segment is a decoded segment.
 type segment struct {
-	line, gen0 int64
-	table      *pack.Table
-	commits    []objects.Object // by gen
-	rows       []int            // of the commits in the table
-	body       []byte           // nil: not read
+	segmentRow
+	table   *pack.Table
+	commits []objects.Object // by gen
+	rows    []int            // of the commits in the table
+	body    []byte           // nil: not read
 }
 
 var errSegment = errors.New("invalid segment")
@@ -103,7 +117,7 @@ func decodeSegment(row segmentRow) (*segment, error) {
 	}
 	ids := make([]byte, size+commits*idSize)
 	copy(ids[n*idSize:], stored[(n-commits)*idSize:])
-	s := &segment{line: row.line, gen0: row.gen0}
+	s := &segment{segmentRow: row}
 	if s.table, err = pack.ParseTable(int(n), ids, raw, nil); err != nil {
 		return nil, wrong(err)
 	}
@@ -123,7 +137,7 @@ func decodeSegment(row segmentRow) (*segment, error) {
 		copy(id, o.ID[:])
 		s.commits, s.rows = append(s.commits, o), append(s.rows, i)
 	}
-	if len(s.commits) != row.n || string(s.commits[row.n-1].ID[:]) != string(row.tip) {
+	if len(s.commits) != row.n || s.commits[row.n-1].ID != row.tip {
 		return nil, wrong(errors.New("its commits are not those that were sealed"))
 	}
 	if row.bodies != nil {
@@ -142,17 +156,9 @@ func readUvarint(b []byte, limit uint64) (v uint64, rest []byte, ok bool) {
 	return v, b[size:], true
 }
 
-// commit returns the commit with a gen.
-func (s *segment) commit(gen int64) (objects.Object, bool) {
-	if i := gen - s.gen0; i >= 0 && i < int64(len(s.commits)) {
-		return s.commits[i], true
-	}
-	return objects.Object{}, false
-}
-
-// content returns the content of the commit with a gen, if the segment has it.
-func (s *segment) content(gen int64) (o objects.Object, ok bool, err error) {
-	row := s.table.Link(s.rows[gen-s.gen0])
+// content returns the content of commit i, if the segment has it.
+func (s *segment) content(i int) (o objects.Object, ok bool, err error) {
+	row := s.table.Link(s.rows[i])
 	if row < 0 || s.table.Kind(row) != objects.KindContent {
 		return o, false, nil
 	}
@@ -165,40 +171,57 @@ func (s *segment) contentAt(row int) (objects.Object, error) {
 	return readContent(*s.table.ID(row), append([]byte(nil), s.body[from:from+size]...))
 }
 
-// find returns the place of a commit or the row of a content; row -1: it is not here.
-func (s *segment) find(id objects.ID) (row int, gen int64) {
+// lookup finds an object; nil has none. heads says that data of contents is not wanted.
+func (s *segment) lookup(id objects.ID, heads bool) (f found, ok bool) {
+	if s == nil {
+		return f, false
+	}
 	for row := range s.table.Len() {
 		if *s.table.ID(row) != id {
 			continue
 		}
-		for i, r := range s.rows {
-			if r == row {
-				return row, s.gen0 + int64(i)
-			}
+		if i := slices.Index(s.rows, row); i >= 0 {
+			return found{object: s.commits[i], at: position{s.line, s.gen0 + int64(i)}}, true
 		}
-		return row, -1
+		if heads {
+			return found{object: objects.Object{ID: id, Kind: s.table.Kind(row)}}, true
+		}
+		f.object, f.err = s.contentAt(row)
+		return f, true
 	}
-	return -1, -1
+	return f, false
 }
 
 // entries returns everything that the segment has, as it was sealed.
 func (s *segment) entries() (list []entry, err error) {
 	for i, c := range s.commits {
 		e := entry{commit: c}
-		o, ok, err := s.content(s.gen0 + int64(i))
-		if err != nil {
+		if e.content, _, err = s.content(i); err != nil {
 			return nil, err
-		}
-		if ok {
-			e.content = o
 		}
 		list = append(list, e)
 	}
 	return list, nil
 }
 
-// hintSize is how many bytes of an id tract_index has.
-const hintSize = 6
+// segment reads a segment; nil: there is none.
+func (s *store) segment(ctx context.Context, q querier, number int32, bodies bool) (seg *segment, err error) {
+	columns := headColumns
+	if bodies {
+		columns = segmentColumns
+	}
+	var row segmentRow
+	err = q.query(ctx, func(r pgx.Rows) (err error) { row, err = scanSegment(r); return err },
+		`select `+columns+` from tract_seg where repo = $1 and number = $2`, s.repo, number)
+	if err != nil || row.number == 0 {
+		return nil, err
+	}
+	return decodeSegment(row)
+}
 
-// hint returns what tract_index has of an id. What is found by it is a candidate.
-func hint(id objects.ID) []byte { return id[:hintSize] }
+// rewrite replaces a segment by one with other entries.
+func (s *segment) rewrite(batch *pgx.Batch, repo int64, list []entry) {
+	row, _ := encodeSegment(s.line, s.gen0, list, s.put)
+	batch.Queue(`update tract_seg set n = $3, tip = $4, heads = $5, bodies = $6 where repo = $1 and number = $2`,
+		repo, s.number, row.n, row.tip[:], row.heads, row.bodies)
+}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -36,8 +37,8 @@ func TestSegmentRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := seg.entries()
-		if err != nil || len(got) != n || len(hints) != seg.table.Len()*hintSize {
-			t.Fatalf("%d commits of %d, %d bytes of hints, %v", len(got), n, len(hints), err)
+		if err != nil || len(got) != n || len(hints) != seg.table.Len() {
+			t.Fatalf("%d commits of %d, %d hints, %v", len(got), n, len(hints), err)
 		}
 		for i := range list {
 			want := list[i]
@@ -54,8 +55,8 @@ func TestSegmentRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range list {
-			if c, ok := heads.commit(100 + int64(i)); !ok || !reflect.DeepEqual(c, list[i].commit) {
-				t.Fatalf("without bodies commit %d is %+v", i, c)
+			if f, ok := heads.lookup(list[i].commit.ID, true); !ok || !reflect.DeepEqual(f.object, list[i].commit) || f.at.gen != 100+int64(i) {
+				t.Fatalf("without bodies commit %d is %+v", i, f)
 			}
 		}
 	}
@@ -67,12 +68,14 @@ func TestChangedSegment(t *testing.T) {
 	list := line(40)
 	row, _ := encodeSegment(7, 100, list, 5)
 	wrong := 0
-	for _, part := range []*[]byte{&row.heads, &row.bodies, &row.tip} {
+	tip := row.tip[:]
+	for _, part := range []*[]byte{&row.heads, &row.bodies, &tip} {
 		whole := *part
 		for i := range whole {
 			lie := bytes.Clone(whole)
 			lie[i] ^= 1 << (i % 8)
 			*part = lie
+			row.tip = objects.ID(tip)
 			seg, err := decodeSegment(row)
 			if err != nil {
 				if !errors.Is(err, objects.ErrCorrupt) {
@@ -101,9 +104,11 @@ func TestChangedSegment(t *testing.T) {
 
 func FuzzDecodeSegment(f *testing.F) {
 	row, _ := encodeSegment(7, 100, line(20), 5)
-	f.Add(row.heads, row.bodies, row.tip, 20)
+	f.Add(row.heads, row.bodies, row.tip[:], 20)
 	f.Fuzz(func(t *testing.T, heads, bodies, tip []byte, n int) {
-		seg, err := decodeSegment(segmentRow{line: 7, gen0: 100, n: n, tip: tip, heads: heads, bodies: bodies})
+		row := segmentRow{line: 7, gen0: 100, n: n, heads: heads, bodies: bodies}
+		copy(row.tip[:], tip)
+		seg, err := decodeSegment(row)
 		if err != nil {
 			return
 		}
@@ -131,25 +136,23 @@ func FuzzParseObject(f *testing.F) {
 	})
 }
 
-func TestRunNamesSegments(t *testing.T) {
+func TestIndexEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var segments []position
-	var hints [][]byte
-	for i := range runSize {
-		segments = append(segments, position{int64(i * 3), int64(i)})
-		h := make([]byte, 40*hintSize)
-		for k := range h {
-			h[k] = byte(r.Uint32())
-		}
-		hints = append(hints, h)
+	var data []byte
+	var ids []objects.ID
+	for n := range 1000 {
+		id := objects.Hash(binary.BigEndian.AppendUint64(nil, r.Uint64()))
+		ids = append(ids, id)
+		data = appendEntry(data, hint(id), int32(n))
 	}
-	list, parts := encodeRun(segments, hints)
-	for n, at := range segments {
-		for from := 0; from < len(hints[n]); from += hintSize {
-			h := hints[n][from : from+hintSize]
-			got := indexed(position{9, 0}, list, parts[h[0]], h)
-			if len(got) == 0 || got[0] != at {
-				t.Fatalf("hint %x is in %v, want %v", h, got, at)
+	for n, id := range ids {
+		for _, digits := range []int{0, 1, 5, 12, 64} {
+			found := false
+			for h, segment := range indexEntries(append(data, 1, 2, 3), id.String()[:digits]) {
+				found = found || segment == int32(n) && [hintSize]byte(id[:]) == h
+			}
+			if !found {
+				t.Fatalf("id %d is not found by %d digits", n, digits)
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Sweep is objects.Maintainer. It seals what can be sealed, and finds out what is
-// unreachable while others go on. If something is, it looks again with the tables locked
-// against writers, and removes it in the same transaction.
+// Sweep is objects.Maintainer. It finds out what is unreachable while others go on. If
+// something is, it looks again with the repo locked against writers, and removes it in the same
+// transaction. Then it seals what can be sealed.
 func (s *store) Sweep(ctx context.Context, o objects.Sweep) (done objects.Swept, err error) {
 	if s.readOnly && !o.Dry {
 		return done, fmt.Errorf("clean store %s: %w", s.name, objects.ErrReadOnly)
@@ -19,20 +19,20 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (done objects.Swept,
 	if err != nil {
 		return done, err
 	}
-	read := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = s.inTx(ctx, read, longTime, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, longTime, func(ctx context.Context, tx pgx.Tx) error {
 		done, err = s.sweep(ctx, tx, o, false)
 		return err
 	})
 	if err == nil && done.Removed > 0 && !o.Dry {
 		err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, lockSQL); err != nil {
+			if err := s.lock(ctx, tx); err != nil {
 				return err
 			}
 			done, err = s.sweep(ctx, tx, o, true)
 			return err
 		})
 	}
+	s.recent.forget()
 	if err == nil && !o.Dry {
 		err = s.repack(ctx)
 	}
@@ -67,138 +67,168 @@ func (s *store) repack(ctx context.Context) error {
 	return nil
 }
 
-// fate is what becomes of an object.
-type fate uint8
+// A sweep keeps the graph of the store in temporary tables, so that its memory does not grow
+// with the store. A commit leads to those before it in its line: what is reached of a line is
+// known by the gen of the newest commit that is. A row of tract_blob is a line of its own with
+// a negative number. Edges are those that do not lead to the commit before in the line, nor to
+// the content that is stored with the commit.
+const sweepTables = `
+create temporary table swept_object (id bytea, line bigint, gen bigint, put bigint, size bigint) on commit drop;
+create temporary table swept_edge (line bigint, gen bigint, id bytea) on commit drop;
+create temporary table swept_root (id bytea) on commit drop;
+create temporary table swept_reach (line bigint primary key, gen bigint, followed bigint) on commit drop`
 
-const (
-	fateGone fate = iota
-	fateYoung
-	fateKept
-)
+// sweepIndexes are made when the objects and edges are there.
+const sweepIndexes = `
+create index on swept_object (id);
+create index on swept_edge (line, gen);
+create index on swept_reach (line) where followed < gen;
+analyze swept_object;
+analyze swept_edge`
 
-// sweeper decides what is kept. Objects are known by their number in ids.
+// reachSQL reaches every copy of the roots, with the commits before it in the line.
+const reachSQL = `insert into swept_reach as r (line, gen, followed)
+select o.line, max(o.gen), -1 from swept_root join swept_object o using (id) group by o.line
+on conflict (line) do update set gen = excluded.gen where r.gen < excluded.gen`
+
+// followSQL makes roots of what was reached and not yet followed leads to.
+const followSQL = `insert into swept_root select distinct e.id from swept_reach r join swept_edge e using (line)
+where r.followed < r.gen and e.gen > r.followed and e.gen <= r.gen`
+
+// countSQL counts the objects that were reached and the others, and the bytes of these.
+const countSQL = `select count(*) filter (where reached), count(*) filter (where not reached), coalesce(sum(size) filter (where not reached), 0)::bigint
+from (select max(size) as size, coalesce(bool_or(o.gen <= r.gen), false) as reached from swept_object o left join swept_reach r using (line) group by id) x`
+
+// sweeper is one pass of Sweep.
 type sweeper struct {
 	s     *store
-	q     querier
-	o     objects.Sweep
-	done  objects.Swept
-	ids   []objects.ID         // by number
-	known map[objects.ID]int32 // numbers by id
-	nodes []swept
-	edges []int32
-	rows  []sweptRow
-	blobs []int32
-	roots []objects.ID
+	tx    pgx.Tx
+	lines int64 // of blobs
+
+	objects, edges, roots columns // that are not in the tables yet
+
+	line int64 // of the commits that are read
+	last objects.ID
+	seen map[objects.ID]bool // some of the targets of edges of the line
 }
 
-// swept is one object: its edges end at the number end, and begin where those of the object
-// read before it end.
-type swept struct {
-	seen       bool
-	fate       fate
-	from, end  int
-	put, bytes int64
-}
-
-// sweptRow is a commit of a line, and the content that is stored with it; -1: none.
-type sweptRow struct {
-	at              position
-	gen0            int64 // of its segment; -1: it is in the tail
-	commit, content int32
-}
-
-func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bool) (objects.Swept, error) {
-	w := &sweeper{s: s, q: txQuerier{tx}, o: o, known: map[objects.ID]int32{}, roots: o.Keep}
-	for _, part := range []func(context.Context) error{w.readRoots, w.readTail, w.readSegments, w.readBlobs} {
-		if err := part(ctx); err != nil {
-			return objects.Swept{}, err
+func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bool) (done objects.Swept, err error) {
+	w := &sweeper{s: s, tx: tx}
+	if _, err := tx.Exec(ctx, sweepTables); err != nil {
+		return done, err
+	}
+	for _, read := range []func(context.Context) error{w.readSegments, w.readTail, w.readBlobs, w.readRoots} {
+		if err := read(ctx); err != nil {
+			return done, err
 		}
 	}
-	w.mark()
-	w.count()
-	if !remove {
-		return w.done, nil
+	if _, err := tx.Exec(ctx, sweepIndexes); err != nil {
+		return done, err
 	}
-	return w.done, w.remove(ctx, tx)
+	if _, err := tx.Exec(ctx, `insert into swept_root select * from unnest($1::bytea[])`, allBytes(o.Keep)); err != nil {
+		return done, err
+	}
+	if err := w.reach(ctx); err != nil {
+		return done, err
+	}
+	if err := tx.QueryRow(ctx, countSQL).Scan(&done.Kept, nil, nil); err != nil {
+		return done, err
+	}
+	if _, err := tx.Exec(ctx, `insert into swept_root select distinct id from swept_object where $1 or put >= $2`, o.Before.IsZero(), o.Before.UnixMilli()); err != nil {
+		return done, err
+	}
+	if err := w.reach(ctx); err != nil {
+		return done, err
+	}
+	if err := tx.QueryRow(ctx, countSQL).Scan(&done.Young, &done.Removed, &done.RemovedBytes); err != nil {
+		return done, err
+	}
+	done.Young -= done.Kept
+	const most = 10 // of the list for people
+	err = w.query(ctx, func(row pgx.Rows) error {
+		var id objects.ID
+		err := row.Scan(idColumn{&id})
+		done.Examples = append(done.Examples, id)
+		return err
+	}, `select id from swept_object o left join swept_reach r using (line) group by id having not coalesce(bool_or(o.gen <= r.gen), false) limit $1`, most)
+	if err != nil || !remove {
+		return done, err
+	}
+	return done, w.remove(ctx)
 }
 
-func (w *sweeper) number(id objects.ID) int32 {
-	n, ok := w.known[id]
-	if !ok {
-		n = int32(len(w.ids))
-		w.known[id], w.ids, w.nodes = n, append(w.ids, id), append(w.nodes, swept{})
-	}
-	return n
+func (w *sweeper) query(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
+	return txQuerier{w.tx}.query(ctx, scan, sql, args...)
 }
 
-// add takes an object that was read.
-func (w *sweeper) add(o *objects.Object, put int64) int32 {
-	n := w.number(o.ID)
-	node := swept{seen: true, from: len(w.edges), put: put, bytes: int64(len(o.Data))}
-	if have := &w.nodes[n]; have.seen { // a copy
-		have.put = max(have.put, put)
-		return n
+// read calls scan for every row of a query, and writes what it has added to the tables. The
+// cursor has the name of the table that is read, since a statement with the same text must have
+// the same columns.
+func (w *sweeper) read(ctx context.Context, table string, page int, scan func(pgx.Rows) error, sql string) error {
+	cursor := "swept_" + table
+	if _, err := w.tx.Exec(ctx, `declare `+cursor+` no scroll cursor for `+sql, w.s.repo); err != nil {
+		return err
 	}
+	w.line, w.last = 0, objects.ID{}
+	for rows := page; rows == page; {
+		rows = 0
+		err := w.query(ctx, func(row pgx.Rows) error { rows++; return scan(row) }, fmt.Sprintf(`fetch %d from %s`, page, cursor))
+		if err != nil {
+			return err
+		}
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := w.tx.Exec(ctx, `close `+cursor)
+	return err
+}
+
+// flush writes objects, edges and roots to the tables.
+func (w *sweeper) flush(ctx context.Context) error {
+	batch := &pgx.Batch{}
+	if w.objects != nil {
+		batch.Queue(`insert into swept_object select * from unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])`, w.objects...)
+	}
+	if w.edges != nil {
+		batch.Queue(`insert into swept_edge select * from unnest($1::bigint[], $2::bigint[], $3::bytea[])`, w.edges...)
+	}
+	if w.roots != nil {
+		batch.Queue(`insert into swept_root select * from unnest($1::bytea[])`, w.roots...)
+	}
+	w.objects, w.edges, w.roots = nil, nil, nil
+	return w.tx.SendBatch(ctx, batch).Close()
+}
+
+// object adds an object.
+func (w *sweeper) object(id objects.ID, at position, put, size int64) {
+	w.objects.add(id[:], at.line, at.gen, put, size)
+}
+
+// commit adds a commit, and its edges: content is the one that is stored with it.
+func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put int64) {
+	const most = 1 << 12 // targets that are remembered
+	if w.line != at.line || len(w.seen) > most {
+		w.seen = map[objects.ID]bool{}
+	}
+	if w.line != at.line {
+		w.line, w.last = at.line, objects.ID{}
+	}
+	w.object(o.ID, at, put, int64(len(o.Data)))
 	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
 		for _, id := range ids {
-			w.edges = append(w.edges, w.number(id))
-		}
-	}
-	node.end = len(w.edges)
-	w.nodes[n] = node
-	return n
-}
-
-func (w *sweeper) readRoots(ctx context.Context) error {
-	err := w.q.query(ctx, func(row pgx.Rows) error {
-		_, r, err := scanRef(row)
-		w.roots = append(w.roots, r.target)
-		return err
-	}, `select `+refColumns+` from tract_ref where repo = $1`, w.s.repo)
-	if err != nil {
-		return err
-	}
-	return w.q.query(ctx, func(row pgx.Rows) error {
-		e, err := scanEntry(row)
-		for _, u := range e.Refs {
-			w.roots = append(w.roots, u.Old, u.New)
-		}
-		return err
-	}, `select seq, record from tract_log where repo = $1 and record is not null`, w.s.repo)
-}
-
-func (w *sweeper) readTail(ctx context.Context) error {
-	return w.q.query(ctx, func(row pgx.Rows) error {
-		r := sweptRow{gen0: -1, content: -1}
-		var key, head, content []byte
-		var size, put int64
-		if err := row.Scan(&r.at.line, &r.at.gen, &key, &head, &content, &size, &put); err != nil {
-			return err
-		}
-		id, err := parseID(key)
-		if err != nil {
-			return err
-		}
-		o, err := readObject(id, head)
-		if err != nil {
-			return err
-		}
-		r.commit = w.add(&o, put)
-		if size >= 0 {
-			of, err := parseID(content)
-			if err != nil {
-				return err
+			// An older commit of the line that has the same edge is reached as well.
+			if id != w.last && id != content && !w.seen[id] {
+				w.seen[id] = true
+				w.edges.add(at.line, at.gen, id[:])
 			}
-			r.content = w.add(&objects.Object{ID: of}, put)
-			w.nodes[r.content].bytes = size
 		}
-		w.rows = append(w.rows, r)
-		return nil
-	}, `select line, gen, id, head, content, coalesce(length(body), -1)::bigint, put from tract_tail where repo = $1 order by line, gen`, w.s.repo)
+	}
+	w.last = o.ID
 }
 
 func (w *sweeper) readSegments(ctx context.Context) error {
-	return w.q.query(ctx, func(row pgx.Rows) error {
+	return w.read(ctx, "tract_seg", 8, func(row pgx.Rows) error {
 		r, err := scanSegment(row)
 		if err != nil {
 			return err
@@ -208,146 +238,134 @@ func (w *sweeper) readSegments(ctx context.Context) error {
 			return err
 		}
 		for i := range seg.commits {
-			one := sweptRow{at: position{r.line, r.gen0 + int64(i)}, gen0: r.gen0, content: -1}
-			one.commit = w.add(&seg.commits[i], r.put)
+			at, content := position{r.line, r.gen0 + int64(i)}, objects.ID{}
 			if k := seg.table.Link(seg.rows[i]); k >= 0 && seg.table.Kind(k) == objects.KindContent {
-				one.content = w.add(&objects.Object{ID: *seg.table.ID(k)}, r.put)
 				_, size := seg.table.Data(k)
-				w.nodes[one.content].bytes = int64(size)
+				content = *seg.table.ID(k)
+				w.object(content, at, r.put, int64(size))
 			}
-			w.rows = append(w.rows, one)
+			w.commit(&seg.commits[i], content, at, r.put)
 		}
 		return nil
-	}, `select line, gen0, n, tip, heads, null::bytea, put from tract_seg where repo = $1 order by line, gen0`, w.s.repo)
+	}, `select `+headColumns+` from tract_seg where repo = $1 order by line, gen0`)
 }
 
-func (w *sweeper) readBlobs(ctx context.Context) error {
-	return w.q.query(ctx, func(row pgx.Rows) error {
-		var key, data []byte
-		var codec int16
-		var put int64
-		if err := row.Scan(&key, &codec, &data, &put); err != nil {
+func (w *sweeper) readTail(ctx context.Context) error {
+	return w.read(ctx, "tract_tail", 1024, func(row pgx.Rows) error {
+		var at position
+		var id, content objects.ID
+		var head []byte
+		var size, put int64
+		if err := row.Scan(&at.line, &at.gen, idColumn{&id}, &head, idColumn{&content}, &size, &put); err != nil {
 			return err
 		}
-		id, err := parseID(key)
+		o, err := readObject(id, head)
 		if err != nil {
 			return err
 		}
+		if size < 0 {
+			content = objects.ID{}
+		} else {
+			w.object(content, at, put, size)
+		}
+		w.commit(&o, content, at, put)
+		return nil
+	}, `select line, gen, id, head, content, coalesce(length(body), -1)::bigint, put from tract_tail where repo = $1 order by line, gen`)
+}
+
+func (w *sweeper) readBlobs(ctx context.Context) error {
+	return w.read(ctx, "tract_blob", 1024, func(row pgx.Rows) error {
+		var id objects.ID
+		var data []byte
+		var codec int16
+		var put int64
+		if err := row.Scan(idColumn{&id}, &codec, &data, &put); err != nil {
+			return err
+		}
 		o, err := readBlob(id, codec, data)
-		w.blobs = append(w.blobs, w.add(&o, put))
+		w.lines--
+		w.commit(&o, objects.ID{}, position{w.lines, 0}, put)
 		return err
-	}, `select id, codec, data, put from tract_blob where repo = $1 order by id`, w.s.repo)
+	}, `select id, codec, data, put from tract_blob where repo = $1`)
 }
 
-// mark decides the fate of every object.
-func (w *sweeper) mark() {
-	for _, id := range w.roots {
-		if n, ok := w.known[id]; ok {
-			w.reach(n, fateKept)
+// readRoots reads what refs and the ref log name.
+func (w *sweeper) readRoots(ctx context.Context) error {
+	err := w.read(ctx, "tract_log", 1024, func(row pgx.Rows) error {
+		e, err := scanEntry(row)
+		for _, u := range e.Refs {
+			w.roots.add(u.Old[:])
+			w.roots.add(u.New[:])
 		}
+		return err
+	}, `select seq, record from tract_log where repo = $1 and record is not null`)
+	if err != nil {
+		return err
 	}
-	before := w.o.Before.UnixMilli()
-	for n := range w.nodes {
-		if w.o.Before.IsZero() || w.nodes[n].put >= before {
-			w.reach(int32(n), fateYoung)
-		}
-	}
-	// A row stays as a whole, with what its commit refers to.
-	for again := true; again; {
-		again = false
-		for _, r := range w.rows {
-			if r.content >= 0 && w.nodes[r.content].fate > fateGone && w.nodes[r.commit].fate == fateGone {
-				w.reach(r.commit, fateYoung)
-				again = true
-			}
-		}
-	}
+	_, err = w.tx.Exec(ctx, `insert into swept_root select target from tract_ref where repo = $1 and target is not null`, w.s.repo)
+	return err
 }
 
-// reach gives an object and everything that it refers to a fate, where theirs is worse.
-func (w *sweeper) reach(n int32, f fate) {
-	for todo := []int32{n}; len(todo) > 0; {
-		at := &w.nodes[todo[len(todo)-1]]
-		todo = todo[:len(todo)-1]
-		if at.fate >= f {
-			continue
+// reach reaches everything that the roots lead to.
+func (w *sweeper) reach(ctx context.Context) error {
+	for {
+		reached, err := w.tx.Exec(ctx, reachSQL)
+		if err != nil || reached.RowsAffected() == 0 {
+			return err
 		}
-		at.fate = f
-		todo = append(todo, w.edges[at.from:at.end]...)
-	}
-}
-
-func (w *sweeper) count() {
-	const most = 10 // of the list for people
-	for n := range w.nodes {
-		at := &w.nodes[n]
-		switch {
-		case !at.seen:
-		case at.fate == fateKept:
-			w.done.Kept++
-		case at.fate == fateYoung:
-			w.done.Young++
-		default:
-			w.done.Removed++
-			w.done.RemovedBytes += at.bytes
-			if len(w.done.Examples) < most {
-				w.done.Examples = append(w.done.Examples, w.ids[n])
-			}
-		}
-	}
-}
-
-// remove deletes the rows of objects that are gone. In a line these are the newest commits,
-// since every commit refers to the one before it.
-func (w *sweeper) remove(ctx context.Context, tx pgx.Tx) error {
-	var ids [][]byte
-	for _, n := range w.blobs {
-		if w.nodes[n].fate == fateGone {
-			ids = append(ids, w.ids[n][:])
-		}
-	}
-	var lines, gens []int64     // rows of the tail
-	cut := map[position]int64{} // segments: the first gen that is gone
-	sealed := map[int64]int64{} // lines whose segments end earlier
-	for _, r := range w.rows {
-		if w.nodes[r.commit].fate > fateGone {
-			continue
-		}
-		if r.gen0 < 0 {
-			lines, gens = append(lines, r.at.line), append(gens, r.at.gen)
-			continue
-		}
-		if _, ok := cut[position{r.at.line, r.gen0}]; !ok {
-			cut[position{r.at.line, r.gen0}] = r.at.gen
-		}
-		if first, ok := sealed[r.at.line]; !ok || r.at.gen < first {
-			sealed[r.at.line] = r.at.gen
-		}
-	}
-	batch := &pgx.Batch{}
-	batch.Queue(`delete from tract_blob where repo = $1 and id = any($2::bytea[])`, w.s.repo, ids)
-	batch.Queue(`delete from tract_tail where repo = $1 and (line, gen) in (select * from unnest($2::bigint[], $3::bigint[]))`, w.s.repo, lines, gens)
-	for at, gen := range cut {
-		if err := w.cut(ctx, batch, at, gen); err != nil {
+		batch := &pgx.Batch{}
+		batch.Queue(`delete from swept_root`)
+		batch.Queue(followSQL)
+		batch.Queue(`update swept_reach set followed = gen where followed < gen`)
+		if err := w.tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
 	}
-	for line, gen := range sealed {
-		batch.Queue(`update tract_line set sealed = $3 where repo = $1 and line = $2`, w.s.repo, line, gen)
-	}
-	batch.Queue(`delete from tract_line l where repo = $1 and not exists (select from tract_tail t where t.repo = $1 and t.line = l.line)
-and not exists (select from tract_seg g where g.repo = $1 and g.line = l.line)`, w.s.repo)
-	return tx.SendBatch(ctx, batch).Close()
 }
 
-// cut removes the commits of a segment from a gen on.
-func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, at position, gen int64) error {
-	if gen == at.gen {
-		batch.Queue(`delete from tract_seg where repo = $1 and line = $2 and gen0 = $3`, w.s.repo, at.line, at.gen)
-		batch.Queue(`delete from tract_index where repo = $1 and level = 0 and line = $2 and gen0 = $3`, w.s.repo, at.line, at.gen)
+// remove deletes what was not reached: rows of blobs, and the newest commits of lines.
+func (w *sweeper) remove(ctx context.Context) error {
+	type part struct {
+		number int32
+		n      int64 // commits that stay
+	}
+	var segments []part
+	err := w.query(ctx, func(row pgx.Rows) error {
+		var p part
+		err := row.Scan(&p.number, &p.n)
+		segments = append(segments, p)
+		return err
+	}, `select g.number, coalesce(r.gen, -1) + 1 - g.gen0 from tract_seg g left join swept_reach r using (line)
+where g.repo = $1 and g.gen0 + g.n > coalesce(r.gen, -1) + 1`, w.s.repo)
+	if err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	for _, p := range segments {
+		if err := w.cut(ctx, batch, p.number, p.n); err != nil {
+			return err
+		}
+	}
+	for _, sql := range []string{
+		`delete from tract_blob b using swept_object o left join swept_reach r using (line) where b.repo = $1 and b.id = o.id and o.line < 0 and r.line is null`,
+		`delete from tract_tail t where repo = $1 and gen > coalesce((select r.gen from swept_reach r where r.line = t.line), -1)`,
+		`update tract_line l set sealed = r.gen + 1 from swept_reach r where l.repo = $1 and l.line = r.line and l.sealed > r.gen + 1`,
+		`delete from tract_line l where repo = $1 and not exists (select from tract_tail t where t.repo = $1 and t.line = l.line)
+and not exists (select from tract_seg g where g.repo = $1 and g.line = l.line)`,
+	} {
+		batch.Queue(sql, w.s.repo)
+	}
+	return w.tx.SendBatch(ctx, batch).Close()
+}
+
+// cut leaves the first n commits of a segment; 0 or less: none.
+func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, number int32, n int64) error {
+	if n <= 0 {
+		batch.Queue(`delete from tract_seg where repo = $1 and number = $2`, w.s.repo, number)
+		batch.Queue(`delete from tract_index where repo = $1 and level = 0 and run = $2`, w.s.repo, int64(number))
 		return nil
 	}
-	seg, put, err := w.s.segmentAt(ctx, w.q, at, true)
+	seg, err := w.s.segment(ctx, txQuerier{w.tx}, number, true)
 	if err != nil {
 		return err
 	}
@@ -355,7 +373,6 @@ func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, at position, gen in
 	if err != nil {
 		return err
 	}
-	row, _ := encodeSegment(at.line, at.gen, list[:gen-at.gen], put)
-	w.s.queueSegment(batch, row, nil)
+	seg.rewrite(batch, w.s.repo, list[:n])
 	return nil
 }
