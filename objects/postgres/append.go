@@ -101,11 +101,10 @@ const (
 
 // queue groups the writes of this process that come while others are being written.
 type queue struct {
-	workers int
+	slots chan struct{} // has an element for each statement that runs
 
 	mu      sync.Mutex
 	waiting []*request
-	running int
 }
 
 // request is a write that waits for its outcome.
@@ -123,41 +122,49 @@ func (s *store) submit(ctx context.Context, w *write, alone bool) (won bool, err
 	r := &request{write: w, alone: alone, done: make(chan struct{})}
 	q := &s.queue
 	q.mu.Lock()
-	free := q.running < q.workers
-	if free {
-		q.running++
-	}
-	if free && len(q.waiting) == 0 { // nobody to wait for, nor to write with
-		q.mu.Unlock()
-		s.writeGroup(ctx, []*request{r})
-		q.mu.Lock()
-		if q.running--; len(q.waiting) > 0 {
-			q.running++
-			go s.work()
-		}
-		q.mu.Unlock()
-		return r.won, r.err
-	}
 	q.waiting = append(q.waiting, r)
-	if free {
-		go s.work()
-	}
 	q.mu.Unlock()
-	select {
-	case <-r.done:
-		return r.won, r.err
-	case <-ctx.Done():
+	for {
+		select {
+		case <-r.done:
+			return r.won, r.err
+		case <-ctx.Done():
+			if q.remove(r) {
+				return false, notBegun{ctx.Err()}
+			}
+			return false, ctx.Err()
+		case q.slots <- struct{}{}:
+		}
+		switch group := q.take(); {
+		case len(group) == 0: // another caller writes it
+			<-q.slots
+			select {
+			case <-r.done:
+				return r.won, r.err
+			case <-ctx.Done():
+				return false, ctx.Err()
+			}
+		case len(group) == 1 && group[0] == r:
+			s.writeGroup(ctx, group)
+			<-q.slots
+		default: // ctx is not that of the others
+			go func() {
+				s.writeGroup(context.WithoutCancel(ctx), group)
+				<-q.slots
+			}()
+		}
 	}
+}
+
+// remove takes a request back. It reports false for one that is being written.
+func (q *queue) remove(r *request) bool {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	i := slices.Index(q.waiting, r)
 	if i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
-	q.mu.Unlock()
-	if i >= 0 {
-		return false, notBegun{ctx.Err()}
-	}
-	return false, ctx.Err()
+	return i >= 0
 }
 
 // notBegun is the error of a write that was not sent.
@@ -168,40 +175,21 @@ func (e notBegun) Unwrap() error { return e.error }
 // SafeToRetry is asked by pgconn.SafeToRetry.
 func (notBegun) SafeToRetry() bool { return true }
 
-// work writes groups until nothing waits.
-func (s *store) work() {
-	for {
-		group := s.queue.take()
-		if group == nil {
-			return
-		}
-		s.writeGroup(context.Background(), group)
-	}
-}
-
-// take returns the requests of the next statement; nil: the worker ends.
+// take returns the requests of the next statement, if any waits.
 func (q *queue) take() (group []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		q.running--
-		return nil
-	}
-	if q.waiting[0].alone {
-		group = q.waiting[:1:1]
-		q.waiting = q.waiting[1:]
-		return group
-	}
 	names, size := map[string]bool{}, 0
 	rest := q.waiting[:0:0]
 	for _, r := range q.waiting {
-		full := len(group) == maxGroup || len(group) > 0 && size+r.write.size > maxGroupBytes
-		if full || r.alone || len(r.write.refs) > 0 && names[r.write.refs[0].name] {
+		refs := r.write.refs
+		full := len(group) > 0 && (group[0].alone || r.alone || len(group) == maxGroup || size+r.write.size > maxGroupBytes)
+		if full || len(refs) > 0 && names[refs[0].name] {
 			rest = append(rest, r)
 			continue
 		}
-		for i := range r.write.refs {
-			names[r.write.refs[i].name] = true
+		for i := range refs {
+			names[refs[i].name] = true
 		}
 		group, size = append(group, r), size+r.write.size
 	}

@@ -200,7 +200,7 @@ func (a *apply) landed(ctx context.Context) (yes bool, err error) {
 func (s *store) learn(p *planner) {
 	for i := range p.refs {
 		s.learnRef(p.refs[i].name, p.refs[i].state)
-		s.poller.wake(p.refs[i].name)
+		s.moves.move(p.refs[i].name)
 	}
 	if n := len(p.commits); n > 0 {
 		s.learnPosition(p.commits[n-1].id, p.commits[n-1].at)

@@ -87,7 +87,7 @@ type store struct {
 	updating sync.Map // ref name -> *sync.Mutex: writers of one ref wait for one another
 	queue    queue
 	sealer   sealer
-	poller   poller
+	moves    notifier
 }
 
 func open(ctx context.Context, address string, o objects.Options) (objects.Store, error) {
@@ -104,7 +104,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 		closing: make(chan struct{}), seqs: sequence{turn: make(chan struct{}, 1)},
 	}
 	s.refs.limit, s.positions.limit, s.recent.limit = cacheSize, cacheSize, recentSize
-	s.queue.workers = min(maxWorkers, int(config.MaxConns))
+	s.queue.slots = make(chan struct{}, min(maxWorkers, config.MaxConns))
 	wait := s.wait
 	s.wait = min(wait, openWait)
 	if err := s.prepare(ctx, repo, o.Create && !s.readOnly); err != nil {

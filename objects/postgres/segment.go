@@ -43,8 +43,9 @@ const (
 	headColumns    = `number, line, gen0, n, tip, put, heads, null::bytea`
 )
 
-func scanSegment(row pgx.Rows) (r segmentRow, err error) {
-	err = row.Scan(&r.number, &r.line, &r.gen0, &r.n, idColumn{&r.tip}, &r.put, &r.heads, &r.bodies)
+// scanSegment reads these columns, and further ones into more.
+func scanSegment(row pgx.Rows, more ...any) (r segmentRow, err error) {
+	err = row.Scan(append([]any{&r.number, &r.line, &r.gen0, &r.n, idColumn{&r.tip}, &r.put, &r.heads, &r.bodies}, more...)...)
 	return r, err
 }
 
