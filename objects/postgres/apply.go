@@ -212,10 +212,14 @@ func (s *store) learn(p *planner) {
 			}
 		}
 	}
+	lines := map[int64]bool{}
 	for i := range p.commits {
 		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 || len(p.commits) >= segmentSize {
-			s.sealer.add(s, at.line)
+			lines[at.line] = true
 		}
+	}
+	for line := range lines {
+		s.sealLater(line)
 	}
 }
 

@@ -255,10 +255,7 @@ func (w *auditor) commit(where string, gen int64, o objects.Object) error {
 	if _, named := w.at[at]; named {
 		w.at[at] = o.ID
 	}
-	parent := objects.ID{}
-	if len(o.Parents) > 0 {
-		parent = o.Parents[0]
-	}
+	parent := firstParent(&o)
 	name := fmt.Sprintf("line %d", l.number)
 	var err error
 	switch {

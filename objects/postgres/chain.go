@@ -62,22 +62,89 @@ func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err erro
 	if w.at.line == 0 {
 		return w.locate(ctx)
 	}
-	page := w.page
-	if limit > 0 {
-		page = min(page, limit)
+	rows, err := w.rows(ctx, limit)
+	if err != nil {
+		return nil, err
 	}
-	w.page = min(4*w.page, lastPage)
-	if list, err = w.tail(ctx, page); err != nil || len(list) > 0 {
-		return list, err
+	for _, r := range rows {
+		if r.number == forkNumber {
+			w.at = position{r.line, r.gen0}
+			return nil, nil
+		}
+		if !w.isIn(r) {
+			break
+		}
+		commits, err := r.commits(w.next)
+		for err == nil && w.isIn(r) {
+			commit := commits[w.at.gen-r.gen0]
+			if commit.ID != w.next {
+				err = &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its position")}
+				break
+			}
+			list = w.accept(list, step{commit, w.at})
+		}
+		if err != nil {
+			return list, w.astray(ctx, len(list) > 0, err)
+		}
 	}
-	if list, err = w.sealed(ctx, limit); err != nil || len(list) > 0 {
-		return list, err
-	}
-	known := w.at
-	if err = w.before(ctx); w.at == known {
+	if len(list) == 0 {
 		w.at = position{} // it was swept, or was never there
 	}
-	return nil, err
+	return list, nil
+}
+
+// isIn reports whether next should be in a row.
+func (w *walker) isIn(r segmentRow) bool {
+	return !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 && w.at.gen < r.gen0+int64(r.n)
+}
+
+// commits returns the commits of a row; id is that of a row of the tail.
+func (r segmentRow) commits(id objects.ID) ([]objects.Object, error) {
+	if r.number == tailNumber {
+		o, err := readObject(id, r.heads)
+		return []objects.Object{o}, err
+	}
+	seg, err := decodeSegment(r)
+	if err != nil {
+		return nil, &objects.CorruptError{ID: id, Cause: cause(err)}
+	}
+	return seg.commits, nil
+}
+
+// Numbers of rows that are no segments.
+const (
+	tailNumber = 0  // a row of tract_tail
+	forkNumber = -1 // the place from which a line was forked
+)
+
+// rowsSQL reads from a place of a line on towards its beginning: rows of the tail, or segments
+// if the place is before the tail. If the line begins after the place it reads where the line
+// was forked.
+const rowsSQL = `
+(select 0, line, gen, 1, id, put, head, null::bytea from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4)
+union all
+(select ` + headColumns + ` from tract_seg where repo = $1 and line = $2 and gen0 <= $3
+	and not exists (select from tract_tail where repo = $1 and line = $2 and gen = $3) order by gen0 desc limit $5)
+union all
+select -1, from_line, from_gen, 0, null, 0, null, null from tract_line where repo = $1 and line = $2 and first > $3
+order by 3 desc`
+
+// rows reads some rows, more each time.
+func (w *walker) rows(ctx context.Context, limit int) (rows []segmentRow, err error) {
+	page, segments := w.page, w.segments
+	w.page, w.segments = min(4*page, lastPage), min(2*segments, maxSegments)
+	if limit > 0 {
+		page, segments = min(page, limit), min(segments, 1+limit/segmentSize)
+	}
+	err = w.s.retry(ctx, statementTime, func(ctx context.Context) error {
+		rows = rows[:0]
+		return w.s.rowsOnce(ctx, func(row pgx.Rows) error {
+			r, err := scanSegment(row)
+			rows = append(rows, r)
+			return err
+		}, rowsSQL, w.s.repo, w.at.line, w.at.gen, page, segments)
+	})
+	return rows, err
 }
 
 // recent returns commits that this process has written lately.
@@ -117,10 +184,7 @@ func (w *walker) locate(ctx context.Context) (list []step, err error) {
 
 // accept adds a commit, if it is the next one, and goes on to its first parent.
 func (w *walker) accept(list []step, st step) []step {
-	w.next = objects.ID{}
-	if len(st.commit.Parents) > 0 {
-		w.next = st.commit.Parents[0]
-	}
+	w.next = firstParent(&st.commit)
 	w.at = position{}
 	if st.at.line != 0 && !w.next.IsZero() {
 		w.at = position{st.at.line, st.at.gen - 1}
@@ -128,43 +192,11 @@ func (w *walker) accept(list []step, st step) []step {
 	return append(list, st)
 }
 
-// tail reads commits that are not sealed.
-func (w *walker) tail(ctx context.Context, page int) (list []step, err error) {
-	type tailRow struct {
-		gen  int64
-		head []byte
-	}
-	var rows []tailRow
-	err = w.s.retry(ctx, statementTime, func(ctx context.Context) error {
-		rows = rows[:0]
-		return w.s.rowsOnce(ctx, func(row pgx.Rows) error {
-			var r tailRow
-			err := row.Scan(&r.gen, &r.head)
-			rows = append(rows, r)
-			return err
-		}, `select gen, head from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4`, w.s.repo, w.at.line, w.at.gen, page)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rows {
-		if w.next.IsZero() || r.gen != w.at.gen {
-			break
-		}
-		st := step{at: w.at}
-		if st.commit, err = readObject(w.next, r.head); err != nil {
-			return list, w.astray(ctx, len(list) > 0, err)
-		}
-		list = w.accept(list, st)
-	}
-	return list, nil
-}
-
-// astray decides what it means that the row at a place is not the commit next: the cache of
+// astray decides what it means that what is at a place is not the commit next: the cache of
 // places may be wrong, and then the commit is looked up. It is only damaged if it is nowhere.
 func (w *walker) astray(ctx context.Context, some bool, err error) error {
 	if some {
-		return nil // the next call begins with this row
+		return nil // the next call begins with what is wrong
 	}
 	w.at = position{}
 	intact := false
@@ -181,66 +213,6 @@ func (w *walker) astray(ctx context.Context, some bool, err error) error {
 		return nil
 	}
 	return err
-}
-
-// sealed reads segments.
-func (w *walker) sealed(ctx context.Context, limit int) (list []step, err error) {
-	n := w.segments
-	if limit > 0 {
-		n = min(n, 1+limit/segmentSize)
-	}
-	w.segments = min(2*w.segments, maxSegments)
-	var rows []segmentRow
-	err = w.s.retry(ctx, statementTime, func(ctx context.Context) error {
-		rows = rows[:0]
-		return w.s.rowsOnce(ctx, func(row pgx.Rows) error {
-			r, err := scanSegment(row)
-			rows = append(rows, r)
-			return err
-		}, `select `+headColumns+` from tract_seg
-where repo = $1 and line = $2 and gen0 <= $3 order by gen0 desc limit $4`, w.s.repo, w.at.line, w.at.gen, n)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rows {
-		if w.at.line != r.line || w.at.gen < r.gen0 || w.at.gen >= r.gen0+int64(r.n) {
-			break
-		}
-		seg, err := decodeSegment(r)
-		if err != nil {
-			return list, w.damaged(len(list) > 0, err)
-		}
-		for !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 {
-			st := step{seg.commits[w.at.gen-r.gen0], w.at}
-			if st.commit.ID != w.next {
-				return list, w.astray(ctx, len(list) > 0, &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its position")})
-			}
-			list = w.accept(list, st)
-		}
-	}
-	return list, nil
-}
-
-// damaged returns the error of a segment that cannot be decoded, for the commit next.
-func (w *walker) damaged(some bool, err error) error {
-	if some {
-		return nil // the next call begins with this segment
-	}
-	return &objects.CorruptError{ID: w.next, Cause: cause(err)}
-}
-
-// before moves the place to the line that this one was forked from.
-func (w *walker) before(ctx context.Context) error {
-	return w.s.rows(ctx, func(row pgx.Rows) error {
-		var first int64
-		var from position
-		err := row.Scan(&first, &from.line, &from.gen)
-		if err == nil && w.at.gen < first {
-			w.at = from
-		}
-		return err
-	}, `select first, from_line, from_gen from tract_line where repo = $1 and line = $2`, w.s.repo, w.at.line)
 }
 
 // Chain is objects.Reader.

@@ -65,6 +65,14 @@ func readObject(id objects.ID, b []byte) (objects.Object, error) {
 	return o, o.Check()
 }
 
+// firstParent returns the first parent of a commit; zero: it has none.
+func firstParent(o *objects.Object) (id objects.ID) {
+	if len(o.Parents) > 0 {
+		id = o.Parents[0]
+	}
+	return id
+}
+
 // encodeBlob encodes an object for a row of tract_blob.
 func encodeBlob(o *objects.Object) (codec int16, data []byte) {
 	data = encodeObject(o)

@@ -57,7 +57,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 				rest = append(rest, at.i)
 				continue
 			}
-			o, err := c.read(at.id)
+			o, err := c()
 			if err := w.Give(at.i, &o, err); err != nil {
 				return nil, err
 			}
@@ -70,34 +70,16 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	return rest, nil
 }
 
-// stored is where the data of a content was read: its bytes, or a row of a segment.
-type stored struct {
-	data []byte
-	seg  *segment
-	row  int
-}
-
-func (c stored) read(id objects.ID) (objects.Object, error) {
-	if c.seg != nil {
-		return c.seg.contentAt(c.row)
-	}
-	return readContent(id, slices.Clone(c.data))
-}
-
-// contentsOf reads the contents that are stored with commits of a line.
-func (s *store) contentsOf(ctx context.Context, line, low, high int64) (map[objects.ID]stored, error) {
-	contents := map[objects.ID]stored{}
+// contentsOf reads the contents that are stored with commits of a line. The functions decode
+// and verify them.
+func (s *store) contentsOf(ctx context.Context, line, low, high int64) (map[objects.ID]func() (objects.Object, error), error) {
+	contents := map[objects.ID]func() (objects.Object, error){}
 	var rows []segmentRow
 	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
-		clear(contents)
 		rows = rows[:0]
 		return s.rowsOnce(ctx, func(row pgx.Rows) error {
 			r, err := scanSegment(row)
-			if r.number > 0 {
-				rows = append(rows, r)
-			} else {
-				contents[r.tip] = stored{data: r.bodies}
-			}
+			rows = append(rows, r)
 			return err
 		}, `select 0, line, gen, 1, content, put, ''::bytea, body from tract_tail
 where repo = $1 and line = $2 and gen between $3 and $4 and body is not null
@@ -109,13 +91,17 @@ select `+segmentColumns+` from tract_seg where repo = $1 and line = $2 and gen0 
 		return nil, err
 	}
 	for _, r := range rows {
+		if r.number == tailNumber {
+			contents[r.tip] = func() (objects.Object, error) { return readContent(r.tip, r.bodies) }
+			continue
+		}
 		seg, err := decodeSegment(r)
 		if err != nil {
 			continue // each of its contents is then read by its id, and says so
 		}
-		for row := range seg.table.Len() {
-			if seg.table.Kind(row) == objects.KindContent {
-				contents[*seg.table.ID(row)] = stored{seg: seg, row: row}
+		for i := range seg.table.Len() {
+			if seg.table.Kind(i) == objects.KindContent {
+				contents[*seg.table.ID(i)] = func() (objects.Object, error) { return seg.contentAt(i) }
 			}
 		}
 	}

@@ -86,7 +86,7 @@ func TestMemoryOfALongHistory(t *testing.T) {
 		tip := growLong(t, s, "refs/heads/main", n)
 		growLong(t, s, "", n/10) // which no ref names
 		in, _ := objects.As[*store](s)
-		in.sealer.finish() // nothing runs in the background
+		in.sealer.running.Wait() // nothing goes on in the background
 		if err := in.repack(t.Context()); err != nil {
 			t.Fatal(err)
 		}

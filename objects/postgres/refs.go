@@ -67,21 +67,12 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
-	order := "name"
-	if q.Newest {
-		order = "updated desc, name"
-	}
-	limit := "all"
-	args := []any{s.repo, q.After, q.Prefix, nil}
 	if !isText(q.After) || !isText(q.Prefix) {
 		return s.refsOfBytes(ctx, q)
 	}
-	if q.Limit > 0 {
-		limit = "$5"
-		args = append(args, int64(q.Limit))
-	}
-	if end := afterPrefix(q.Prefix); end != "" {
-		args[3] = end
+	order := "name"
+	if q.Newest {
+		order = "updated desc, name"
 	}
 	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
 		refs = refs[:0]
@@ -90,8 +81,9 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 			refs = append(refs, r.ref(name))
 			s.learnPosition(r.target, r.at)
 			return err
-		}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3) and ($4::text is null or name < $4)
-and target is not null order by `+order+` limit `+limit, args...)
+		}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3)
+and (name < $4 or $4 = '') and target is not null order by `+order+` limit nullif($5::bigint, 0)`,
+			s.repo, q.After, q.Prefix, afterPrefix(q.Prefix), int64(q.Limit))
 	})
 	return slices.Clip(refs), err
 }
@@ -128,19 +120,13 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 	if before == 0 || before > 1<<62 {
 		before = 1 << 62
 	}
-	args := []any{s.repo, int64(before)}
-	sql := `select seq, record from tract_log where repo = $1 and seq < $2 and record is not null order by seq desc`
-	if name != "" {
-		if !isText(name) {
-			return nil, nil
-		}
-		sql = `select e.seq, e.record from tract_log l join tract_log e on e.repo = l.repo and e.seq = l.seq and e.record is not null
-where l.repo = $1 and l.seq < $2 and l.name = $3 order by l.seq desc`
-		args = append(args, name)
+	if !isText(name) {
+		return nil, nil
 	}
-	if limit > 0 {
-		sql += ` limit ` + map[bool]string{true: "$4", false: "$3"}[name != ""]
-		args = append(args, int64(limit))
+	sql := `select seq, record from tract_log where repo = $1 and seq < $2 and $3 = '' and record is not null order by seq desc limit nullif($4::bigint, 0)`
+	if name != "" {
+		sql = `select e.seq, e.record from tract_log l join tract_log e on e.repo = l.repo and e.seq = l.seq and e.record is not null
+where l.repo = $1 and l.seq < $2 and l.name = $3 order by l.seq desc limit nullif($4::bigint, 0)`
 	}
 	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
 		entries = entries[:0]
@@ -148,7 +134,7 @@ where l.repo = $1 and l.seq < $2 and l.name = $3 order by l.seq desc`
 			e, err := scanEntry(row)
 			entries = append(entries, e)
 			return err
-		}, sql, args...)
+		}, sql, s.repo, int64(before), name, int64(limit))
 	})
 	return slices.Clip(entries), err
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -21,24 +20,26 @@ const migrationLock = 0x7472616374 // "tract"
 
 // prepare finds the repo of a name, and makes it and the schema if create says so.
 func (s *store) prepare(ctx context.Context, repo string, create bool) error {
-	version, err := s.schemaVersion(ctx)
-	missing := hasCode(err, codeNoTable, codeNoDatabase)
+	version := 0
+	err := s.rows(ctx, func(row pgx.Rows) error { return row.Scan(&version) }, `select version from tract_schema`)
 	switch {
-	case err != nil && !missing:
+	case hasCode(err, codeNoDatabase):
+		return fmt.Errorf("open store %s: the database: %w", s.name, objects.ErrNotFound)
+	case err != nil && !hasCode(err, codeNoTable):
 		return fmt.Errorf("open %w", err)
 	case version > len(migrations):
 		return fmt.Errorf("open store %s: the schema has version %d and this program knows %d: %w", s.name, version, len(migrations), objects.ErrFormat)
-	case version < len(migrations) && create && !hasCode(err, codeNoDatabase):
+	case version < len(migrations) && create:
 		if err := s.migrate(ctx); err != nil {
 			return fmt.Errorf("make the schema: %w", err)
 		}
-	case missing:
-		return fmt.Errorf("open store %s: %w: %w", s.name, missingPart(err), objects.ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("open store %s: the tables of tract: %w", s.name, objects.ErrNotFound)
 	case version < len(migrations):
 		return fmt.Errorf("open store %s: the schema has version %d and this program needs %d, to which tract init brings it: %w",
 			s.name, version, len(migrations), objects.ErrFormat)
 	}
-	if err := s.findRepo(ctx, repo); err != nil || s.repo > 0 {
+	if err := s.findRepo(ctx, repo); err != nil || s.repo != 0 {
 		return err
 	}
 	if !create {
@@ -50,19 +51,6 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 	return s.findRepo(ctx, repo)
 }
 
-var (
-	errNoDatabase = errors.New("the database")
-	errNoSchema   = errors.New("the tables of tract")
-)
-
-// missingPart says what is not there.
-func missingPart(err error) error {
-	if hasCode(err, codeNoDatabase) {
-		return errNoDatabase
-	}
-	return errNoSchema
-}
-
 func (s *store) findRepo(ctx context.Context, repo string) error {
 	return s.rows(ctx, func(row pgx.Rows) error {
 		var purges uint64
@@ -70,12 +58,6 @@ func (s *store) findRepo(ctx context.Context, repo string) error {
 		s.learnPurges(purges)
 		return err
 	}, `select id, purges from tract_repo where name = $1`, repo)
-}
-
-// schemaVersion returns the version of the schema; 0 with an error: there is none.
-func (s *store) schemaVersion(ctx context.Context) (version int, err error) {
-	err = s.rows(ctx, func(row pgx.Rows) error { return row.Scan(&version) }, `select version from tract_schema`)
-	return version, err
 }
 
 // migrate brings the schema to the newest version, in one transaction. Of several processes
@@ -89,11 +71,9 @@ func (s *store) migrate(ctx context.Context) error {
 			return err
 		}
 		version := 0
-		err := tx.QueryRow(ctx, `select version from tract_schema`).Scan(&version)
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		if err := tx.QueryRow(ctx, `select coalesce(max(version), 0) from tract_schema`).Scan(&version); err != nil {
 			return err
 		}
-		fresh := err != nil
 		if version >= len(migrations) {
 			return nil
 		}
@@ -102,11 +82,10 @@ func (s *store) migrate(ctx context.Context) error {
 				return err
 			}
 		}
-		if fresh {
-			_, err = tx.Exec(ctx, `insert into tract_schema (version) values ($1)`, len(migrations))
-		} else {
-			_, err = tx.Exec(ctx, `update tract_schema set version = $1`, len(migrations))
+		if _, err := tx.Exec(ctx, `delete from tract_schema`); err != nil {
+			return err
 		}
+		_, err := tx.Exec(ctx, `insert into tract_schema (version) values ($1)`, len(migrations))
 		return err
 	})
 }

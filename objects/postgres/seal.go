@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,60 +24,43 @@ const (
 
 // sealer seals lines in the background, one at a time.
 type sealer struct {
-	mu    sync.Mutex
-	lines []int64
-	on    bool // the goroutine runs
-	off   bool // this role may not delete rows: others seal
-	ended time.Time
-	idle  sync.WaitGroup
+	turn    sync.Mutex
+	running sync.WaitGroup
+	off     atomic.Bool  // this role may not delete rows: others seal
+	until   atomic.Int64 // Unix milliseconds after which nothing is begun; 0: the store is not being closed
 }
 
-// add has a line looked at.
-func (z *sealer) add(s *store, line int64) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if z.off || slices.Contains(z.lines, line) {
-		return
-	}
-	z.lines = append(z.lines, line)
-	if !z.on {
-		z.on = true
-		z.idle.Go(func() { z.run(s) })
-	}
-}
-
-func (z *sealer) run(s *store) {
-	for {
-		z.mu.Lock()
-		if len(z.lines) == 0 || z.off || !z.ended.IsZero() && time.Since(z.ended) > closeTime {
-			z.on = false
-			z.mu.Unlock()
+// sealLater has a line looked at.
+func (s *store) sealLater(line int64) {
+	z := &s.sealer
+	z.running.Go(func() {
+		z.turn.Lock()
+		defer z.turn.Unlock()
+		if z.off.Load() {
 			return
 		}
-		line := z.lines[0]
-		z.lines = z.lines[1:]
-		z.mu.Unlock()
 		// An error leaves the commits where they are: a later append tries again.
 		if err := s.seal(context.Background(), line, sealAt); hasCode(err, codePrivilege) {
-			z.mu.Lock()
-			z.off = true
-			z.mu.Unlock()
+			z.off.Store(true)
 		}
-	}
+	})
+}
+
+func (z *sealer) ended() bool {
+	until := z.until.Load()
+	return until != 0 && nowMillis() > until
 }
 
 // finish waits until everything is sealed, or for closeTime.
 func (z *sealer) finish() {
-	z.mu.Lock()
-	z.ended = time.Now()
-	z.mu.Unlock()
-	z.idle.Wait()
+	z.until.Store(nowMillis() + closeTime.Milliseconds())
+	z.running.Wait()
 }
 
 // seal moves commits of a line into segments while there are at least so many that are not
 // sealed.
 func (s *store) seal(ctx context.Context, line int64, least int) error {
-	for n := 1; ; n++ {
+	for n := 1; !s.sealer.ended(); n++ {
 		sealed := false
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) (err error) {
 			sealed, err = s.sealOne(ctx, tx, line, least)
@@ -92,6 +75,7 @@ func (s *store) seal(ctx context.Context, line int64, least int) error {
 			}
 		}
 	}
+	return nil
 }
 
 // sealOne seals the oldest commits of a line that are not sealed. A line that another
