@@ -36,6 +36,7 @@ type commitJSON struct {
 	First     objects.ID        `json:"first,omitzero"`   // of a summary: its range is first to target
 	Covers    string            `json:"covers,omitempty"` // of a summary: all, dialogue or reasoning
 	Refs      []string          `json:"refs,omitempty"`
+	Agents    []string          `json:"agents,omitempty"` // branches of the sub-agents that the call started
 	Origin    *originJSON       `json:"origin,omitempty"`
 	Meta      map[string]string `json:"meta,omitempty"`
 }
@@ -89,7 +90,7 @@ func newCommit(c Commit) *commitJSON {
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
 		Turn: c.Turn, Index: c.Index, Time: jsonTime(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Label.Text,
 		Summary: c.summary(summaryCells, ""), Pruned: newPurged(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
-		Refs: c.Refs, Origin: newOrigin(c.Origin), Meta: c.Label.Meta,
+		Refs: c.Refs, Agents: c.Agents, Origin: newOrigin(c.Origin), Meta: c.Label.Meta,
 	}
 	if c.Key.Kind != commit.KeyCaller {
 		v.KeyKind = c.Key.Kind.String()

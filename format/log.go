@@ -20,6 +20,8 @@ type Commit struct {
 	Refs  []string         // names that point at it: HEAD -> main, tag: v1
 	Notes []*commit.Commit // annotations and edits that speak of it, oldest first
 
+	Agents []string // branches of the sub-agents that the call started
+
 	Damaged error // why its words, or something beside them, cannot be read; nil: it is whole
 }
 
@@ -114,6 +116,10 @@ func (g *lineBuffer) oneline(c Commit) {
 		g.add(paint(g.styles.ref, refs), " ")
 		before += refs + " "
 	}
+	if agents := agentList(c.Agents); agents != "" {
+		g.add(paint(g.styles.ref, agents), " ")
+		before += agents + " "
+	}
 	said := commitTitle(c.Commit)
 	if l := unusualLevel(c); l != "" {
 		said += " [" + l + "]"
@@ -151,6 +157,14 @@ func refList(refs []string) string {
 	return "(" + Line(strings.Join(refs, ", ")) + ")"
 }
 
+// agentList is an arrow and the branches of sub-agents.
+func agentList(branches []string) string {
+	if len(branches) == 0 {
+		return ""
+	}
+	return "-> " + Line(strings.Join(branches, ", "))
+}
+
 func (g *lineBuffer) commitHeader(c Commit) {
 	g.add(paint(g.styles.id, "commit "+c.ID.String()))
 	if c.Rev != "" {
@@ -170,6 +184,7 @@ func (g *lineBuffer) commitHeader(c Commit) {
 		g.field("Model", modelText(c.Origin))
 	}
 	g.linkFields(c.Commit)
+	g.field("Agent", agentList(c.Agents))
 	g.field("Label", c.Label.Text)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -312,6 +313,21 @@ func TestJSONSummaryHasNoMark(t *testing.T) {
 	}
 	if got := SummaryJSON(s.names["long"], 0); got != "Hello" {
 		t.Errorf("a list for programs says %q", got)
+	}
+}
+
+func TestALogNamesTheBranchesOfSubAgents(t *testing.T) {
+	s := newStory(t)
+	s.add("call", draft(content.ToolCall{CallID: "call_1", Name: "task", Arguments: "{}"}))
+	c := s.listed("call")
+	c.Refs, c.Agents = nil, []string{"proxy/x/1/agent-7", "proxy/x/1/agent-8"}
+	var out bytes.Buffer
+	p := New(&out, Options{})
+	p.Log(c, LogStyle{Oneline: true})
+	p.Log(c, LogStyle{})
+	const want = "-> proxy/x/1/agent-7, proxy/x/1/agent-8"
+	if lines := strings.Split(out.String(), "\n"); !strings.Contains(lines[0], " ~0 "+want+" ") || !slices.Contains(lines, "Agent:    "+want) {
+		t.Errorf("it shows %q", &out)
 	}
 }
 

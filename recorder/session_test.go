@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,6 +162,10 @@ func TestASubAgentIsLinkedToItsCall(t *testing.T) {
 	why, err := inspect.Why(t.Context(), w.repo, "proxy/test/s/agent-agent7")
 	if err != nil || len(why.Links) != 1 || why.Links[0].Name != "parent_commit" || why.Commit.Origin.Original["parent_call"] != "call_2" {
 		t.Errorf("links %v of %v, %v", why.Links, why.Commit.Origin.Original, err)
+	}
+	agents, err := inspect.StartedAgents(t.Context(), w.repo, 10)
+	if err != nil || len(agents) != 1 || !slices.Equal(agents[why.Links[0].Commit.ID], []string{"proxy/test/s/agent-agent7"}) {
+		t.Errorf("the call started %v, %v", agents, err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -113,6 +114,9 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 	if w.refs, err = a.decorations(ctx, repo); err != nil {
 		return err
 	}
+	if w.agents, err = inspect.StartedAgents(ctx, repo, maxDecorated); err != nil {
+		return err
+	}
 	if a.json || o.jsonl {
 		if err := w.loadDecisions(ctx, a, spec); err != nil {
 			return err
@@ -142,6 +146,7 @@ type logWalk struct {
 	revs     *revCounter                   // numbers the rows; nil: no numbers
 	onHidden func(*commit.Commit)          // called for each commit that is not shown; may be nil
 	refs     map[objects.ID][]string       // names of commits
+	agents   map[objects.ID][]string       // branches of the sub-agents that a call started
 	entries  map[objects.ID]*compile.Entry // where turns and levels are counted
 	notes    map[objects.ID][]*commit.Commit
 	damage   damageLog
@@ -252,7 +257,7 @@ func (w *logWalk) keeps(c *commit.Commit) (kept bool) {
 
 // decorate puts beside a commit what is known of it here.
 func (w *logWalk) decorate(c *commit.Commit, rev string, damaged error) format.Commit {
-	dressed := format.Commit{Commit: c, Level: c.Priority, Rev: rev, Refs: w.refs[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
+	dressed := format.Commit{Commit: c, Level: c.Priority, Rev: rev, Refs: w.refs[c.ID], Agents: w.agents[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
 	if e := w.entries[c.ID]; e != nil {
 		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed

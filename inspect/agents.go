@@ -1,0 +1,40 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tract-vcs/tract"
+	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// StartedAgents returns the branches of recorded sub-agents by the tool call that started each
+// of them: those of the newest branches, at most limit of them, whose names have a part that
+// begins with "agent-". A branch whose tip is damaged, or is no commit of the recorder, is left
+// out.
+func StartedAgents(ctx context.Context, repo *tract.Repo, limit int) (map[objects.ID][]string, error) {
+	agents := map[objects.ID][]string{}
+	for b, err := range repo.Refs(ctx, tract.RefQuery{Limit: limit, Newest: true}) {
+		if err != nil {
+			return nil, fmt.Errorf("find sub-agents: %w", err)
+		}
+		if !strings.Contains(b.Name, "/agent-") {
+			continue
+		}
+		c, err := commit.Read(ctx, repo.Store(), b.Tip)
+		if err != nil || c.OriginID.IsZero() {
+			continue
+		}
+		origin, err := commit.ReadOrigin(ctx, repo.Store(), c.OriginID)
+		if err != nil {
+			continue
+		}
+		if call, err := objects.ParseID(origin.Original[history.LinkParent]); err == nil {
+			agents[call] = append(agents[call], b.Name)
+		}
+	}
+	return agents, nil
+}
