@@ -66,8 +66,9 @@ func (c *committer) ready(ctx context.Context) error {
 	return nil
 }
 
-// errDropped says that an exchange was given up because too many waited to be committed.
-var errDropped = errors.New("too many exchanges wait to be committed")
+// errDropped says that an exchange was given up: it could not be committed, and not be kept for
+// later.
+var errDropped = errors.New("the store failed, and memory or spool were full")
 
 // add adds an exchange that has ended. It does not wait. More bytes than are allowed wait only
 // while the spool writes them.
@@ -117,7 +118,7 @@ func (c *committer) run(key string) {
 
 		size := c.load(x)
 		if !c.commitAtLast(x) {
-			return // the transport is closed; the spool has the rest
+			return // the transport is closed
 		}
 		c.mu.Lock()
 		delete(c.open, x)
@@ -234,6 +235,23 @@ func (c *committer) written(x *exchange) {
 
 // stop ends the tries to commit.
 func (c *committer) stop() { c.once.Do(func() { close(c.stopped) }) }
+
+// giveUp counts and reports what was not committed and is not in the spool either.
+func (c *committer) giveUp() {
+	c.mu.Lock()
+	var lost []*exchange
+	for x := range c.open {
+		if x.file.Lost() {
+			delete(c.open, x)
+			lost = append(lost, x)
+		}
+	}
+	c.mu.Unlock()
+	for _, x := range lost {
+		c.dropped.Add(1)
+		c.report(x, errDropped)
+	}
+}
 
 // report tells of an exchange that was not recorded.
 func (c *committer) report(x *exchange, err error) {

@@ -263,6 +263,31 @@ func TestAPurgeReachesTheSpool(t *testing.T) {
 	}
 }
 
+// TestWhatTheSpoolHasNoRoomForIsCounted: the store fails, and the spool is full: what is lost
+// when the transport is closed does not count as pending.
+func TestWhatTheSpoolHasNoRoomForIsCounted(t *testing.T) {
+	store := &failing{Store: objects.Memory()}
+	w := newWire(t, engine(func() objects.Store { return store }), says("A1"))
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: t.TempDir(), Disk: 10, OnError: func(err *recorder.Error) { w.errs <- err }})
+	w.client.Transport = w.transport
+	store.fails.Store(true)
+	w.ask(recorder.On(t.Context(), "main"), "Q1")
+	if err := <-w.errs; err.Err == nil { // of the first try
+		t.Error("the failure was not reported")
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.transport.Close(stopped); err == nil {
+		t.Error("everything was committed")
+	}
+	if s := w.transport.Stats(); s != (recorder.Stats{Dropped: 1}) {
+		t.Errorf("stats %+v", s)
+	}
+	if err := <-w.errs; !bytes.Contains(err.Sent, []byte("Q1")) {
+		t.Errorf("the report has the request %q", err.Sent)
+	}
+}
+
 // TestTooManyWaitingExchangesAreDropped: without a spool the memory is bounded, and what is
 // given up is reported.
 func TestTooManyWaitingExchangesAreDropped(t *testing.T) {

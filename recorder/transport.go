@@ -62,7 +62,7 @@ type Stats struct {
 	Failed   int64 // exchanges that were not committed as they should have been
 	Passed   int64 // requests that are not to models
 	Pending  int64 // exchanges that are on their way, or wait to be committed
-	Dropped  int64 // exchanges that were given up because too many waited
+	Dropped  int64 // exchanges that were given up: they were not committed, and did not fit in memory or in the spool
 }
 
 // Transport is an http.RoundTripper that commits what goes through it. It may be
@@ -221,7 +221,9 @@ func (t *Transport) Wait(ctx context.Context) error {
 func (t *Transport) Close(ctx context.Context) error {
 	err := t.Wait(ctx)
 	t.committer.stop()
-	return errors.Join(err, t.spool.Close())
+	err = errors.Join(err, t.spool.Close())
+	t.committer.giveUp()
+	return err
 }
 
 // SentBody returns the body of a recorded request by its hash, which the manifest of its

@@ -83,13 +83,12 @@ type File struct {
 	path   string
 	number int
 	clean  func(Frame) Frame
-	full   atomic.Bool
+	lost   atomic.Bool // it could not be kept
 
 	// Of the writer:
 	f       *os.File
 	pending []byte   // to be written
 	then    []func() // to be called after that
-	lost    bool     // it could not be kept
 }
 
 // Open opens the spool in a folder, which is made when it is missing.
@@ -161,19 +160,22 @@ func (s *Spool) Begin(clean func(Frame) Frame) *File {
 // Write adds a frame, whose data must not change any more. then may be nil; it is called when the frame is in
 // the file, not when the exchange could not be kept.
 func (f *File) Write(frame Frame, then func()) {
-	if f == nil || f.full.Load() {
+	if f == nil || f.lost.Load() {
 		return
 	}
 	s := f.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.waiting+int64(len(frame.Data)) > s.o.Memory {
-		f.full.Store(true)
+		f.lost.Store(true)
 		s.dropped.Add(1)
 		return
 	}
 	s.add(operation{file: f, frame: frame, then: then})
 }
+
+// Lost reports whether the exchange is not, or not whole, in the spool.
+func (f *File) Lost() bool { return f == nil || f.lost.Load() }
 
 // Finish replaces the file by one with other frames among the committed ones, which [Find]
 // finds by its label; without frames it is removed. The old bytes are overwritten. frames is
@@ -221,11 +223,10 @@ func (s *Spool) do(list []operation) {
 		switch {
 		case o.finish != nil:
 			f.pending, f.then = nil, nil
-			if err := s.finish(f, o.label, o.finish()); err != nil && !f.lost {
-				f.lost = true
+			if err := s.finish(f, o.label, o.finish()); err != nil && !f.lost.Swap(true) {
 				s.dropped.Add(1)
 			}
-		case !f.lost:
+		case !f.lost.Load():
 			frame := o.frame
 			if f.clean != nil {
 				frame = f.clean(frame)
@@ -256,7 +257,7 @@ func (s *Spool) flush(f *File) {
 	data, then := f.pending, f.then
 	f.pending, f.then = nil, nil
 	if err := s.append(f, data); err != nil {
-		f.lost = true
+		f.lost.Store(true)
 		s.dropped.Add(1)
 		_ = s.remove(f) // the exchange is lost anyway
 		return
