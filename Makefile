@@ -104,6 +104,7 @@ dist: ## static binaries for every platform, with SHA256SUMS, in dist/
 CLIENTS = .tools/clients
 CLIENT_PACKAGES = claude=@anthropic-ai/claude-code@2.1.197 codex=@openai/codex@0.169.0 gemini=@google/gemini-cli@0.61.0 \
 	opencode=opencode-ai@1.18.33 pi=@mariozechner/pi-coding-agent@0.73.1
+SDK_PACKAGES = openai@7.57.0 @anthropic-ai/sdk@1.12.0 ai@6.0.326 @ai-sdk/anthropic@3.0.139 @ai-sdk/openai@3.0.141 @openai/agents@0.20.0 zod@4.6.7
 
 clients: ## real agents through tract proxy (needs npm, and 1.5 GB for the agents)
 	@mkdir -p $(CLIENTS) && echo '*' > .tools/.gitignore
@@ -111,7 +112,8 @@ clients: ## real agents through tract proxy (needs npm, and 1.5 GB for the agent
 		name=$${client%%=*} package=$${client#*=}; \
 		[ -x "$(CLIENTS)/$$name/node_modules/.bin/$$name" ] || npm install --silent --no-audit --no-fund --prefix "$(CLIENTS)/$$name" "$$package" || exit 1; \
 	done
-	TRACT_CLIENTS="$${TRACT_CLIENTS:-$(CURDIR)/$(CLIENTS)}" $(GO) test -tags clients -count=1 -timeout 30m -v -run 'Client|Proxy|LockedStore' ./cmd/tract
+	@[ -d "$(CLIENTS)/sdk/node_modules/zod" ] || npm install --silent --no-audit --no-fund --prefix "$(CLIENTS)/sdk" $(SDK_PACKAGES)
+	TRACT_CLIENTS="$${TRACT_CLIENTS:-$(CURDIR)/$(CLIENTS)}" $(GO) test -tags clients -count=1 -timeout 30m -v -run 'Client|KilledProxy|(Locked|Full)Store|(Forked|Compacted)Session' ./cmd/tract
 
 torture: ## the long forms: an hour or more
 	TRACT_TORTURE=1 CGO_ENABLED=1 $(GO) test -race -count=3 -timeout 6h ./...

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -408,4 +409,131 @@ func TestALockedStore(t *testing.T) {
 	}
 	r.run(0, r.tract, append([]string{"proxy", "run", "--", "claude"}, append(r.c.args, "PLAN:hello please")...)...)
 	r.checkRecorded()
+}
+
+// TestSDKClients runs a program with the libraries of the providers: each of its conversations is
+// on one branch, whether it repeats its past, refers to items of it, or names it.
+func TestSDKClients(t *testing.T) {
+	r := newClientRun(t, realClient{name: "sdk"})
+	script, err := os.ReadFile(filepath.Join("testdata", "clients", "sdk.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(r.work, "sdk.mjs"), string(script))
+	if err := os.Symlink(filepath.Join(os.Getenv("TRACT_CLIENTS"), "sdk", "node_modules"), filepath.Join(r.work, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append(r.env, "TEST_KEY="+testKey)
+	if out := r.run(0, r.tract, "proxy", "run", "--strict", "--", "node", "sdk.mjs"); !strings.Contains(out, "all libraries have answered") {
+		t.Errorf("the program says %s", out)
+	}
+	r.checkRecorded()
+	want := map[string]int{ // responses on the branch that begins with a question
+		"PLAN:list previous": 3, "PLAN:hello conversation": 2, "PLAN:count anthropic": 3, "PLAN:count ai-anthropic": 3,
+		"PLAN:count ai-openai": 3, "PLAN:count ai-stored": 3, "PLAN:agent agents": 2, "PLAN:list Look around in this folder.": 2,
+	}
+	have := map[string]int{}
+	for _, branch := range r.branches(`^proxy/`) {
+		var rows []struct {
+			Role, Summary string
+			Origin        struct {
+				ResponseID string `json:"response_id"`
+			}
+		}
+		if err := json.Unmarshal([]byte(r.run(0, r.tract, "log", branch, "--json", "--reverse")), &rows); err != nil {
+			t.Fatal(err)
+		}
+		question, responses := "", map[string]bool{}
+		for _, row := range rows {
+			if question == "" && row.Role == "user" {
+				question = row.Summary
+			}
+			if row.Origin.ResponseID != "" {
+				responses[row.Origin.ResponseID] = true
+			}
+		}
+		have[question] += len(responses)
+	}
+	if !maps.Equal(have, want) || len(r.branches(`^proxy/`)) != len(want) {
+		t.Errorf("%d branches with the responses %v, want %v", len(r.branches(`^proxy/`)), have, want)
+	}
+}
+
+// TestAForkedSession resumes a session of Claude Code under another id: the fork is on a branch of
+// its own, which begins where the session was left, and the session goes on on its own.
+func TestAForkedSession(t *testing.T) {
+	r := newClientRun(t, realClients[0])
+	r.ask(false, "count")
+	main := r.branches(`^proxy/claude-code/[0-9a-f]{8}$`)
+	r.run(0, r.tract, append([]string{"proxy", "run", "--strict", "--", "claude", "--fork-session"}, append(r.c.resume, "PLAN:parallel please")...)...)
+	r.checkRecorded()
+	all := r.branches(`^proxy/claude-code/[0-9a-f]{8}$`)
+	if len(main) != 1 || len(all) != 2 {
+		t.Fatalf("branches %q, and %q with the fork", main, all)
+	}
+	fork := all[0]
+	if fork == main[0] {
+		fork = all[1]
+	}
+	if out := r.run(0, r.tract, "log", fork); !strings.Contains(out, "Forked:") || !strings.Contains(out, "a.txt has three lines.") || !strings.Contains(out, "One and two.") {
+		t.Errorf("the fork is\n%s", out)
+	}
+	if out := r.run(0, r.tract, "log", main[0]); strings.Contains(out, "One and two.") {
+		t.Errorf("the session is\n%s", out)
+	}
+}
+
+// TestACompactedSession has Claude Code replace its conversation by a summary: what follows is
+// linked to what it replaced.
+func TestACompactedSession(t *testing.T) {
+	r := newClientRun(t, realClients[0])
+	r.ask(false, "count")
+	r.run(0, r.tract, append([]string{"proxy", "run", "--strict", "--", "claude"}, append(r.c.resume, "/compact")...)...)
+	r.ask(true, "parallel")
+	r.checkRecorded()
+	found := false
+	for _, branch := range r.branches(`^proxy/claude-code/`) {
+		found = found || strings.Contains(r.run(0, r.tract, "log", branch), "Follows:")
+	}
+	if !found {
+		t.Errorf("no branch of %q follows another", r.branches(`.`))
+	}
+}
+
+// TestAFullStore has no room for the store while an agent works: the agent notices nothing, what
+// was lost is told, and with room again everything is recorded.
+func TestAFullStore(t *testing.T) {
+	r := newClientRun(t, realClients[0])
+	folder := filepath.Join(r.work, ".tract")
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", folder).CombinedOutput(); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", folder).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v %s", err, out)
+		}
+	})
+	r.run(0, r.tract, "init")
+	ballast := filepath.Join(folder, "ballast")
+	_ = os.WriteFile(ballast, make([]byte, 5<<20), 0o600) // as much as there is room for
+	out := r.run(0, r.tract, append([]string{"proxy", "run", "--", "claude"}, append(r.c.args, "PLAN:count please")...)...)
+	if !strings.Contains(out, "a.txt has three lines.") || !regexp.MustCompile(`not recorded|wait in the spool`).MatchString(out) {
+		t.Errorf("with a full store:\n%s", out)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	before := len(r.provider.Sent())
+	if out := r.ask(false, "parallel"); !strings.Contains(out, "One and two.") {
+		t.Errorf("with room again: %s", out)
+	}
+	found := r.recorded()
+	for _, body := range r.provider.Sent()[before:] {
+		if id := responseID.FindSubmatch(body); id != nil && found[string(id[1])] == 0 {
+			t.Errorf("response %s is not recorded", id[1])
+		}
+	}
+	if out := r.run(0, r.tract, "fsck"); strings.Contains(out, "damage:") {
+		t.Errorf("fsck: %s", out)
+	}
 }
