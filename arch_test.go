@@ -129,7 +129,7 @@ var subjects = []string{"inspect", "maintain", "recorder", "format", "internal/i
 // outside modules that it exists for, which this module must not need.
 var nested = map[string]struct{ imports, needs []string }{
 	"bench": {
-		imports: []string{"", "commit", "content", "internal/postgrestest", "llm", "llm/providers", "maintain", "objects", "objects/postgres"},
+		imports: []string{"", "commit", "content", "internal/postgrestest", "internal/proxy", "llm", "llm/providers", "maintain", "objects", "objects/postgres", "recorder"},
 		needs:   []string{"github.com/mattn/go-sqlite3"},
 	},
 	"recorder/sdktest": {

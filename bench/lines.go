@@ -34,6 +34,7 @@ var lines = []line{
 	{"maintenance", (*bench).maintenance},
 	{"decode", (*bench).decodes},
 	{"start", (*bench).starts},
+	{"proxy", (*bench).proxyRecording},
 	{"postgres", (*bench).postgres},
 }
 

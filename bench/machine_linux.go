@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // syncData makes written data durable with fdatasync.
@@ -44,3 +45,12 @@ func peakIn(path string) int64 {
 
 // peakOf returns the peak memory of a process in MB, or 0 when it has ended.
 func peakOf(pid int) float64 { return float64(peakIn(fmt.Sprintf("/proc/%d/status", pid))) / 1e6 }
+
+// processorTime returns the processor time that this process has used.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
