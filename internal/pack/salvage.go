@@ -34,51 +34,28 @@ func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 	return tables
 }
 
-// salvage makes the rows. At a checkpoint it goes on with what the header says precedes
-// the object, whatever it has parsed before.
+// salvage makes the rows that are valid. At a checkpoint it goes on with what the header says
+// precedes the object, whatever it has parsed before.
 func (p *tableParser) salvage() *Table {
 	t := p.table
-	t.templates = append(t.templates, template{})
-	last := len(t.templates) - 1
-	lost := t.templates[last].rows(last)
-	void := lost.row(0, 0, 0, 0)
+	p.makeRowTemplates()
+	void := template{}
+	t.templates = append(t.templates, void)
+	lost := void.rows(len(t.templates) - 1)
+	p.void = lost.row(0, 0, 0, 0)
 	t.rows = make([]row, t.n)
 	at := t.begin()
+	for from := 0; from < t.n; from += checkpointEvery {
+		if from > 0 {
+			at = p.checkpoints[from/checkpointEvery-1]
+		}
+		p.parseSome(from, min(from+checkpointEvery, t.n), &at, counts{edge: t.explicit.n, sized: p.sizes.n})
+	}
+	t.bodySize = min(at.data[partOther], maxData)
 	for i := range t.rows {
-		if i%checkpointEvery == 0 && i > 0 {
-			at = p.checkpoints[i/checkpointEvery-1]
-		}
-		k := int(p.templates.at(i))
-		if t.rows[i] = void; k >= last {
-			continue
-		}
-		f := &t.templates[k]
-		size, ok := 0, true
-		if f.sized {
-			size = p.size(at.sized)
-			ok = size > 0
-			at.sized++
-		}
-		rt := f.rows(k)
-		r := rt.row(i, at.data[f.part], size, at.edge)
-		at.data[f.part] += size
-		all := [parts]int{len(t.data), t.contentSize, maxData}[f.part]
-		ok = ok && int(f.farthest) <= i && at.edge+int(f.explicit) <= t.explicit.n && at.data[f.part] <= all
-		edge := at.edge
-		at.edge, t.bodySize = at.edge+int(f.explicit), min(at.data[partOther], maxData)
-		if ok && p.explicitEdges(i, edge, f, &r) {
-			t.rows[i] = r
+		if r := &t.rows[i]; t.Kind(i) == objects.KindCommit && r.data()+r.size() > len(t.data) {
+			*r = p.void
 		}
 	}
 	return t
-}
-
-// size returns a number of the column of sizes; 0: it is invalid.
-func (p *tableParser) size(i int) int {
-	if i < p.sizes.n {
-		if size := int(p.sizes.at(i)); size <= objects.MaxSize {
-			return size
-		}
-	}
-	return 0
 }

@@ -208,7 +208,7 @@ func (c *column) at(i int) uint64 {
 
 // read fills list with the numbers from a place on. No number has more than 32 bits.
 func (c *column) read(list []uint32, from int) {
-	if c.width == 0 {
+	if c.width == 0 || len(list) == 0 {
 		clear(list)
 		return
 	}

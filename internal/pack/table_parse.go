@@ -61,6 +61,7 @@ type tableParser struct {
 	templates    column // of each object: the number of its template
 	sizes        column
 	checkpoints  []counts // before each 64th object, from the second on
+	void         row      // of an object that is invalid
 	err          error
 
 	some struct{ templates, sizes, edges [checkpointEvery]uint32 } // numbers of the columns
@@ -196,13 +197,18 @@ func (p *tableParser) readTemplate(f *template) {
 	}
 }
 
-// parseRows makes the rows of all objects.
-func (p *tableParser) parseRows() {
-	t, rows := p.table, p.table.rows
+func (p *tableParser) makeRowTemplates() {
+	t := p.table
 	p.rowTemplates = p.arena.takeRowTemplates(len(t.templates))
 	for k := range t.templates {
 		p.rowTemplates[k] = t.templates[k].rows(k)
 	}
+}
+
+// parseRows makes the rows of all objects.
+func (p *tableParser) parseRows() {
+	t, rows := p.table, p.table.rows
+	p.makeRowTemplates()
 	at := t.begin()
 	for from := 0; from < len(rows); from += checkpointEvery {
 		to := min(from+checkpointEvery, len(rows))
@@ -226,7 +232,7 @@ func (p *tableParser) parseRows() {
 }
 
 // parseSome makes the rows of at most checkpointEvery objects; then is what precedes the
-// object after them. It reads their numbers from the columns all at once: reading them
+// object after them. An invalid object gets the row void, and parsing goes on. It reads their numbers from the columns all at once: reading them
 // one by one would take most of the time.
 func (p *tableParser) parseSome(from, to int, at *counts, then counts) {
 	t, rows, rowTemplates := p.table, p.table.rows[:to], p.rowTemplates
@@ -241,45 +247,46 @@ func (p *tableParser) parseSome(from, to int, at *counts, then counts) {
 	for i := from; i < len(rows); i++ {
 		k := templates[uint(i)%checkpointEvery]
 		if int(k) >= len(rowTemplates) {
+			rows[i] = p.void
 			p.fail("object %d has an unknown template", i)
-			return
+			continue
 		}
 		f, size := &rowTemplates[k], 0
+		valid := int(f.farthest) <= i
 		if f.sized {
 			if next < len(sizes) {
 				size = int(sizes[next])
 			}
 			next++
 			if uint(size-1) >= objects.MaxSize {
-				p.fail("object %d has an invalid size", i)
-				return
+				size, valid = 0, false
 			}
 		}
 		part := &data[f.part%4]
 		rows[i] = f.row(i, *part, size, explicit)
 		*part += size
-		if int(f.farthest) > i {
-			p.fail("object %d has an invalid edge", i)
-			return
-		}
 		if f.how != noEdge {
 			if at := explicit - at.edge; f.how == moreEdges || at >= len(edges) {
 				more |= 1 << (uint(i) % checkpointEvery)
 			} else if to := edges[at]; t.isEdge(i, int(to)) {
 				rows[i].explicit = int(to)
 			} else {
-				p.fail("object %d has an invalid edge", i)
-				return
+				valid = false
 			}
 		}
 		explicit += f.explicit
+		if !valid {
+			rows[i] = p.void
+			more &^= 1 << (uint(i) % checkpointEvery)
+			p.fail("object %d has an invalid size or edge", i)
+		}
 	}
 	for ; more > 0; more &= more - 1 { // the objects with other edges, a bit each
 		i := from + bits.TrailingZeros64(more)
 		r := &rows[i]
 		if !p.explicitEdges(i, r.explicit, &t.templates[r.template()], r) {
+			*r = p.void
 			p.fail("object %d has an invalid edge", i)
-			return
 		}
 	}
 	*at = counts{explicit, at.sized + next, [parts]int(data[:])}

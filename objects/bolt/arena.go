@@ -14,9 +14,6 @@ type arena struct {
 	list   []objects.Object
 }
 
-// newArena returns an arena with n bytes of memory.
-func newArena(n int) *arena { return &arena{pieces: page.Arena{Buf: make([]byte, 0, n)}} }
-
 func (a *arena) reset() {
 	a.pieces.Reset()
 	a.list = a.list[:0]

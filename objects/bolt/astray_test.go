@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -48,13 +49,13 @@ func newWoods(t *testing.T) *woods {
 	idle(t, s)
 	w.file = mustRead(t, path)
 	var err error
-	if w.meta, err = page.ReadMeta(readerOf(w.file), int64(len(w.file))); err != nil {
+	if w.meta, err = page.ReadMeta(bytes.NewReader(w.file), int64(len(w.file))); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-func (w *woods) snapshot() *snapshot { return newSnapshot(readerOf(w.file), w.meta) }
+func (w *woods) snapshot() *snapshot { return newSnapshot(bytes.NewReader(w.file), w.meta) }
 
 // pages are those of a bucket that are branches, or leaves with one above them.
 func (w *woods) pages(t *testing.T, bucket int, leaves bool) (list []*page.Page) {

@@ -28,8 +28,9 @@
 //     (purge.go) rewrites packs in place; fsck and recover (check.go, salvage.go) read every page
 //     and every byte.
 //
-// Its parts are in internal/page (reads bbolt pages without trusting them), internal/journal,
-// internal/memtable, internal/compaction and internal/checksum. docs/design/engine.md has the write path, the states of
+// Its parts are in internal/page (reads bbolt pages without trusting them), internal/check (visits
+// all of them), internal/salvage (finds what no page leads to), internal/compaction,
+// internal/journal, internal/memtable and internal/checksum. docs/design/engine.md has the write path, the states of
 // journal and checkpoint after a kill at any step, the lock order and the invariants;
 // docs/format.md has the bytes.
 //

@@ -1,112 +1,88 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"slices"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/check"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
+	"github.com/tract-vcs/tract/objects/bolt/internal/salvage"
 )
 
-// Audit is objects.Maintainer. It walks the pages itself, since bbolt stops at a damaged
-// page: the audit continues with the next one.
-func (s *store) Audit(ctx context.Context, to objects.Audit) (err error) {
-	for range patience {
-		err = s.withFileSnapshot(ctx, "check", to.Progress, func(h *fileSnapshot) error {
-			if to.Begin != nil {
-				if err := to.Begin(packedObjects(h)); err != nil {
-					return err
-				}
-			}
-			a := &checker{to: to, store: s, files: h, meta: h.meta}
-			a.prepare()
-			if err := a.run(); err != nil {
+// Audit is objects.Maintainer. It has two parts. The first visits every page of a snapshot, and
+// reads the refs, the index and the keys of everything else. The second reads what never changes,
+// packs, large objects and log entries, a few at a time while others write.
+func (s *store) Audit(ctx context.Context, to objects.Audit) error {
+	return s.withFileSnapshot(ctx, "check", to.Progress, func(h *fileSnapshot) error {
+		if to.Begin != nil {
+			if err := to.Begin(packedObjects(h)); err != nil {
 				return err
 			}
-			if to.Progress != nil {
-				to.Progress(h.size, h.size)
-			}
-			return nil
-		})
-		if !errors.Is(err, errRewritten) {
+		}
+		if err := newChecker(h, to).run(); err != nil {
 			return err
 		}
-	}
-	return fmt.Errorf("check store %s: %w: %w: try again", s.path, errRewritten, objects.ErrBusy)
+		if to.Progress != nil {
+			to.Progress(h.size, h.size)
+		}
+		return nil
+	})
 }
 
 // packedObjects returns how many objects in packs the index has, or 0 if that is unknown.
 func packedObjects(h *fileSnapshot) (n int) {
-	if h.metaErr != nil {
-		return 0
+	if r, err := newSnapshot(h, h.meta).runs(); err == nil {
+		for _, one := range r.list {
+			n += int(min(one.entries, uint64(h.size)/uint64(idSize))) // none takes less
+		}
 	}
-	r, err := newSnapshot(h, h.meta).runs()
-	if err != nil {
-		return 0
-	}
-	most := uint64(h.size) / uint64(idSize) // none takes less
-	for _, one := range r.list {
-		n += int(min(one.entries, most))
-	}
-	return min(n, int(most))
+	return n
 }
 
 // checker is one audit. Its methods return errors of reading and of the callbacks; damage
 // is reported to a callback and is no error.
 type checker struct {
 	to    objects.Audit
-	store *store
 	files *fileSnapshot
 	meta  page.Meta
 	mem   *memtable.Table
 	torn  bool // the last frame of the journal is incomplete
 
-	pages     []pageState
-	damaged   [len(buckets)]bool // a part of the bucket could not be read
-	harmful   int                // damages that are not harmless
-	heads     []foundHead
-	bodies    map[uint32]extent
-	large     []foundObject
-	logLeaves []logLeaf
-	logTail   []memtable.Entry // the values of the last leaves, which others rewrite
-	checks    []pendingCheck   // running checks, the oldest first
-	rooms     []*arena         // memory of finished checks
-	nextLoose *looseCheck      // the next check of objects in no pack
-	nextIndex *indexCheck      // the next check of chunks of the index
-	index     indexState
-	names     refState
-	whole     map[uint32]bool       // packs whose objects are all intact
-	broken    map[uint32]*fragments // parts of other packs, of a deep audit
+	walker   check.Walker
+	last     [len(buckets)][]byte // the last keys of the snapshot, where keys only ascend
+	damaged  [len(buckets)]bool   // a part of the bucket could not be read
+	harmful  int                  // damages that are not harmless
+	reported map[objects.Damage]bool
+	index    indexCheck
+	refs     refCheck
+	intact   map[uint32]bool // by pack: all of its objects are
+	room     arena           // for values that were read together
+	packRoom arena           // for the pack that is checked
+
+	fragments map[uint32][]salvage.Element // by pack: values of it that salvage has found
 }
 
-func (a *checker) prepare() {
-	a.bodies, a.broken, a.whole = map[uint32]extent{}, map[uint32]*fragments{}, map[uint32]bool{}
-	a.names.refs, a.names.recent, a.names.states = map[string][]byte{}, map[string]bool{}, map[string]refRecord{}
-	a.names.broken = map[string]bool{}
-	a.index.entries, a.index.packs = map[uint32]*packTally{}, map[uint32]packTally{}
+func newChecker(h *fileSnapshot, to objects.Audit) *checker {
+	return &checker{
+		to: to, files: h, meta: h.meta, walker: check.Walker{File: h},
+		reported: map[objects.Damage]bool{}, intact: map[uint32]bool{}, fragments: map[uint32][]salvage.Element{},
+		index: newIndexCheck(), refs: newRefCheck(),
+	}
 }
 
-// pageState is the use of a page as far as it is known.
-type pageState uint8
-
-const (
-	pageUnknown pageState = iota
-	pageFree
-	pageUsed
-)
-
-// extent is where a value is in the file, or the value itself if it is in an inline bucket.
-type extent struct {
-	at, size int64
-	value    []byte
-}
-
-// report passes damage to the callback.
+// report passes damage to the callback, once.
 func (a *checker) report(d objects.Damage) error {
+	if a.reported[d] {
+		return nil
+	}
+	a.reported[d] = true
 	if !d.Harmless {
 		a.harmful++
 	}
@@ -125,12 +101,42 @@ func (a *checker) reportHarmless(where, what, means string) error {
 	return a.report(objects.Damage{Where: where, What: what, Means: means, Harmless: true})
 }
 
+// reportPage reports damage in a page of a bucket. An error that ends the audit is returned.
+func (a *checker) reportPage(bucket int, id uint64, err error) error {
+	if isStop(err) {
+		return err
+	}
+	a.damaged[bucket] = true
+	return a.reportDamage(fmt.Sprintf("page %d (%s)", id, buckets[bucket]), err, meanings[bucket])
+}
+
+// reportObject reports an object that does not match its id.
+func (a *checker) reportObject(where string, id objects.ID, err error) error {
+	if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
+		err = c.Cause
+	}
+	return a.report(objects.Damage{ID: id, Where: where, What: err.Error()})
+}
+
 // isStop reports whether an error ends the audit. Other errors are damage, such as a sector
 // that the disk cannot read.
 func isStop(err error) bool { return errors.As(err, new(stopError)) }
 
+// meanings says what the loss of a page of a bucket means to a user.
+var meanings = [len(buckets)]string{
+	metaBucket:    "the store is not opened; tract recover saves what is there",
+	objectsBucket: "large objects on it are lost",
+	refsBucket:    "branches and tags on it are lost; the ref log knows most of them, and tract recover asks it",
+	recentBucket:  "nothing is lost: it is the order of refs by time; tract recover makes it anew",
+	logBucket:     "moves of refs on it are lost, no commits",
+	movesBucket:   "nothing is lost: it is the ref log by name; tract recover makes it anew",
+	headsBucket:   "the commits of the packs on it are lost",
+	bodiesBucket:  "the content of the packs on it is lost",
+	indexBucket:   "nothing is lost: it says where objects lie; tract recover makes it anew",
+}
+
 func (a *checker) run() error {
-	readable, err := a.metas()
+	readable, err := a.checkMeta()
 	if err != nil {
 		return err
 	}
@@ -140,11 +146,11 @@ func (a *checker) run() error {
 			return err
 		}
 	}
-	if err := a.journal(bound); err != nil {
+	if err := a.checkJournal(bound); err != nil {
 		return err
 	}
 	if readable {
-		if err := a.file(); err != nil {
+		if err := a.checkFile(); err != nil {
 			return err
 		}
 	}
@@ -159,137 +165,86 @@ func (a *checker) run() error {
 	return a.checkRefs()
 }
 
-// file checks everything that can be reached from the meta page.
-func (a *checker) file() error {
-	a.pages = make([]pageState, a.meta.HighWater)
-	if err := a.freelist(); err != nil {
-		return err
-	}
-	if err := a.trees(); err != nil {
-		return err
-	}
-	if err := a.readLogTail(); err != nil {
-		return err
-	}
-	if !a.to.Deep {
-		if err := a.files.detach(); err != nil {
-			return err
-		}
-	}
-	if err := a.values(); err != nil {
-		return err
-	}
-	lost := 0
-	for id := uint64(2); id < a.meta.HighWater; id++ {
-		if a.pages[id] == pageUnknown {
-			lost++
-		}
-	}
-	if lost > 0 && a.harmful == 0 {
-		return a.reportHarmless("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune")
-	}
-	return nil
-}
-
-// metas chooses the meta page to use, and reports damage of either.
-func (a *checker) metas() (readable bool, err error) {
+// checkMeta chooses the meta page to use, and reports damage of either.
+func (a *checker) checkMeta() (readable bool, err error) {
 	h := a.files
 	if h.metaErr == nil {
 		return true, nil
 	}
-	first, err1 := page.ReadMetaAt(h.file, 0)
-	second, err2 := page.Meta{}, errors.New("nobody knows where it is")
-	if err1 == nil {
-		second, err2 = page.ReadMetaAt(h.file, int64(first.PageSize))
-	} else {
-		for size := int64(page.MinSize); size <= 64<<10 && err2 != nil; size *= 2 {
-			second, err2 = page.ReadMetaAt(h.file, size)
-		}
-	}
-	a.meta = first
-	if err1 != nil || err2 == nil && second.Tx > first.Tx {
-		a.meta = second
-	}
+	m, n := check.BetterMeta(h.file)
 	means := "the store is not opened, since the newest commits may be in what cannot be read; tract recover saves what is there"
-	if err1 == nil || err2 == nil {
+	if n > 0 {
 		means = "the last transaction may be lost: the store is not opened; tract recover saves what is there"
 	}
-	if err := a.reportDamage("meta pages", h.metaErr, means); err != nil || err1 != nil && err2 != nil {
+	if err := a.reportDamage("meta pages", h.metaErr, means); err != nil || n == 0 {
 		return false, err
 	}
-	pages := uint64(h.size) / uint64(a.meta.PageSize)
-	if a.meta.HighWater > pages {
-		a.meta.HighWater = pages // a reference to what is missing is reported later
-	}
-	return a.meta.HighWater > 2, nil
+	m.HighWater = min(m.HighWater, uint64(h.size)/uint64(m.PageSize)) // a reference to what is missing is reported later
+	a.meta = m
+	return m.HighWater > 2, nil
 }
 
 // binding reads the record that ties the journal to the file.
 func (a *checker) binding() (bound journal.Binding, err error) {
-	l := newSnapshot(a.files, a.meta)
-	value, err := l.get(metaBucket, journalKey)
+	value, err := newSnapshot(a.files, a.meta).get(metaBucket, journalKey)
 	if err == nil {
 		bound, err = decodeBinding(value)
 	}
 	if err != nil && !isStop(err) {
-		return journal.Binding{}, a.reportDamage("meta bucket", fmt.Errorf("journal: %w", err), "nobody knows which part of the journal is in the file already")
+		return journal.Binding{}, a.reportDamage("meta bucket", fmt.Errorf("journal: %w", err), "it is unknown which part of the journal is in the file already")
 	}
 	return bound, err
 }
 
-// journal reads the frames that count, and compares their end with the anchor.
-func (a *checker) journal(bound journal.Binding) error {
-	const where = "journal"
+// checkJournal reads the frames that count, and compares their end with the anchor.
+func (a *checker) checkJournal(bound journal.Binding) error {
 	h := a.files
+	damaged := func(err error, means string) error {
+		for _, n := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
+			a.damaged[n] = true // their newest changes may be in what cannot be read
+		}
+		return a.reportDamage("journal", err, means)
+	}
 	if h.journalErr != nil {
-		a.markRefsDamaged()
-		return a.reportDamage(where, h.journalErr, "what was committed since the file was last written is lost")
+		return damaged(h.journalErr, "what was committed since the file was last written is lost")
 	}
 	if err := journal.CheckHeader(h.journal, bound.Salt); err != nil {
-		a.markRefsDamaged()
-		if bound.Generation > 0 {
-			return a.reportDamage(where, err, "the store is not opened; tract recover reads its frames nevertheless")
+		if bound.Generation == 0 {
+			err = errors.New("it is unknown which of its frames count")
 		}
-		return nil
+		return damaged(err, "the store is not opened; tract recover reads its frames nevertheless")
 	}
 	mem, position, err := replay(h.journal, bound)
 	if a.mem = mem; err != nil {
-		a.markRefsDamaged()
-		return a.reportDamage(where, err, "what was committed from there on is lost")
+		return damaged(err, "what was committed from there on is lost")
 	}
 	end, err := a.acknowledged(bound)
 	if err != nil {
 		return err
 	}
-	if err := position.CheckTail(readerOf(h.journal), int64(len(h.journal)), end); err != nil {
-		a.markRefsDamaged()
-		return a.reportDamage(where, err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
+	r := bytes.NewReader(h.journal)
+	if err := position.CheckTail(r, r.Size(), end); err != nil {
+		return damaged(err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
 	}
-	if a.torn = position.End != end && position.IsTorn(readerOf(h.journal)); a.torn {
-		return a.reportHarmless(where, fmt.Sprintf("frame %d is not whole", position.Sequence+1), "a program was stopped while it wrote it, and had not said that it was done")
+	if a.torn = position.End != end && position.IsTorn(r); a.torn {
+		return a.reportHarmless("journal", fmt.Sprintf("frame %d is incomplete", position.Sequence+1), "a program was stopped while it wrote the frame, and had not acknowledged it")
 	}
 	return nil
-}
-
-// markRefsDamaged notes that the newest changes of refs may be in what cannot be read.
-func (a *checker) markRefsDamaged() {
-	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
-		a.damaged[name] = true
-	}
 }
 
 // replay reads the frames of a journal that count.
 func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position, error) {
 	mem := memtable.New(len(buckets))
-	end, err := journal.Replay(readerOf(b), int64(len(b)), journal.StartOf(bound), len(buckets), mem.Add)
+	end, err := journal.Replay(bytes.NewReader(b), int64(len(b)), journal.StartOf(bound), len(buckets), mem.Add)
 	return mem, end, err
 }
 
 // acknowledged returns the end of the acknowledged frames according to the anchor.
 func (a *checker) acknowledged(bound journal.Binding) (end int64, err error) {
-	anchor, ok, intact := journal.ReadAnchor(readerOf(a.files.anchor)) // a copied store may have none
+	anchor, ok, intact := journal.ReadAnchor(bytes.NewReader(a.files.anchor)) // a copied store may have none
+	path := gatePath(a.files.store.path)
 	if !intact {
-		err := a.reportHarmless("lock file", "the anchor in "+gatePath(a.store.path)+" is damaged",
+		err := a.reportHarmless("lock file", "the anchor in "+path+" is damaged",
 			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
 		if err != nil {
 			return 0, err
@@ -300,40 +255,152 @@ func (a *checker) acknowledged(bound journal.Binding) (end int64, err error) {
 	}
 	if anchor.Generation > bound.Generation {
 		return 0, a.reportDamage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.Generation, anchor.Generation),
-			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+gatePath(a.store.path))
+			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+path)
 	}
 	return anchor.End, nil
 }
 
-// readerOf is bytes as an io.ReaderAt.
-type readerOf []byte
-
-func (b readerOf) ReadAt(p []byte, at int64) (int, error) {
-	if at >= int64(len(b)) {
-		return 0, io.EOF
-	}
-	n := copy(p, b[at:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// freelist notes which pages are free.
-func (a *checker) freelist() error {
-	const means = "the store is not written to; reading goes on, and tract recover makes a sound copy"
-	ids, list, err := page.ReadFreelist(a.files, a.meta)
-	if err != nil {
-		if isStop(err) {
+// checkFile checks everything that can be reached from the meta page.
+func (a *checker) checkFile() error {
+	a.walker.Reset(a.meta)
+	if err := a.walker.ReadFreelist(); isStop(err) {
+		return err
+	} else if err != nil {
+		if err := a.reportDamage("free list", err, "the store is not written to; reading goes on, and tract recover makes a sound copy"); err != nil {
 			return err
 		}
-		return a.reportDamage("free list", err, means)
 	}
-	for id := a.meta.Freelist; id <= list.Last; id++ {
-		a.pages[id] = pageUsed
+	trees, err := a.trees()
+	if err != nil {
+		return err
 	}
-	for ; len(ids) > 0; ids = ids[8:] {
-		a.pages[page.Order.Uint64(ids)] = pageFree
+	for n, name := range buckets {
+		t, ok := trees[name]
+		if !ok {
+			a.damaged[n] = true
+			err = a.reportDamage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[n])
+		} else {
+			err = a.walk(n, t, nil, func(e page.Entry) error { return a.checkEntry(n, e) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if lost := a.walker.Lost(); lost > 0 && a.harmful == 0 {
+		if err := a.reportHarmless("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune"); err != nil {
+			return err
+		}
+	}
+	if err := a.files.detach(); err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return a.each(headsBucket, a.checkPack) },
+		func() error { return a.each(bodiesBucket, a.checkBody) },
+		a.checkIndex,
+		func() error { return a.each(objectsBucket, a.checkLarge) },
+		func() error { return a.each(logBucket, func(v value) error { return a.logRow(v.key, v.data) }) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// checkNewFile checks a file that nobody else uses, and counts its objects and tombstones. Damage
+// is an error.
+func checkNewFile(path string) (n int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	m, err := page.ReadMeta(f, info.Size())
+	if err != nil {
+		return 0, err
+	}
+	tombstones := map[objects.ID]bool{} // each is passed on twice
+	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, size: info.Size(), meta: m, sealed: true}
+	a := newChecker(h, objects.Audit{
+		Objects:   func(list []objects.Object) error { n += len(list); return nil },
+		Tombstone: func(t objects.Tombstone) error { tombstones[t.ID] = true; return nil },
+		Damage:    func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
+	})
+	err = a.checkFile()
+	return n + len(tombstones), err
+}
+
+// walk calls visit with the entries of a bucket from a key on, and reports damaged pages.
+func (a *checker) walk(bucket int, t page.Tree, from []byte, visit func(e page.Entry) error) error {
+	return a.walker.Walk(t, from, func(id uint64, err error) error { return a.reportPage(bucket, id, err) }, visit)
+}
+
+// trees returns the trees of the buckets that can be read, by name.
+func (a *checker) trees() (map[string]page.Tree, error) {
+	found := map[string]page.Tree{}
+	return found, a.walk(metaBucket, page.Tree{Root: a.walker.Meta.Root}, nil, func(e page.Entry) error {
+		b, err := e.Raw(nil)
+		switch name := string(e.Key); {
+		case err != nil:
+		case e.Flags != page.BucketFlag:
+			err = errors.New("its record is no bucket")
+		case !slices.Contains(buckets[:], name):
+			err = errors.New("no bucket of a store")
+		default:
+			var t page.Tree
+			if t, err = page.ParseTree(b); err == nil {
+				found[name] = t
+			}
+		}
+		if err == nil || isStop(err) {
+			return err
+		}
+		return a.reportDamage(fmt.Sprintf("bucket %q", e.Key), err, meanings[metaBucket])
+	})
+}
+
+// checkEntry checks an entry of the snapshot, except for the values that are read later.
+func (a *checker) checkEntry(bucket int, e page.Entry) error {
+	id := e.Page().ID
+	if e.Flags != 0 {
+		return a.reportPage(bucket, id, fmt.Errorf("key %x: a bucket in the place of a value", e.Key))
+	}
+	switch bucket {
+	case headsBucket, bodiesBucket, logBucket:
+		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
+			a.last[bucket] = e.Key
+		}
+		return nil
+	case objectsBucket:
+		if !e.Buffered() {
+			return nil
+		}
+	}
+	a.room.reset()
+	value, err := e.ValueIn(a.room.pages())
+	if err != nil {
+		return a.reportPage(bucket, id, err)
+	}
+	switch bucket {
+	case objectsBucket: // a tombstone is deleted when its object is put again, perhaps before each reads it
+		if !isTombstone(value) || len(e.Key) != idSize {
+			return nil
+		}
+		return a.passTombstone(purgedError(objects.ID(e.Key), value))
+	case metaBucket:
+		err = a.checkRecord(e.Key, value)
+	case indexBucket:
+		err = a.index.add(&a.room, e.Key, value)
+	default:
+		return a.nameRow(bucket, e.Key, value)
+	}
+	if err == nil || isStop(err) {
+		return err
+	}
+	return a.reportPage(bucket, id, err)
 }

@@ -6,14 +6,18 @@ import (
 	"fmt"
 )
 
-// indexState compares the index with the packs. For each pack it has one number made of
+// indexCheck compares the index with the packs. For each pack it has one number made of
 // all entries of the pack, so that its memory does not grow with the objects.
-type indexState struct {
+type indexCheck struct {
 	runs    runs
 	known   bool
-	count   map[uint64]uint64     // entries of a run
+	count   map[run]uint64        // entries found, by run without its number of entries
 	entries map[uint32]*packTally // by pack, what the index has
 	packs   map[uint32]packTally  // by pack, what it must have
+}
+
+func newIndexCheck() indexCheck {
+	return indexCheck{count: map[run]uint64{}, entries: map[uint32]*packTally{}, packs: map[uint32]packTally{}}
 }
 
 // packTally stands for a set of entries of one pack: how many, and a sum of their hashes.
@@ -36,137 +40,72 @@ func tallyOf(p *pack) (t packTally) {
 	return t
 }
 
-// indexCheck is some pieces of the index that are looked at.
-type indexCheck struct {
-	a    *checker
-	list []indexPiece
-}
-
-// indexPiece is one, the page it is in, and what was found.
-type indexPiece struct {
-	page       node
-	key, value []byte
-	entries    []byte
-	err        error
-}
-
-// indexPieces is how many are looked at at once.
-const indexPieces = 32
-
-// indexRow has a piece of the index looked at. It keeps the value.
-func (a *checker) indexRow(page node, key, value []byte) error {
-	c := a.nextIndex
-	if c == nil {
-		c = &indexCheck{a: a}
-		a.nextIndex = c
+// add checks a chunk of the index and adds its entries.
+func (x *indexCheck) add(room *arena, key, value []byte) error {
+	entries, err := parseChunkIn(room, key, value)
+	if err != nil {
+		return err
 	}
-	if c.list = append(c.list, indexPiece{page: page, key: key, value: value}); len(c.list) < indexPieces {
-		return nil
+	if !bytes.Equal(key[5:], entries[:indexPrefix]) {
+		return fmt.Errorf("the chunk %x of the index begins with another id", key)
 	}
-	return a.startIndex()
-}
-
-// startIndex has the pieces looked at that were gathered.
-func (a *checker) startIndex() error {
-	c := a.nextIndex
-	if a.nextIndex = nil; c == nil {
-		return nil
-	}
-	return a.start(c)
-}
-
-func (c *indexCheck) run(room *arena) {
-	for i := range c.list {
-		p := &c.list[i]
-		if p.entries, p.err = parseChunkIn(room, p.key, p.value); p.err == nil {
-			p.err = p.check()
-		}
-	}
-}
-
-// check checks the order of the entries.
-func (p *indexPiece) check() error {
-	if !bytes.Equal(p.key[5:], p.entries[:indexPrefix]) {
-		return fmt.Errorf("the piece %x of the index begins with another id", p.key)
-	}
+	x.count[run{level: uint64(key[0]), number: uint64(binary.BigEndian.Uint32(key[1:]))}] += uint64(len(entries) / entrySize)
 	var last indexEntry
-	for entries := p.entries; len(entries) > 0; entries = entries[entrySize:] {
+	for ; len(entries) > 0; entries = entries[entrySize:] {
 		e := indexEntry(entries)
 		if bytes.Compare(e[:], last[:]) < 0 {
-			return fmt.Errorf("the piece %x of the index is out of order", p.key)
+			return fmt.Errorf("the chunk %x of the index is out of order", key)
 		}
 		last = e
-	}
-	return nil
-}
-
-// finish notes what the index has, and reports what is wrong with it.
-func (c *indexCheck) finish() error {
-	x := &c.a.index
-	for i := range c.list {
-		p := &c.list[i]
-		if p.err != nil {
-			if err := c.a.reportPage(p.page, p.err); err != nil {
-				return err
-			}
-			continue
+		begin, at := binary.BigEndian.Uint64(e[:]), e.place()
+		t := x.entries[at.pack]
+		if t == nil {
+			t = &packTally{}
+			x.entries[at.pack] = t
 		}
-		if x.count == nil {
-			x.count = map[uint64]uint64{}
-		}
-		level, number := uint64(p.key[0]), uint64(binary.BigEndian.Uint32(p.key[1:]))
-		x.count[level<<32|number] += uint64(len(p.entries) / entrySize)
-		for entries := p.entries; len(entries) > 0; entries = entries[entrySize:] {
-			e := indexEntry(entries)
-			in := x.entries[e.place().pack]
-			if in == nil {
-				in = &packTally{}
-				x.entries[e.place().pack] = in
-			}
-			if level == denseRun {
-				in.short.addEntry(binary.BigEndian.Uint64(e[:]), e.place().slot)
-			} else {
-				in.long.addEntry(binary.BigEndian.Uint64(e[:]), e.place().slot)
-			}
+		if key[0] == denseRun {
+			t.short.addEntry(begin, at.slot)
+		} else {
+			t.long.addEntry(begin, at.slot)
 		}
 	}
 	return nil
 }
 
-// checkIndex tells what the index has not.
+// checkIndex reports what the index lacks, once all packs were read.
 func (a *checker) checkIndex() error {
-	number := indexBucket
-	if a.damaged[number] || !a.index.known || a.harmful > 0 {
+	x := &a.index
+	if a.damaged[indexBucket] || !x.known || a.harmful > 0 {
 		return nil
 	}
-	for _, r := range a.index.runs.list {
-		if have := a.index.count[r.level<<32|r.number]; have != r.entries {
-			return a.reportDamage("index", fmt.Errorf("run %d has %d entries of %d", r.number, have, r.entries), "objects are not found although they are there; tract recover makes a store with a new index")
+	wrong := func(format string, args ...any) error {
+		return a.reportDamage("index", fmt.Errorf(format, args...), "objects are not found although they are there; tract recover makes a store with a new index")
+	}
+	for _, r := range x.runs.list {
+		if have := x.count[run{level: r.level, number: r.number}]; have != r.entries {
+			return wrong("run %d has %d entries of %d", r.number, have, r.entries)
 		}
 	}
-	const means = "objects are not found although they are there; tract recover makes a store with a new index"
 	missing := uint64(0)
-	for n, want := range a.index.packs {
-		have := a.index.entries[n]
-		if have == nil {
-			missing += want.long.count
-			continue
+	for n, want := range x.packs {
+		have := packTally{}
+		if t := x.entries[n]; t != nil {
+			have = *t
 		}
+		delete(x.entries, n)
 		if all := have.short.count + have.long.count; all < want.long.count {
 			missing += want.long.count - all
-		} else if *have != (packTally{long: want.long}) && *have != (packTally{short: want.short}) {
-			if err := a.reportDamage("index", fmt.Errorf("its entries of pack %d lead to other objects, or to none", n), means); err != nil {
+		} else if have != (packTally{long: want.long}) && have != (packTally{short: want.short}) {
+			if err := wrong("its entries of pack %d lead to other objects, or to none", n); err != nil {
 				return err
 			}
 		}
 	}
-	if missing > 0 {
-		return a.reportDamage("index", fmt.Errorf("%d objects are not in it", missing), means)
+	for n := range x.entries {
+		return wrong("it leads to pack %d, which is not there", n)
 	}
-	for n := range a.index.entries {
-		if _, ok := a.index.packs[n]; !ok {
-			return a.reportDamage("index", fmt.Errorf("it leads to pack %d, which is not there", n), means)
-		}
+	if missing > 0 {
+		return wrong("%d objects are not in it", missing)
 	}
 	return nil
 }

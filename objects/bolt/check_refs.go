@@ -11,19 +11,26 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// refState collects the refs, their log, and the two lists derived from them.
-type refState struct {
+// refCheck collects the refs, their log, and the two lists derived from them.
+type refCheck struct {
 	refs   map[string][]byte
 	recent map[string]bool
-	moves  tally // in the list by name
-	logged tally // in the log
+	moves  tally // of the log by name
+	logged tally // what the log by name must have
 
-	entries map[uint64]objects.LogEntry // of a deep audit
-	found   map[string]objects.Ref      // refs on pages that no tree has
+	entries map[uint64]objects.LogEntry // of a deep audit, until all are found
+	found   map[string]objects.Ref      // refs that salvage has found
 	last    uint64                      // Seq of the previous entry
 	torn    bool                        // entries of the log could not be read
 	broken  map[string]bool             // refs whose chain of entries is broken
 	states  map[string]refRecord        // refs according to the log; a zero target: deleted
+}
+
+func newRefCheck() refCheck {
+	return refCheck{
+		refs: map[string][]byte{}, recent: map[string]bool{}, states: map[string]refRecord{}, broken: map[string]bool{},
+		entries: map[uint64]objects.LogEntry{}, found: map[string]objects.Ref{},
+	}
 }
 
 // tally stands for a set: the number of its elements and the sum of their hashes.
@@ -37,7 +44,7 @@ func (t *tally) add(key []byte) {
 
 // nameRow adds a key of the buckets about refs; a nil value deletes it.
 func (a *checker) nameRow(bucket int, key, value []byte) error {
-	n := &a.names
+	n := &a.refs
 	switch bucket {
 	case refsBucket:
 		if n.refs[string(key)] = bytes.Clone(value); value == nil {
@@ -58,18 +65,15 @@ func (a *checker) nameRow(bucket int, key, value []byte) error {
 func (a *checker) logRow(key, value []byte) error {
 	list, err := decodeEntries(key, value)
 	if err != nil {
-		if isStop(err) {
-			return err
-		}
-		a.damaged[logBucket], a.names.torn = true, true
+		a.damaged[logBucket], a.refs.torn = true, true
 		return a.reportDamage("ref log", err, meanings[logBucket])
 	}
 	for _, key := range movesOf(list) {
-		a.names.logged.add(key)
+		a.refs.logged.add(key)
 	}
 	for _, e := range list {
 		if a.to.Deep { // salvage may find more
-			a.names.keep(e)
+			a.refs.entries[e.Seq] = e
 		} else if err := a.logEntry(e); err != nil {
 			return err
 		}
@@ -77,35 +81,29 @@ func (a *checker) logRow(key, value []byte) error {
 	return nil
 }
 
-func (n *refState) keep(e objects.LogEntry) {
-	if n.entries == nil {
-		n.entries = map[uint64]objects.LogEntry{}
-	}
-	n.entries[e.Seq] = e
-}
-
 // logEntry adds the next entry and checks that it follows those before it.
 func (a *checker) logEntry(e objects.LogEntry) error {
-	n := &a.names
+	const means = "moves of refs are lost or were changed, no commits"
+	n := &a.refs
 	if e.Seq <= n.last {
-		if err := a.reportDamage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), meansLog); err != nil {
+		if err := a.reportDamage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), means); err != nil {
 			return err
 		}
 	}
 	n.last = e.Seq
 	for _, u := range e.Refs {
 		was := n.states[u.Name]
-		what := error(nil)
+		what := ""
 		switch {
 		case n.torn || n.broken[u.Name]: // reported before
 		case u.Prev != was.entry:
-			what = fmt.Errorf("entry %d moves %q, and the entry of it before that is not there", e.Seq, u.Name)
+			what = "is not in the log"
 		case u.Old != was.Target:
-			what = fmt.Errorf("entry %d moves %q from elsewhere than it was", e.Seq, u.Name)
+			what = "moves it elsewhere"
 		}
-		if what != nil {
+		if what != "" {
 			n.broken[u.Name] = true
-			if err := a.reportDamage("ref log", what, meansLog); err != nil {
+			if err := a.reportDamage("ref log", fmt.Errorf("entry %d moves %q, and the entry of it before that %s", e.Seq, u.Name, what), means); err != nil {
 				return err
 			}
 		}
@@ -121,22 +119,16 @@ func (a *checker) logEntry(e objects.LogEntry) error {
 	return a.to.Entry(e)
 }
 
-const meansLog = "moves of refs are lost or were changed, no commits"
-
 // checkJournalRecords adds the changes of the journal, which come after the file.
 func (a *checker) checkJournalRecords() error {
 	if a.mem == nil {
 		return nil
 	}
 	seen := a.mem.Mark()
-	defer a.abandon()
 	for _, e := range a.mem.All(objectsBucket, seen) {
-		if err := a.loose("journal", e.Key, e.Value); err != nil {
+		if err := a.checkObject("journal", e.Key, e.Value); err != nil {
 			return err
 		}
-	}
-	if err := a.finishChecks(); err != nil {
-		return err
 	}
 	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
 		for _, e := range a.mem.Sorted(name, seen) {
@@ -150,7 +142,7 @@ func (a *checker) checkJournalRecords() error {
 
 // checkRefs compares the refs with the log and the lists, and passes them to the callback.
 func (a *checker) checkRefs() error {
-	n := &a.names
+	n := &a.refs
 	for _, seq := range slices.Sorted(maps.Keys(n.entries)) {
 		if err := a.logEntry(n.entries[seq]); err != nil {
 			return err
@@ -162,16 +154,16 @@ func (a *checker) checkRefs() error {
 		if err == nil {
 			err = objects.CheckRefName(name)
 		}
-		if err != nil {
-			a.damaged[refsBucket] = true
-			if err := a.reportDamage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read"); err != nil {
-				return err
-			}
+		if err == nil {
+			refs[name] = r
 			continue
 		}
-		refs[name] = r
+		a.damaged[refsBucket] = true
+		if err := a.reportRef(name, err, "where it was cannot be read"); err != nil {
+			return err
+		}
 	}
-	if err := a.checkRefLists(refs); err != nil {
+	if err := a.compareRefs(refs); err != nil {
 		return err
 	}
 	if a.to.Deep {
@@ -187,58 +179,73 @@ func (a *checker) checkRefs() error {
 	return nil
 }
 
+func (a *checker) reportRef(name string, what error, means string) error {
+	return a.reportDamage(fmt.Sprintf("ref %q", name), what, means)
+}
+
 // addLost adds refs that only the log has, or a page that no tree has, if refs are lost.
 func (a *checker) addLost(refs map[string]refRecord) {
-	if !a.damaged[refsBucket] && len(a.pages) > 0 {
+	n := &a.refs
+	if !a.damaged[refsBucket] && a.walker.Meta.HighWater > 0 {
 		return
 	}
-	for name, r := range a.names.states {
-		if have, ok := refs[name]; !r.Target.IsZero() && (!ok || have.Updated.Before(r.Updated)) && objects.CheckRefName(name) == nil {
-			refs[name] = r
+	add := func(r refRecord) {
+		if have, ok := refs[r.Name]; !ok || have.Updated.Before(r.Updated) {
+			refs[r.Name] = r
 		}
 	}
-	logHurt := a.damaged[logBucket] || a.names.torn || len(a.names.broken) > 0
-	for name, r := range a.names.found {
-		if have, ok := refs[name]; logHurt && (!ok || have.Updated.Before(r.Updated)) {
-			refs[name] = refRecord{Ref: r}
+	for name, r := range n.states {
+		if !r.Target.IsZero() && objects.CheckRefName(name) == nil {
+			add(r)
+		}
+	}
+	if a.damaged[logBucket] || n.torn || len(n.broken) > 0 {
+		for _, r := range n.found {
+			add(refRecord{Ref: r})
 		}
 	}
 }
 
-// checkRefLists compares the refs with the log, and the lists with what they derive from.
-func (a *checker) checkRefLists(refs map[string]refRecord) error {
-	n := &a.names
+// compareRefs compares the refs with the log, and the lists with what they derive from.
+func (a *checker) compareRefs(refs map[string]refRecord) error {
+	n := &a.refs
 	const means = "nothing is lost; tract recover makes the list anew"
-	hurtRefs, hurtLog := a.damaged[refsBucket], a.damaged[logBucket] || n.torn
-	if !hurtRefs && !hurtLog {
-		if err := a.checkRefTargets(refs); err != nil {
+	damagedLog := a.damaged[logBucket] || n.torn
+	if !a.damaged[refsBucket] && !damagedLog {
+		if err := a.compareWithLog(refs); err != nil {
 			return err
 		}
 	}
-	if !hurtRefs && !a.damaged[recentBucket] {
+	if !a.damaged[refsBucket] && !a.damaged[recentBucket] {
 		wrong := len(refs) != len(n.recent)
 		for _, r := range refs {
 			wrong = wrong || !n.recent[string(recentKey(r.Ref))]
 		}
 		if wrong {
-			if err := a.reportDamage("refs by time", errors.New("the list does not fit the refs"), means); err != nil {
+			if err := a.reportDamage("refs by time", errors.New("the list does not match the refs"), means); err != nil {
 				return err
 			}
 		}
 	}
-	if !hurtLog && !a.damaged[movesBucket] && n.moves != n.logged {
-		return a.reportDamage("log by name", errors.New("the list does not fit the log"), means)
+	if !damagedLog && !a.damaged[movesBucket] && n.moves != n.logged {
+		return a.reportDamage("log by name", errors.New("the list does not match the log"), means)
 	}
 	return nil
 }
 
-// checkRefTargets reports refs whose target or newest entry differs from the log.
-func (a *checker) checkRefTargets(refs map[string]refRecord) error {
-	for name, r := range refs {
-		s := a.names.states[name]
-		what := error(nil)
+// compareWithLog reports refs whose target or newest entry differs from the log.
+func (a *checker) compareWithLog(refs map[string]refRecord) error {
+	names := maps.Clone(a.refs.states)
+	maps.Copy(names, refs)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		r, there := refs[name]
+		s := a.refs.states[name]
+		what, means := error(nil), "the newest moves of refs may be lost, or it was changed from outside"
 		switch {
-		case a.names.broken[name]: // reported before
+		case a.refs.broken[name]: // reported before
+		case !there && s.Target.IsZero(): // it was deleted
+		case !there:
+			what, means = fmt.Errorf("it is not there; the log says %s", s.Target.Short()), "a branch or a tag is lost; its commits are there"
 		case s.entry.IsZero():
 			what = errors.New("the log has no entry of it")
 		case s.Target != r.Target || s.Version != r.Version:
@@ -246,18 +253,11 @@ func (a *checker) checkRefTargets(refs map[string]refRecord) error {
 		case s.entry != r.entry:
 			what = fmt.Errorf("it leads to log entry %s; the newest of it is %s", r.entry.Short(), s.entry.Short())
 		}
-		if what != nil {
-			if err := a.reportDamage(fmt.Sprintf("ref %q", name), what, "the newest moves of refs may be lost, or it was changed from outside"); err != nil {
-				return err
-			}
+		if what == nil {
+			continue
 		}
-	}
-	for name, s := range a.names.states {
-		if _, ok := refs[name]; !ok && !s.Target.IsZero() && !a.names.broken[name] {
-			err := fmt.Errorf("it is not there; the log says %s", s.Target.Short())
-			if err := a.reportDamage(fmt.Sprintf("ref %q", name), err, "a branch or a tag is lost; its commits are there"); err != nil {
-				return err
-			}
+		if err := a.reportRef(name, what, means); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -252,11 +253,11 @@ func TestPageOfABucketThatIsEmpty(t *testing.T) {
 	fold(t, s)
 	idle(t, s)
 	b := mustRead(t, path)
-	now, err := page.ReadMeta(readerOf(b), int64(len(b)))
+	now, err := page.ReadMeta(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := newSnapshot(readerOf(b), now).bucket(objectsBucket)
+	in, err := newSnapshot(bytes.NewReader(b), now).bucket(objectsBucket)
 	if err != nil || in.Inline != nil {
 		t.Fatalf("the large objects have no page: %v", err)
 	}

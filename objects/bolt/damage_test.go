@@ -348,7 +348,7 @@ func TestNewerBboltFormat(t *testing.T) {
 	apply(t, s, "refs/heads/a", "a")
 	_ = s.Close()
 	file := mustRead(t, path)
-	m, err := page.ReadMeta(readerOf(file), int64(len(file)))
+	m, err := page.ReadMeta(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
 	}

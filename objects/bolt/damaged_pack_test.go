@@ -88,7 +88,7 @@ func TestZeroedRefsAreNoEmptyList(t *testing.T) {
 		idle(t, s)
 		_ = s.Close()
 		b := mustRead(t, path)
-		m, err := page.ReadMeta(readerOf(b), int64(len(b)))
+		m, err := page.ReadMeta(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}

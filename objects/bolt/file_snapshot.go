@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,7 +17,8 @@ import (
 // slice is how long the lock is held at a time while the pages of a snapshot are read.
 const slice = 100 * time.Millisecond
 
-// errMoved means that pages of the snapshot may have been overwritten.
+// errMoved means that pages of the snapshot may have been overwritten, that content was
+// purged, or that the file was replaced.
 var errMoved = errors.New("it was written to all the time")
 
 // stopError ends reading, whatever the file contains.
@@ -29,31 +28,29 @@ func (e stopError) Unwrap() error { return e.error }
 
 // fileSnapshot is the files of a store at one moment, while others write to them. bbolt does
 // not overwrite pages that were in use before the last transaction but one, and the journal
-// is read into memory at once, so the lock is held only in slices. It is for one goroutine.
+// is read into memory at once, so the lock is held only in slices. What never changes is read
+// later, in views. It is for one goroutine.
 type fileSnapshot struct {
 	store   *store
 	ctx     context.Context //nolint:containedctx // it is one call, and an io.ReaderAt
 	patient bool            // the lock is released between slices
 
 	file     *os.File
-	detached bool       // the lock was released for good: pages may have been overwritten
-	sealed   bool       // nobody else writes to the file
-	again    sync.Mutex // held by lookAgain
+	detached bool // the lock was released: only views read what is in the file now
+	sealed   bool // nobody else writes to the file
 	side     *ticketLock
 	since    time.Time // when the lock was taken
 	size     int64
 	meta     page.Meta
-	heads    []byte // both meta pages
 	metaErr  error  // damage of the meta pages; meta may be the better one
+	number   uint64 // see journal.Binding.File
 
-	number     uint64 // see journal.Binding.File
 	journal    []byte
 	journalErr error
 	anchor     []byte
 
-	read     atomic.Int64
-	told     int64
-	progress func(done, total int64)
+	read, told int64 // bytes
+	progress   func(done, total int64)
 }
 
 // twin returns the store as another process has it, with its own handles: a long operation
@@ -139,10 +136,6 @@ func (h *fileSnapshot) readState() error {
 	} else if h.metaErr != nil {
 		h.patient = false // later changes could not be noticed
 	} else {
-		h.heads = make([]byte, 2*h.meta.PageSize)
-		if _, err := h.file.ReadAt(h.heads, 0); err != nil {
-			return err
-		}
 		// Valid records of a newer format would be reported as damage.
 		l := newSnapshot(h.file, h.meta)
 		if version, err := l.version(); err == nil {
@@ -150,10 +143,7 @@ func (h *fileSnapshot) readState() error {
 				return err
 			}
 		}
-		if value, err := l.get(metaBucket, journalKey); err == nil {
-			bound, _ := decodeBinding(value)
-			h.number = bound.File
-		}
+		h.number = l.fileNumber()
 	}
 	h.journal, h.journalErr = h.store.policy.Read(journalPath(h.store.path), mostJournal)
 	h.anchor, _ = h.store.policy.Read(gatePath(h.store.path), mostJournal) // an unreadable one counts as missing
@@ -173,17 +163,10 @@ func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 		return 0, stopError{err}
 	}
 	n, err := h.file.ReadAt(b, at)
-	if read := h.read.Add(int64(n)); h.progress != nil && read-h.told > 1<<20 {
-		h.told = read
-		h.progress(min(read, h.size), h.size)
+	if h.read += int64(n); h.progress != nil && h.read-h.told > 1<<20 {
+		h.told = h.read
+		h.progress(min(h.read, h.size), h.size)
 	}
-	return n, err
-}
-
-// readConcurrently is ReadAt for any goroutine. It does not release the lock.
-func (h *fileSnapshot) readConcurrently(b []byte, at int64) (int, error) {
-	n, err := h.file.ReadAt(b, at)
-	h.read.Add(int64(n))
 	return n, err
 }
 
@@ -212,8 +195,8 @@ func (h *fileSnapshot) checkUnchanged() error {
 	return nil
 }
 
-// detach checks that all pages read so far were intact, and releases the lock for good. What
-// is read afterwards has checksums; if one is wrong, use [fileSnapshot.lookAgain].
+// detach checks that all pages read so far were intact, and releases the lock. From then on
+// the file is read in views.
 func (h *fileSnapshot) detach() error {
 	if h.sealed || h.metaErr != nil {
 		return nil //nolint:nilerr // the audit reports the damage
@@ -224,52 +207,42 @@ func (h *fileSnapshot) detach() error {
 	return err
 }
 
-// errRewritten means that content was purged or the file was replaced during an audit.
-var errRewritten = errors.New("content of it was purged or it was packed meanwhile")
-
-// lookAgain calls f with the present state of the file, without the journal, while writers
-// wait. Any goroutine may call it.
-func (h *fileSnapshot) lookAgain(f func(l *snapshot) error) error {
-	h.again.Lock()
-	defer h.again.Unlock()
-	ctx, cancel := context.WithTimeout(h.ctx, h.store.wait)
-	defer cancel()
-	var side *ticketLock
-	var err error
-	if exists(turnPath(h.store.path)) && exists(gatePath(h.store.path)) {
-		side, err = h.store.lock(ctx, false)
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			side, err = nil, nil
-		}
+// view calls f with the present state of the file, without the journal, while writers wait.
+// Before detach, that is the state of the snapshot.
+func (h *fileSnapshot) view(f func(m page.Meta) error) error {
+	if !h.detached {
+		return f(h.meta)
+	}
+	err := h.take()
+	defer h.release()
+	if errors.Is(err, errReplaced) {
+		return errMoved
 	}
 	if err != nil {
-		return stopError{err}
-	}
-	defer side.release()
-	if h.replaced() {
-		return stopError{errRewritten}
+		return err
 	}
 	info, err := h.file.Stat()
 	if err != nil {
 		return err
 	}
 	m, err := page.ReadMeta(h.file, info.Size())
-	if err != nil {
-		return err
+	if err == nil && newSnapshot(h.file, m).fileNumber() != h.number {
+		return errMoved // content was purged
 	}
-	l := newSnapshot(h.file, m)
+	if err != nil {
+		return fmt.Errorf("%w: the meta pages were damaged while it was read: %w", objects.ErrCorrupt, err)
+	}
+	return f(m)
+}
+
+// fileNumber returns the number of the file, see journal.Binding.File; 0 if it is damaged.
+func (l *snapshot) fileNumber() uint64 {
 	value, err := l.get(metaBucket, journalKey)
 	if err != nil {
-		return err
+		return 0
 	}
-	bound, err := decodeBinding(value)
-	if err == nil && bound.File != h.number {
-		return stopError{errRewritten}
-	}
-	if err != nil {
-		return err
-	}
-	return f(l)
+	bound, _ := decodeBinding(value)
+	return bound.File
 }
 
 func (h *fileSnapshot) release() {
@@ -299,8 +272,11 @@ func (s *store) withFileSnapshot(ctx context.Context, op string, progress func(d
 			}
 			h.close()
 		}
-		if !errors.Is(err, errMoved) || try > patience {
+		switch {
+		case !errors.Is(err, errMoved):
 			return s.explain(op, err)
+		case try > patience:
+			return fmt.Errorf("%s store %s: %w: %w: try again", op, s.path, err, objects.ErrBusy)
 		}
 	}
 }

@@ -33,12 +33,11 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 		t.Fatalf("after one fold: %v", err)
 	}
 	got := audited{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
-	a := &checker{store: inner(t, s), files: h, meta: h.meta, to: objects.Audit{
+	a := newChecker(h, objects.Audit{
 		Objects: got.take,
 		Ref:     func(r objects.Ref) error { got.refs[r.Name] = r.Target; return nil },
 		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s: %s", d.Where, d.What) },
-	}}
-	a.prepare()
+	})
 	h.anchor = nil // it is of now, and what is read is of then
 	if err := a.run(); err != nil {
 		t.Fatalf("after one fold: %v", err)

@@ -119,13 +119,15 @@ func TestFsckKeepsOneNumberOfAPack(t *testing.T) {
 	s, _ := manyPacks(t, 40)
 	in := inner(t, s)
 	err := in.withFileSnapshot(t.Context(), "check", nil, func(h *fileSnapshot) error {
-		a := &checker{store: in, files: h, meta: h.meta}
-		a.prepare()
+		a := newChecker(h, objects.Audit{})
 		if err := a.run(); err != nil {
 			return err
 		}
-		if len(a.index.packs) != 40 || len(a.index.entries) != 40 || a.harmful > 0 {
-			t.Errorf("fsck keeps %d and %d tallies of 40 packs", len(a.index.packs), len(a.index.entries))
+		if len(a.index.packs) != 40 || len(a.intact) != 40 || a.harmful > 0 {
+			t.Errorf("fsck keeps %d tallies of 40 packs", len(a.index.packs))
+		}
+		if most := 2 * viewBytes; cap(a.room.pieces.Buf) > most || cap(a.packRoom.pieces.Buf) > most {
+			t.Errorf("fsck keeps %d and %d bytes of packs", cap(a.room.pieces.Buf), cap(a.packRoom.pieces.Buf))
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -59,11 +60,11 @@ func TestPageThatHasLostItsLastKeys(t *testing.T) {
 func TestRefOfWhichTheNameIsDamaged(t *testing.T) {
 	path, m := large(t, 300)
 	b := takeFiles(t, path)[path]
-	at, err := page.ReadMeta(readerOf(b), int64(len(b)))
+	at, err := page.ReadMeta(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newSnapshot(readerOf(b), at)
+	l := newSnapshot(bytes.NewReader(b), at)
 	var names []int64
 	for e, err := range l.ascend(refsBucket, nil) {
 		if err != nil || e.Page().Offset == 0 {

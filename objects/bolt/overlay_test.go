@@ -92,11 +92,11 @@ func TestTheJournalLiesOverTheFile(t *testing.T) {
 // what goes into the order of time is what the journal says of it, without the page.
 func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	m := newSample(t, 3)
-	now, err := page.ReadMeta(readerOf(m.file), int64(len(m.file)))
+	now, err := page.ReadMeta(bytes.NewReader(m.file), int64(len(m.file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newSnapshot(readerOf(m.file), now)
+	l := newSnapshot(bytes.NewReader(m.file), now)
 	was, err := l.ref("refs/heads/main")
 	if err != nil || was.Target.IsZero() {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 	})
 	h := &handle{mem: mem, mark: mem.Mark()}
 	under := func(file []byte) []journal.Change {
-		_, list := h.journaled(newSnapshot(readerOf(file), now))
+		_, list := h.journaled(newSnapshot(bytes.NewReader(file), now))
 		list = slices.DeleteFunc(list, func(c journal.Change) bool { return c.Bucket != recentBucket })
 		slices.SortFunc(list, func(a, b journal.Change) int { return bytes.Compare(a.Key, b.Key) })
 		return list
@@ -130,7 +130,7 @@ func TestRefsByTimeWhenARefIsDamaged(t *testing.T) {
 		t.Fatalf("the ref is not in the file, or twice: %v", err)
 	}
 	m.file[at+len(value)-1] ^= 1
-	if _, err := newSnapshot(readerOf(m.file), now).ref(was.Name); err == nil {
+	if _, err := newSnapshot(bytes.NewReader(m.file), now).ref(was.Name); err == nil {
 		t.Fatal("the ref is not damaged")
 	}
 	if got := under(m.file); !reflect.DeepEqual(got, whole) {

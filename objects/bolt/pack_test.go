@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // drawObjects draws objects that name one another and others.
@@ -178,22 +177,23 @@ func TestSalvageOfAHeadWithoutItsMiddle(t *testing.T) {
 	}
 }
 
-// salvaged is what is found of pack 1 in two values of it, one of which is damaged.
+// salvaged returns what is found of pack 1 in two values of it, one of which is damaged.
 func salvaged(t testing.TB, head, body []byte) map[objects.ID]objects.Object {
 	t.Helper()
 	found := map[objects.ID]objects.Object{}
-	h, ok := newSalvagedHead(1, head)
-	if !ok {
-		return found
-	}
-	data := salvagedBody{inflatePrefix(body[bodyStart:]), binary.BigEndian.Uint64(body) == checksum.Sum(packKey(1), body[8:])}
-	for _, p := range h.combine(data) {
-		for _, o := range p.whole {
+	h, _ := newFragment(1, head)
+	b, _ := newFragment(1, body)
+	err := salvageObjects(h.bytes, b, func(list []objects.Object) error {
+		for _, o := range list {
 			if o.Check() != nil {
 				t.Fatalf("object %s is another", o.ID.Short())
 			}
 			found[o.ID] = o
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return found
 }

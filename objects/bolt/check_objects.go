@@ -1,0 +1,213 @@
+package bolt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
+)
+
+// value is a key with its value, as the second part of an audit reads them.
+type value struct {
+	key, data []byte
+	pack      uint32 // of a head or a body
+	body      []byte // of a head: the body of the pack
+	bodyErr   error
+}
+
+// each calls visit with the keys and values of a bucket that were there at the moment of the
+// snapshot. It reads some of them at a time in a view, and visits them while others write. A value
+// is valid until visit returns.
+func (a *checker) each(bucket int, visit func(v value) error) error {
+	for from := []byte{}; from != nil; {
+		a.room.reset()
+		var list []value
+		err := a.files.view(func(m page.Meta) (err error) {
+			list, from, err = a.readSome(m, bucket, from)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, v := range list {
+			if err := visit(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errPause ends a walk that goes on later.
+var errPause = errors.New("enough was read")
+
+// readSome reads keys and values from a key on. next is the key to go on from; nil: there are
+// no more.
+func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, next []byte, err error) {
+	a.walker.Reset(m)
+	trees, err := a.trees()
+	t, ok := trees[buckets[bucket]]
+	if err != nil || !ok {
+		return nil, nil, err // it was reported
+	}
+	size, pages := 0, newSnapshot(a.files, m)
+	pages.useArena(&a.room)
+	err = a.walk(bucket, t, from, func(e page.Entry) (err error) {
+		if bucket != objectsBucket && bytes.Compare(e.Key, a.last[bucket]) > 0 {
+			return errPause // it was written meanwhile
+		}
+		v := value{key: bytes.Clone(e.Key)}
+		if size >= viewBytes {
+			next = v.key
+			return errPause
+		}
+		if bucket == headsBucket || bucket == bodiesBucket {
+			if v.pack, err = packNumber(v.key); err != nil {
+				return a.reportPage(bucket, e.Page().ID, err)
+			}
+		}
+		if bucket == headsBucket {
+			v.body, v.bodyErr = pages.rawBody(&pack{n: v.pack})
+		}
+		if bucket != bodiesBucket { // of a body, only the key is checked
+			if v.data, err = e.ValueIn(a.room.pages()); err != nil {
+				return a.reportPage(bucket, e.Page().ID, err)
+			}
+		}
+		list, size = append(list, v), size+len(v.key)+len(v.data)+len(v.body)
+		return nil
+	})
+	if errors.Is(err, errPause) {
+		err = nil
+	}
+	return list, next, err
+}
+
+// checkPack hashes every object of a pack.
+func (a *checker) checkPack(v value) error {
+	n, where := v.pack, fmt.Sprintf("pack %d", v.pack)
+	a.intact[n] = false
+	a.packRoom.reset()
+	p, err := parsePackIn(&a.packRoom, n, v.data)
+	if err != nil {
+		return a.reportDamage(where, err, "its objects cannot be read; tract recover saves those that are whole")
+	}
+	a.index.packs[n] = tallyOf(p)
+	var body []byte
+	sound, bodyErr := false, v.bodyErr
+	if isStop(bodyErr) {
+		return bodyErr
+	}
+	if bodyErr == nil {
+		body, sound, bodyErr = decodeBody(&a.packRoom, p, v.body)
+	}
+	if bodyErr != nil {
+		if err := a.reportDamage(where, bodyErr, "the content of its commits is lost"); err != nil {
+			return err
+		}
+	}
+	sound = sound && p.sound
+	p.sound = false // each object is hashed
+	list := a.packRoom.takeObjects(p.Len())
+	var room []objects.ID
+	for i := range p.Len() {
+		if p.isPurged(i) {
+			continue
+		}
+		o, err := p.whole(i, body, false, bodyErr, &room)
+		if err == nil {
+			list = append(list, o)
+		} else if err := a.reportObject(where, o.ID, err); err != nil {
+			return err
+		}
+	}
+	a.intact[n] = len(list) == p.Len()-len(p.purged) && bodyErr == nil
+	if a.intact[n] && !sound {
+		if err := a.reportDamage(where, errors.New("a checksum of it is wrong"), "nothing is lost: its objects match their ids"); err != nil {
+			return err
+		}
+	}
+	return a.pass(list)
+}
+
+// checkBody reports a body without a head.
+func (a *checker) checkBody(v value) error {
+	if _, ok := a.intact[v.pack]; ok {
+		return nil
+	}
+	return a.reportDamage(fmt.Sprintf("pack %d", v.pack), errors.New("its head is not there, or cannot be parsed"), "its commits are lost")
+}
+
+func (a *checker) checkLarge(v value) error {
+	return a.checkObject("bucket "+buckets[objectsBucket], v.key, v.data)
+}
+
+// checkObject checks the record of an object that is in no pack.
+func (a *checker) checkObject(where string, key, record []byte) error {
+	if len(key) != idSize {
+		return a.reportDamage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")
+	}
+	var room []objects.ID
+	o, err := decodeShared(objects.ID(key), record, &room)
+	if err == nil {
+		err = o.Check()
+	}
+	switch {
+	case err == nil:
+		return a.pass([]objects.Object{o})
+	case errors.Is(err, objects.ErrPurged):
+		return a.passTombstone(err)
+	}
+	return a.reportObject(where, objects.ID(key), err)
+}
+
+// pass passes intact objects to the callback.
+func (a *checker) pass(list []objects.Object) error {
+	if a.to.Objects == nil || len(list) == 0 {
+		return nil
+	}
+	return a.to.Objects(list)
+}
+
+// passTombstone passes on the tombstone of an *objects.PurgedError, unless the journal has the
+// object. It ignores other errors.
+func (a *checker) passTombstone(err error) error {
+	e := (*objects.PurgedError)(nil)
+	if a.to.Tombstone == nil || !errors.As(err, &e) {
+		return nil
+	}
+	if a.mem != nil {
+		if _, again := a.mem.Get(objectsBucket, e.ID[:], a.mem.Mark()); again {
+			return nil
+		}
+	}
+	return a.to.Tombstone(e.Tombstone)
+}
+
+// checkRecord checks a record of the meta bucket.
+func (a *checker) checkRecord(key, record []byte) error {
+	var err error
+	switch {
+	case bytes.Equal(key, formatKey):
+		_, err = decodeFormat(record)
+	case bytes.Equal(key, journalKey):
+		return nil // checked by binding
+	case bytes.Equal(key, runsKey):
+		a.index.runs, err = decodeRuns(record)
+		a.index.known = err == nil
+	case bytes.Equal(key, agesKey):
+		_, err = decodeAges(record)
+	case bytes.Equal(key, purgeKey):
+		if _, err = decodePurge(record); err == nil {
+			return a.reportHarmless("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
+		}
+	default:
+		_, err = unseal(key, record)
+	}
+	if err != nil {
+		return fmt.Errorf("%q: %w", key, err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+// Package check visits every page of a bbolt file, damaged or not. A [page.Reader] stops at a
+// damaged page; a [Walker] reports it and goes on with the next one.
+package check
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
+)
+
+// Walker visits the B+trees of a file in one state, which Reset sets.
+type Walker struct {
+	File io.ReaderAt
+	Meta page.Meta
+
+	pages []usage // by page id
+}
+
+// usage says what a page is used for, as far as it is known.
+type usage uint8
+
+const (
+	unknown usage = iota
+	free          // according to the free list
+	used          // by a tree that was walked, or by the free list
+)
+
+// Reset makes the walker visit the file in the state of m. No page is visited yet.
+func (w *Walker) Reset(m page.Meta) {
+	w.Meta = m
+	w.pages = slices.Grow(w.pages[:0], int(m.HighWater))[:m.HighWater]
+	clear(w.pages)
+}
+
+// ReadFreelist notes which pages are free. A tree that uses one of them is damaged.
+func (w *Walker) ReadFreelist() error {
+	ids, list, err := page.ReadFreelist(w.File, w.Meta)
+	if err != nil {
+		return err
+	}
+	for id := list.ID; id <= list.Last; id++ {
+		w.pages[id] = used
+	}
+	for ; len(ids) > 0; ids = ids[8:] {
+		w.pages[page.Order.Uint64(ids)] = free
+	}
+	return nil
+}
+
+// Lost counts the pages that are neither free nor used.
+func (w *Walker) Lost() (n int) {
+	for _, u := range w.pages[2:] {
+		if u == unknown {
+			n++
+		}
+	}
+	return n
+}
+
+// Walk calls visit with the entries of a tree from a key on, in order, and damage with what
+// is wrong in a page, or in an inline page, which has the id 0. An error that either returns
+// ends the walk. A page is visited once.
+func (w *Walker) Walk(t page.Tree, from []byte, damage func(id uint64, err error) error, visit func(e page.Entry) error) error {
+	k := walk{w, from, damage, visit}
+	if t.Inline == nil {
+		return k.page(t.Root, nil, nil, 0)
+	}
+	if err := t.Inline.Check(w.Meta.HighWater); err != nil {
+		if err := damage(0, err); err != nil {
+			return err
+		}
+	}
+	return k.leaf(t.Inline)
+}
+
+// walk is the state of one Walk.
+type walk struct {
+	*Walker
+
+	from   []byte
+	damage func(id uint64, err error) error
+	visit  func(e page.Entry) error
+}
+
+// page visits a page and those below it. Its parent says that its first key is first, and
+// that all of its keys are below end; nil: it does not say so.
+func (k *walk) page(id uint64, first, end []byte, depth int) error {
+	if depth == page.MaxDepth {
+		return k.damage(id, errors.New("the tree has a cycle"))
+	}
+	p, err := page.Read(k.File, k.Meta, id)
+	if err != nil {
+		return k.damage(id, err)
+	}
+	again := k.pages[id] == used
+	for _, err := range [2]error{k.use(p), k.checkKeys(p, first, end)} {
+		if err == nil {
+			continue
+		}
+		if err := k.damage(id, err); err != nil {
+			return err
+		}
+	}
+	switch {
+	case again:
+		return nil
+	case p.Leaf:
+		return k.leaf(p)
+	}
+	for i := range p.Count {
+		key, err := p.Key(i)
+		if err != nil {
+			continue // checkKeys has reported it
+		}
+		next := end
+		if i+1 < p.Count {
+			if next, err = p.Key(i + 1); err != nil {
+				next = end
+			} else if bytes.Compare(next, k.from) <= 0 {
+				continue
+			}
+		}
+		if err := k.page(p.Element(i).Child, key, next, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use notes that a page is used, with its overflow pages, and returns an error if they were
+// used or free before.
+func (w *Walker) use(p *page.Page) (err error) {
+	for id := p.ID; id <= p.Last; id++ {
+		switch {
+		case err != nil:
+		case w.pages[id] == used:
+			err = fmt.Errorf("page %d is in use elsewhere", id)
+		case w.pages[id] == free:
+			err = fmt.Errorf("page %d is free by the free list, so that writing would destroy it", id)
+		}
+		w.pages[id] = used
+	}
+	return err
+}
+
+// checkKeys checks the elements of a page, and compares its keys with what its parent says.
+func (w *Walker) checkKeys(p *page.Page, first, end []byte) error {
+	if err := p.Check(w.Meta.HighWater); err != nil {
+		return err
+	}
+	if p.Count == 0 && p.ID != w.Meta.Root {
+		return errors.New("it is empty")
+	}
+	if first == nil {
+		return nil
+	}
+	key, err := p.Key(0)
+	if err == nil && !bytes.Equal(key, first) {
+		err = errors.New("it does not begin with the key that the page above has for it")
+	}
+	if err != nil {
+		return err
+	}
+	key, err = p.Key(p.Count - 1)
+	if err == nil && end != nil && bytes.Compare(key, end) >= 0 {
+		err = errors.New("its last key is not below that of the next page")
+	}
+	return err
+}
+
+func (k *walk) leaf(p *page.Page) error {
+	for i := range p.Count {
+		key, err := p.Key(i)
+		if err != nil || bytes.Compare(key, k.from) < 0 {
+			continue // checkKeys has reported the error
+		}
+		if err := k.visit(p.Entry(i, key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BetterMeta returns the newer of the meta pages that can be read, for a file whose meta
+// pages [page.ReadMeta] refuses, and how many can be read.
+func BetterMeta(f io.ReaderAt) (m page.Meta, readable int) {
+	first, err := page.ReadMetaAt(f, 0)
+	if err == nil {
+		m, readable = first, 1
+	}
+	for size := int64(page.MinSize); size <= 64<<10; size *= 2 {
+		second, err := page.ReadMetaAt(f, size)
+		if err != nil || int64(second.PageSize) != size {
+			continue
+		}
+		if readable++; readable == 1 || second.Tx > m.Tx {
+			m = second
+		}
+	}
+	return m, readable
+}
