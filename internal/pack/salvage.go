@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/tract-vcs/tract/objects"
@@ -8,7 +9,7 @@ import (
 
 // SalvageTable parses what it can of a table that ParseTable refuses. A table has its
 // header twice, and both are tried. An object that cannot be parsed has kind 0; the caller
-// hashes the others.
+// hashes the others, and may change ids of the table, which are a copy.
 func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 	if n <= 0 || n > MaxObjects || len(ids)%idSize != 0 || len(ids) < n*idSize {
 		return nil
@@ -20,7 +21,7 @@ func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 		}
 	}
 	for _, header := range headers {
-		p := tableParser{table: &Table{n: n, ids: idsIn(ids)}, rest: header}
+		p := tableParser{table: &Table{n: n, ids: idsIn(bytes.Clone(ids))}, rest: header}
 		p.header()
 		size := len(header) - len(p.rest)
 		if p.err != nil || 2*size+headerLength > len(table) {

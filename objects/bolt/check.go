@@ -51,7 +51,6 @@ func packedObjects(h *fileSnapshot) (n int) {
 type checker struct {
 	to    objects.Audit
 	files *fileSnapshot
-	meta  page.Meta
 	mem   *memtable.Table
 	torn  bool // the last frame of the journal is incomplete
 
@@ -71,7 +70,7 @@ type checker struct {
 
 func newChecker(h *fileSnapshot, to objects.Audit) *checker {
 	return &checker{
-		to: to, files: h, meta: h.meta, walker: check.Walker{File: h},
+		to: to, files: h, walker: check.Walker{File: h},
 		reported: map[objects.Damage]bool{}, intact: map[uint32]bool{}, fragments: map[uint32][]salvage.Element{},
 		index: newIndexCheck(), refs: newRefCheck(),
 	}
@@ -136,94 +135,57 @@ var meanings = [len(buckets)]string{
 }
 
 func (a *checker) run() error {
-	readable, err := a.checkMeta()
-	if err != nil {
-		return err
-	}
-	bound := journal.Binding{}
-	if readable {
-		if bound, err = a.binding(); err != nil {
+	for _, step := range []func() error{a.checkMeta, a.checkJournal, a.checkFile, a.checkJournalRecords, a.salvage, a.checkRefs} {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := a.checkJournal(bound); err != nil {
-		return err
-	}
-	if readable {
-		if err := a.checkFile(); err != nil {
-			return err
-		}
-	}
-	if err := a.checkJournalRecords(); err != nil {
-		return err
-	}
-	if a.to.Deep && (a.harmful > 0 || a.torn || !readable) {
-		if err := a.salvage(); err != nil {
-			return err
-		}
-	}
-	return a.checkRefs()
+	return nil
 }
 
-// checkMeta chooses the meta page to use, and reports damage of either.
-func (a *checker) checkMeta() (readable bool, err error) {
+// checkMeta reports damage of the meta pages, and of the record that ties the journal to the file.
+func (a *checker) checkMeta() error {
 	h := a.files
-	if h.metaErr == nil {
-		return true, nil
+	if h.metaErr != nil {
+		if err := a.reportDamage("meta pages", h.metaErr, "the store is not opened, since the last transaction may be lost; tract recover saves what is there"); err != nil {
+			return err
+		}
 	}
-	m, n := check.BetterMeta(h.file)
-	means := "the store is not opened, since the newest commits may be in what cannot be read; tract recover saves what is there"
-	if n > 0 {
-		means = "the last transaction may be lost: the store is not opened; tract recover saves what is there"
+	if h.boundErr == nil {
+		return nil
 	}
-	if err := a.reportDamage("meta pages", h.metaErr, means); err != nil || n == 0 {
-		return false, err
-	}
-	m.HighWater = min(m.HighWater, uint64(h.size)/uint64(m.PageSize)) // a reference to what is missing is reported later
-	a.meta = m
-	return m.HighWater > 2, nil
-}
-
-// binding reads the record that ties the journal to the file.
-func (a *checker) binding() (bound journal.Binding, err error) {
-	value, err := newSnapshot(a.files, a.meta).get(metaBucket, journalKey)
-	if err == nil {
-		bound, err = decodeBinding(value)
-	}
-	if err != nil && !isStop(err) {
-		return journal.Binding{}, a.reportDamage("meta bucket", fmt.Errorf("journal: %w", err), "it is unknown which part of the journal is in the file already")
-	}
-	return bound, err
+	return a.reportDamage("meta bucket", fmt.Errorf("journal: %w", h.boundErr), "it is unknown which part of the journal is in the file already")
 }
 
 // checkJournal reads the frames that count, and compares their end with the anchor.
-func (a *checker) checkJournal(bound journal.Binding) error {
-	h := a.files
+func (a *checker) checkJournal() error {
 	damaged := func(err error, means string) error {
 		for _, n := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
 			a.damaged[n] = true // their newest changes may be in what cannot be read
 		}
 		return a.reportDamage("journal", err, means)
 	}
+	h := a.files
 	if h.journalErr != nil {
 		return damaged(h.journalErr, "what was committed since the file was last written is lost")
 	}
-	if err := journal.CheckHeader(h.journal, bound.Salt); err != nil {
-		if bound.Generation == 0 {
-			err = errors.New("it is unknown which of its frames count")
-		}
+	err := journal.CheckHeader(h.journal, h.bound.Salt)
+	if h.bound.Generation == 0 {
+		err = errors.New("it is unknown which of its frames count")
+	}
+	if err != nil {
 		return damaged(err, "the store is not opened; tract recover reads its frames nevertheless")
 	}
-	mem, position, err := replay(h.journal, bound)
+	mem, position, err := replay(h.journal, h.bound)
 	if a.mem = mem; err != nil {
 		return damaged(err, "what was committed from there on is lost")
 	}
-	end, err := a.acknowledged(bound)
+	end, err := a.acknowledged()
 	if err != nil {
 		return err
 	}
 	r := bytes.NewReader(h.journal)
-	if err := position.CheckTail(r, r.Size(), end); err != nil {
+	if err = position.CheckTail(r, r.Size(), end); err != nil {
 		return damaged(err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
 	}
 	if a.torn = position.End != end && position.IsTorn(r); a.torn {
@@ -240,7 +202,8 @@ func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position,
 }
 
 // acknowledged returns the end of the acknowledged frames according to the anchor.
-func (a *checker) acknowledged(bound journal.Binding) (end int64, err error) {
+func (a *checker) acknowledged() (end int64, err error) {
+	bound := a.files.bound
 	anchor, ok, intact := journal.ReadAnchor(bytes.NewReader(a.files.anchor)) // a copied store may have none
 	path := gatePath(a.files.store.path)
 	if !intact {
@@ -262,7 +225,10 @@ func (a *checker) acknowledged(bound journal.Binding) (end int64, err error) {
 
 // checkFile checks everything that can be reached from the meta page.
 func (a *checker) checkFile() error {
-	a.walker.Reset(a.meta)
+	if !a.files.readable {
+		return nil
+	}
+	a.walker.Reset(a.files.meta)
 	if err := a.walker.ReadFreelist(); isStop(err) {
 		return err
 	} else if err != nil {
@@ -325,7 +291,7 @@ func checkNewFile(path string) (n int, err error) {
 		return 0, err
 	}
 	tombstones := map[objects.ID]bool{} // each is passed on twice
-	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, size: info.Size(), meta: m, sealed: true}
+	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, size: info.Size(), meta: m, readable: true, sealed: true}
 	a := newChecker(h, objects.Audit{
 		Objects:   func(list []objects.Object) error { n += len(list); return nil },
 		Tombstone: func(t objects.Tombstone) error { tombstones[t.ID] = true; return nil },

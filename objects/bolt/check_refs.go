@@ -186,7 +186,7 @@ func (a *checker) reportRef(name string, what error, means string) error {
 // addLost adds refs that only the log has, or a page that no tree has, if refs are lost.
 func (a *checker) addLost(refs map[string]refRecord) {
 	n := &a.refs
-	if !a.damaged[refsBucket] && a.walker.Meta.HighWater > 0 {
+	if !a.damaged[refsBucket] && a.files.readable {
 		return
 	}
 	add := func(r refRecord) {

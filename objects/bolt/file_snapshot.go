@@ -11,6 +11,8 @@ import (
 
 	"github.com/tract-vcs/tract/internal/filelock"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/check"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -42,8 +44,10 @@ type fileSnapshot struct {
 	since    time.Time // when the lock was taken
 	size     int64
 	meta     page.Meta
-	metaErr  error  // damage of the meta pages; meta may be the better one
-	number   uint64 // see journal.Binding.File
+	metaErr  error // damage of the meta pages
+	readable bool  // meta is one of them
+	bound    journal.Binding
+	boundErr error
 
 	journal    []byte
 	journalErr error
@@ -130,12 +134,14 @@ func (h *fileSnapshot) readState() error {
 	if err != nil {
 		return err
 	}
-	h.size = info.Size()
+	h.size, h.readable = info.Size(), true
 	if h.meta, h.metaErr = page.ReadMeta(h.file, h.size); errors.Is(h.metaErr, objects.ErrFormat) {
 		return fmt.Errorf("open store %s: %w", h.store.path, h.metaErr)
 	} else if h.metaErr != nil {
 		h.patient = false // later changes could not be noticed
-	} else {
+		h.meta, h.readable = check.BetterMeta(h.file, h.size)
+	}
+	if h.readable {
 		// Valid records of a newer format would be reported as damage.
 		l := newSnapshot(h.file, h.meta)
 		if version, err := l.version(); err == nil {
@@ -143,7 +149,7 @@ func (h *fileSnapshot) readState() error {
 				return err
 			}
 		}
-		h.number = l.fileNumber()
+		h.bound, h.boundErr = l.binding()
 	}
 	h.journal, h.journalErr = h.store.policy.Read(journalPath(h.store.path), mostJournal)
 	h.anchor, _ = h.store.policy.Read(gatePath(h.store.path), mostJournal) // an unreadable one counts as missing
@@ -226,23 +232,13 @@ func (h *fileSnapshot) view(f func(m page.Meta) error) error {
 		return err
 	}
 	m, err := page.ReadMeta(h.file, info.Size())
-	if err == nil && newSnapshot(h.file, m).fileNumber() != h.number {
-		return errMoved // content was purged
-	}
 	if err != nil {
 		return fmt.Errorf("%w: the meta pages were damaged while it was read: %w", objects.ErrCorrupt, err)
 	}
-	return f(m)
-}
-
-// fileNumber returns the number of the file, see journal.Binding.File; 0 if it is damaged.
-func (l *snapshot) fileNumber() uint64 {
-	value, err := l.get(metaBucket, journalKey)
-	if err != nil {
-		return 0
+	if bound, _ := newSnapshot(h.file, m).binding(); bound.File != h.bound.File {
+		return errMoved // content was purged
 	}
-	bound, _ := decodeBinding(value)
-	return bound.File
+	return f(m)
 }
 
 func (h *fileSnapshot) release() {

@@ -309,11 +309,7 @@ func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 	if err != nil {
 		return bound, err
 	}
-	value, err := l.get(metaBucket, journalKey)
-	if err == nil {
-		bound, err = decodeBinding(value)
-	}
-	if err != nil {
+	if bound, err = l.binding(); err != nil {
 		return bound, fmt.Errorf("journal: %w", err)
 	}
 	h.number = s.noteFile(h.info, bound.File)

@@ -31,6 +31,15 @@ func decodeBinding(value []byte) (b journal.Binding, err error) {
 	return journal.DecodeBinding(record)
 }
 
+// binding reads the record that ties the journal to the file.
+func (l *snapshot) binding() (journal.Binding, error) {
+	value, err := l.get(metaBucket, journalKey)
+	if err != nil {
+		return journal.Binding{}, err
+	}
+	return decodeBinding(value)
+}
+
 // openJournal opens the journal of a handle and reads the frames that this process has not
 // read before: a journal only grows until a checkpoint.
 func (s *store) openJournal(h *handle, bound journal.Binding, flags int) error {

@@ -181,9 +181,7 @@ func TestSalvageOfAHeadWithoutItsMiddle(t *testing.T) {
 func salvaged(t testing.TB, head, body []byte) map[objects.ID]objects.Object {
 	t.Helper()
 	found := map[objects.ID]objects.Object{}
-	h, _ := newFragment(1, head)
-	b, _ := newFragment(1, body)
-	err := salvageObjects(h.bytes, b, func(list []objects.Object) error {
+	err := salvageObjects(repairFlip(1, head), repairFlip(1, body), func(list []objects.Object) error {
 		for _, o := range list {
 			if o.Check() != nil {
 				t.Fatalf("object %s is another", o.ID.Short())

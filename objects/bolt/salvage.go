@@ -15,10 +15,14 @@ import (
 
 // salvage takes what is intact of every page, also of those that the check did not reach, and
 // of the whole journal: an object is what hashes to its id, a ref or a log entry what has its
-// seal. Last it puts packs together from the values that were found of them.
+// seal. Last it puts packs together from the values that were found of them. If the audit is not
+// deep, or nothing is lost, there is nothing to do.
 func (a *checker) salvage() error {
 	h := a.files
-	err := salvage.Pages(h.ctx, h.file, h.size, a.meta.PageSize, a.salvageElement)
+	if !a.to.Deep || a.harmful == 0 && !a.torn {
+		return nil
+	}
+	err := salvage.Pages(h.ctx, h.file, h.size, h.meta.PageSize, a.salvageElement)
 	if err == nil {
 		err = salvage.Journal(h.journal, len(buckets), a.salvageElement)
 	}
@@ -61,38 +65,26 @@ func (a *checker) salvageElement(e salvage.Element) error {
 	return nil
 }
 
-// fragment is a value of a pack, which may be a head or a body.
-type fragment struct {
-	bytes []byte
-	sound bool // the checksum is right
-}
-
-// newFragment checks a value of pack n, and flips a bit back if that makes the checksum right.
-func newFragment(n uint32, b []byte) (f fragment, ok bool) {
-	if len(b) < bodyStart {
-		return f, false
+// repairFlip returns a value of pack n, with one bit flipped back if that makes its checksum right.
+func repairFlip(n uint32, b []byte) []byte {
+	if len(b) < checksum.Size || hasValidSum(n, b) {
+		return b
 	}
-	if !hasValidSum(n, b) {
-		b = checksum.Repair(packKey(n), b)
-	}
-	return fragment{b, hasValidSum(n, b)}, true
+	return checksum.Repair(packKey(n), b)
 }
 
 // salvagePack tries every value of a pack as a head with every other one as its body.
 func (a *checker) salvagePack(n uint32, found []salvage.Element) error {
-	var list []fragment
+	var list [][]byte
 	for _, e := range found {
-		if f, ok := newFragment(n, e.Read(a.files.file)); ok {
-			list = append(list, f)
-		}
+		list = append(list, repairFlip(n, e.Read(a.files.file)))
 	}
 	for i, head := range list {
 		for k, body := range list {
 			if k == i {
-				body = fragment{} // the commits are in the head
+				body = nil // the commits are in the head
 			}
-			err := salvageObjects(head.bytes, body, a.pass)
-			if err != nil {
+			if err := salvageObjects(head, body, a.pass); err != nil {
 				return err
 			}
 		}
@@ -101,35 +93,27 @@ func (a *checker) salvagePack(n uint32, found []salvage.Element) error {
 }
 
 // salvageObjects calls found with the objects that are intact in a pack of which the head, the
-// body or both are damaged. Where the body is sound and not all is found, ids may be wrong: then
-// each is made of what the object says.
-func salvageObjects(head []byte, body fragment, found func([]objects.Object) error) error {
+// body or both are damaged.
+func salvageObjects(head, body []byte, found func([]objects.Object) error) error {
 	if len(head) < packIDs || parsePackHeader(head).end > len(head) {
 		return nil
 	}
 	f := parsePackHeader(head)
 	table, purged, _ := f.splitTable(head)
-	p := &salvagedPack{pack: pack{purged: purged}}
-	if len(body.bytes) >= bodyStart {
-		p.body = inflatePrefix(body.bytes[bodyStart:])
-	}
-	table = inflatePrefix(table)
-	for k, more := 0, 1; k < more; k++ {
-		for _, p.believe = range []bool{false, true} {
-			p.ids = bytes.Clone(head[packIDs:f.end]) // they are repaired
-			tables := packs.SalvageTable(f.count, p.ids, table)
-			if more = len(tables); k >= more {
-				break
-			}
-			p.Table = tables[k]
+	table, body = inflatePrefix(table), inflatePrefix(body[min(bodyStart, len(body)):])
+	complete := false
+	for _, believe := range []bool{false, true} {
+		if complete {
+			break
+		}
+		for _, t := range packs.SalvageTable(f.count, head[packIDs:f.end], table) {
+			p := &salvagedPack{pack{Table: t, purged: purged}, body, believe}
 			intact := p.intact()
+			complete = complete || len(intact) == p.Len()-len(purged)
 			for i := range intact {
 				if err := found(intact[i : i+1]); err != nil {
 					return err
 				}
-			}
-			if !body.sound || len(p.body) != p.BodySize() || len(intact) == p.Len()-len(purged) {
-				break
 			}
 		}
 	}
@@ -155,7 +139,7 @@ type salvagedPack struct {
 }
 
 // intact returns the objects that are known to be what was stored: they hash to an id that is
-// there, or a known object refers to them. It repairs the other ids.
+// there, or a known object refers to them by their hash. It repairs the other ids.
 func (p *salvagedPack) intact() (list []objects.Object) {
 	all, known, at := make([]objects.Object, p.Len()), make([]bool, p.Len()), make(map[objects.ID]int, p.Len())
 	for i := range all {
@@ -205,7 +189,7 @@ func (p *salvagedPack) repair(i int) (o objects.Object, known bool) {
 	if !known && !p.believe {
 		return objects.Object{}, false
 	}
-	copy(p.ids[i*idSize:], real.ID[:])
+	*p.ID(i) = real.ID
 	return real, known
 }
 

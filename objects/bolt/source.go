@@ -52,10 +52,7 @@ func (s *store) newSource(ctx context.Context, op string, progress func(done, to
 	src := &source{ctx: ctx, store: s.twin(), op: op, progress: progress, total: total}
 	return src, src.store.view(ctx, op, func(l *snapshot) error {
 		src.number = l.number
-		value, err := l.get(metaBucket, journalKey)
-		if err == nil {
-			src.bound, err = decodeBinding(value)
-		}
+		src.bound, err = l.binding()
 		return err
 	})
 }

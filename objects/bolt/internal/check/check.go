@@ -185,21 +185,21 @@ func (k *walk) leaf(p *page.Page) error {
 	return nil
 }
 
-// BetterMeta returns the newer of the meta pages that can be read, for a file whose meta
-// pages [page.ReadMeta] refuses, and how many can be read.
-func BetterMeta(f io.ReaderAt) (m page.Meta, readable int) {
+// BetterMeta returns the newer of the meta pages that can be read, for a file of a size whose
+// meta pages [page.ReadMeta] refuses. Pages beyond the end of the file do not exist.
+func BetterMeta(f io.ReaderAt, size int64) (m page.Meta, ok bool) {
 	first, err := page.ReadMetaAt(f, 0)
 	if err == nil {
-		m, readable = first, 1
+		m, ok = first, true
 	}
-	for size := int64(page.MinSize); size <= 64<<10; size *= 2 {
-		second, err := page.ReadMetaAt(f, size)
-		if err != nil || int64(second.PageSize) != size {
-			continue
-		}
-		if readable++; readable == 1 || second.Tx > m.Tx {
-			m = second
+	for pageSize := int64(page.MinSize); pageSize <= 64<<10; pageSize *= 2 {
+		second, err := page.ReadMetaAt(f, pageSize)
+		if err == nil && int64(second.PageSize) == pageSize && (!ok || second.Tx > m.Tx) {
+			m, ok = second, true
 		}
 	}
-	return m, readable
+	if ok {
+		m.HighWater = min(m.HighWater, uint64(size)/uint64(m.PageSize))
+	}
+	return m, ok && m.HighWater > 2
 }
