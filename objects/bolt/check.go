@@ -282,16 +282,12 @@ func checkNewFile(path string) (n int, err error) {
 		return 0, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	m, err := page.ReadMeta(f, info.Size())
+	m, err := readMeta(f)
 	if err != nil {
 		return 0, err
 	}
 	tombstones := map[objects.ID]bool{} // each is passed on twice
-	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, size: info.Size(), meta: m, readable: true, sealed: true}
+	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, meta: m, readable: true, sealed: true}
 	a := newChecker(h, objects.Audit{
 		Objects:   func(list []objects.Object) error { n += len(list); return nil },
 		Tombstone: func(t objects.Tombstone) error { tombstones[t.ID] = true; return nil },

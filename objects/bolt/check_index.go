@@ -11,31 +11,27 @@ import (
 type indexCheck struct {
 	runs    runs
 	known   bool
-	count   map[run]uint64        // entries found, by run without its number of entries
-	entries map[uint32]*packTally // by pack, what the index has
-	packs   map[uint32]packTally  // by pack, what it must have
+	count   map[run]uint64    // entries found, by run without its number of entries
+	entries map[uint32]*tally // by pack, what the index has
+	packs   map[uint32]tally  // by pack, what it must have
 }
 
 func newIndexCheck() indexCheck {
-	return indexCheck{count: map[run]uint64{}, entries: map[uint32]*packTally{}, packs: map[uint32]packTally{}}
+	return indexCheck{count: map[run]uint64{}, entries: map[uint32]*tally{}, packs: map[uint32]tally{}}
 }
 
-// packTally stands for a set of entries of one pack: how many, and a sum of their hashes.
-// short is for entries with the first 4 bytes of an id, long for those with 8.
-type packTally struct{ short, long tally }
-
-func (t *tally) addEntry(begin uint64, slot int) {
-	h := (begin ^ uint64(slot)<<1) * 0x9e3779b97f4a7c15
+// addEntry adds an entry of the index, or what it must be. Runs differ in how much of an id they
+// have, so the first 4 bytes count.
+func (t *tally) addEntry(id []byte, slot int) {
+	h := (uint64(binary.BigEndian.Uint32(id)) ^ uint64(slot)<<33) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>29 ^ uint64(slot)) * 0xbf58476d1ce4e5b9
 	t.count, t.sum = t.count+1, t.sum+(h^h>>32)
 }
 
 // tallyOf returns what the index must have of a pack.
-func tallyOf(p *pack) (t packTally) {
+func tallyOf(p *pack) (t tally) {
 	for i := range p.Len() {
-		begin := binary.BigEndian.Uint64(p.ID(i)[:])
-		t.long.addEntry(begin, i)
-		t.short.addEntry(begin>>32<<32, i)
+		t.addEntry(p.ID(i)[:], i)
 	}
 	return t
 }
@@ -57,17 +53,12 @@ func (x *indexCheck) add(room *arena, key, value []byte) error {
 			return fmt.Errorf("the chunk %x of the index is out of order", key)
 		}
 		last = e
-		begin, at := binary.BigEndian.Uint64(e[:]), e.place()
-		t := x.entries[at.pack]
+		t := x.entries[e.place().pack]
 		if t == nil {
-			t = &packTally{}
-			x.entries[at.pack] = t
+			t = &tally{}
+			x.entries[e.place().pack] = t
 		}
-		if key[0] == denseRun {
-			t.short.addEntry(begin, at.slot)
-		} else {
-			t.long.addEntry(begin, at.slot)
-		}
+		t.addEntry(e[:], e.place().slot)
 	}
 	return nil
 }
@@ -88,14 +79,14 @@ func (a *checker) checkIndex() error {
 	}
 	missing := uint64(0)
 	for n, want := range x.packs {
-		have := packTally{}
-		if t := x.entries[n]; t != nil {
-			have = *t
-		}
+		have := x.entries[n]
 		delete(x.entries, n)
-		if all := have.short.count + have.long.count; all < want.long.count {
-			missing += want.long.count - all
-		} else if have != (packTally{long: want.long}) && have != (packTally{short: want.short}) {
+		switch {
+		case have == nil:
+			missing += want.count
+		case have.count < want.count:
+			missing += want.count - have.count
+		case *have != want:
 			if err := wrong("its entries of pack %d lead to other objects, or to none", n); err != nil {
 				return err
 			}

@@ -159,7 +159,7 @@ func (a *checker) checkRefs() error {
 			continue
 		}
 		a.damaged[refsBucket] = true
-		if err := a.reportRef(name, err, "where it was cannot be read"); err != nil {
+		if err := a.reportDamage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read"); err != nil {
 			return err
 		}
 	}
@@ -179,29 +179,21 @@ func (a *checker) checkRefs() error {
 	return nil
 }
 
-func (a *checker) reportRef(name string, what error, means string) error {
-	return a.reportDamage(fmt.Sprintf("ref %q", name), what, means)
-}
-
-// addLost adds refs that only the log has, or a page that no tree has, if refs are lost.
+// addLost adds refs that only the log has, or a page that no tree has, if refs are lost. Of what
+// is known of a ref, the newest counts.
 func (a *checker) addLost(refs map[string]refRecord) {
 	n := &a.refs
 	if !a.damaged[refsBucket] && a.files.readable {
 		return
 	}
-	add := func(r refRecord) {
-		if have, ok := refs[r.Name]; !ok || have.Updated.Before(r.Updated) {
-			refs[r.Name] = r
+	for name, r := range n.found {
+		if s, ok := n.states[name]; !ok || s.Updated.Before(r.Updated) {
+			n.states[name] = refRecord{Ref: r}
 		}
 	}
 	for name, r := range n.states {
-		if !r.Target.IsZero() && objects.CheckRefName(name) == nil {
-			add(r)
-		}
-	}
-	if a.damaged[logBucket] || n.torn || len(n.broken) > 0 {
-		for _, r := range n.found {
-			add(refRecord{Ref: r})
+		if have, ok := refs[name]; !r.Target.IsZero() && (!ok || have.Updated.Before(r.Updated)) && objects.CheckRefName(name) == nil {
+			refs[name] = r
 		}
 	}
 }
@@ -256,7 +248,7 @@ func (a *checker) compareWithLog(refs map[string]refRecord) error {
 		if what == nil {
 			continue
 		}
-		if err := a.reportRef(name, what, means); err != nil {
+		if err := a.reportDamage(fmt.Sprintf("ref %q", name), what, means); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (s *store) rewrite(h *handle, list []journal.Change) error {
 	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
 	sortChanges(list)
 	l := newSnapshot(h.file, h.now.meta)
-	err := protect(func() error { return errors.Join(checkPaths(l, list), page.CheckFreelist(h.file, h.now.meta)) })
+	err := protect(func() error { return checkPaths(l, list) })
 	if err == nil {
 		err = s.commitChanges(h, bound, list)
 	}
@@ -132,11 +132,7 @@ func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change,
 	}
 	sortChanges(list)
 	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
-	err = protect(func() error { return checkPaths(l, list) })
-	if err == nil {
-		err = protect(func() error { return page.CheckFreelist(h.file, h.now.meta) })
-	}
-	return list, err
+	return list, protect(func() error { return checkPaths(l, list) })
 }
 
 // journaled returns the content of the journal: the records of objects in the order of their
@@ -192,7 +188,7 @@ func movedByTime(l *snapshot, refs []memtable.Entry) (list []journal.Change, err
 // settle determines the outcome of a transaction. With an error the outcome is unknown only if
 // the new meta page is there, which need not be durable.
 func (s *store) settle(h *handle, err error) (page.Meta, error) {
-	now, unread := h.readMeta()
+	now, unread := readMeta(h.file)
 	if err != nil {
 		if err = s.explain("write", err); unread != nil || now.Tx > h.now.meta.Tx {
 			return now, objects.Unknown(err)
@@ -205,18 +201,21 @@ func (s *store) settle(h *handle, err error) (page.Meta, error) {
 	return now, nil
 }
 
-// checkPaths checks every page that bbolt will read or rewrite for a list of changes.
+// checkPaths checks every page that bbolt will read or rewrite for a list of changes, and the list
+// of pages that it will take.
 func checkPaths(l *snapshot, list []journal.Change) error {
-	sound := map[uint64]bool{}
+	if _, _, err := page.ReadFreelist(l.pages.File, l.pages.Meta); err != nil {
+		return err
+	}
 	for _, name := range buckets {
-		if err := l.pages.CheckPath(l.pages.Root(), []byte(name), sound); err != nil {
+		if err := l.pages.CheckPath(l.pages.Root(), []byte(name)); err != nil {
 			return err
 		}
 	}
 	for _, c := range list {
 		t, err := l.bucket(c.Bucket)
 		if err == nil {
-			err = l.pages.CheckPath(t, c.Key, sound)
+			err = l.pages.CheckPath(t, c.Key)
 		}
 		if err != nil {
 			return err
@@ -316,7 +315,7 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []journal.Chang
 	if err != nil {
 		return err
 	}
-	if now, err := h.readMeta(); err != nil || now != h.now.meta || !os.SameFile(mine, here) {
+	if now, err := readMeta(h.file); err != nil || now != h.now.meta || !os.SameFile(mine, here) {
 		return fmt.Errorf("write store %s: another program has written to it: %w: try again", s.path, objects.ErrBusy)
 	}
 	tx, err := db.Begin(true)

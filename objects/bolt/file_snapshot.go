@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/tract-vcs/tract/internal/filelock"
@@ -18,10 +16,6 @@ import (
 
 // slice is how long the lock is held at a time while the pages of a snapshot are read.
 const slice = 100 * time.Millisecond
-
-// errMoved means that pages of the snapshot may have been overwritten, that content was
-// purged, or that the file was replaced.
-var errMoved = errors.New("it was written to all the time")
 
 // stopError ends reading, whatever the file contains.
 type stopError struct{ error }
@@ -72,48 +66,35 @@ func (s *store) openSnapshot(ctx context.Context, patient bool, progress func(do
 	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
-	h := &fileSnapshot{store: s.twin(), ctx: ctx, patient: patient, progress: progress}
-	for {
-		file, err := s.policy.Open(s.path, os.O_RDONLY, 0)
-		if err != nil {
-			return nil, err
-		}
-		h.file = file
-		if err = h.take(); err == nil {
-			err = h.readState()
-		}
-		if err == nil {
-			return h, nil
-		}
-		h.close()
-		if !errors.Is(err, errReplaced) {
-			return nil, err
-		}
+	file, err := s.policy.Open(s.path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
 	}
+	h := &fileSnapshot{store: s.twin(), ctx: ctx, patient: patient, progress: progress, file: file}
+	if err = h.take(); err == nil {
+		err = h.readState()
+	}
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
 }
 
-// replaced reports whether another file has the name of the store now.
-func (h *fileSnapshot) replaced() bool {
-	here, err := os.Stat(h.store.path)
-	mine, e := h.file.Stat()
-	return err == nil && e == nil && !os.SameFile(here, mine)
-}
-
-// take takes the lock. Without lock files nobody has the store open, and none are created.
-func (h *fileSnapshot) take() error {
+// take takes the lock. Without lock files nobody has the store open, and none are created. If
+// another file has the name of the store now, that is errReplaced.
+func (h *fileSnapshot) take() (err error) {
 	waiting, cancel := context.WithTimeout(h.ctx, h.store.wait)
 	defer cancel()
-	var err error
 	if exists(turnPath(h.store.path)) && exists(gatePath(h.store.path)) {
-		h.side, err = h.store.lock(waiting, false)
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			h.side, err = nil, nil
-		}
-	}
-	if err == nil && h.replaced() { // while it waited
-		err = errReplaced
+		h.side, err = h.store.lockShared(waiting)
 	}
 	if err == nil {
+		here, e := os.Stat(h.store.path)
+		mine, err2 := h.file.Stat()
+		if e == nil && err2 == nil && !os.SameFile(here, mine) {
+			return errReplaced
+		}
 		err = pollLock(waiting, h.file, false)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && h.ctx.Err() == nil {
@@ -179,24 +160,15 @@ func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 // relock lets waiting writers in, and checks that the pages are still intact.
 func (h *fileSnapshot) relock() error {
 	h.release()
-	err := h.take()
-	if errors.Is(err, errReplaced) {
-		return errMoved
-	}
-	if err != nil {
+	if err := h.take(); err != nil {
 		return err
 	}
 	return h.checkUnchanged()
 }
 
 func (h *fileSnapshot) checkUnchanged() error {
-	mine, err := h.file.Stat()
-	if err != nil {
-		return err
-	}
-	now, err := page.ReadMeta(h.file, mine.Size())
-	if err != nil || now.Tx > h.meta.Tx+1 {
-		return errMoved
+	if now, err := readMeta(h.file); err != nil || now.Tx > h.meta.Tx+1 {
+		return errReplaced
 	}
 	return nil
 }
@@ -219,24 +191,16 @@ func (h *fileSnapshot) view(f func(m page.Meta) error) error {
 	if !h.detached {
 		return f(h.meta)
 	}
-	err := h.take()
+	if err := h.take(); err != nil {
+		return err
+	}
 	defer h.release()
-	if errors.Is(err, errReplaced) {
-		return errMoved
-	}
+	m, err := readMeta(h.file)
 	if err != nil {
-		return err
-	}
-	info, err := h.file.Stat()
-	if err != nil {
-		return err
-	}
-	m, err := page.ReadMeta(h.file, info.Size())
-	if err != nil {
-		return fmt.Errorf("%w: the meta pages were damaged while it was read: %w", objects.ErrCorrupt, err)
+		return errReplaced // the next try reports it
 	}
 	if bound, _ := newSnapshot(h.file, m).binding(); bound.File != h.bound.File {
-		return errMoved // content was purged
+		return errReplaced // content was purged
 	}
 	return f(m)
 }
@@ -269,7 +233,7 @@ func (s *store) withFileSnapshot(ctx context.Context, op string, progress func(d
 			h.close()
 		}
 		switch {
-		case !errors.Is(err, errMoved):
+		case !errors.Is(err, errReplaced):
 			return s.explain(op, err)
 		case try > patience:
 			return fmt.Errorf("%s store %s: %w: %w: try again", op, s.path, err, objects.ErrBusy)

@@ -47,7 +47,7 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 	}
 	write(2)
 	write(3)
-	if err := h.relock(); !errors.Is(err, errMoved) {
+	if err := h.relock(); !errors.Is(err, errReplaced) {
 		t.Errorf("after three folds: %v", err)
 	}
 }

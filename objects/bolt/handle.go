@@ -205,10 +205,7 @@ func (s *store) openRead(ctx context.Context) (*handle, error) {
 	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
-	side, err := s.lock(ctx, false)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		side, err = nil, nil // the lock of the file itself must do
-	}
+	side, err := s.lockShared(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +215,16 @@ func (s *store) openRead(ctx context.Context) (*handle, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// lockShared takes the ticket lock for reading. If that needs a permission that is missing, it
+// returns nil, and the lock of the file itself must do.
+func (s *store) lockShared(ctx context.Context) (*ticketLock, error) {
+	side, err := s.lock(ctx, false)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return nil, nil //nolint:nilnil // see above
+	}
+	return side, err
 }
 
 // openWrite opens the store for writing, once nobody else has it open.
@@ -278,13 +285,13 @@ func (s *store) checkPath() error {
 	return nil
 }
 
-// readMeta reads the state of the file as it is now.
-func (h *handle) readMeta() (page.Meta, error) {
-	info, err := h.file.Stat()
+// readMeta reads the state of a file as it is now.
+func readMeta(f *os.File) (page.Meta, error) {
+	info, err := f.Stat()
 	if err != nil {
 		return page.Meta{}, err
 	}
-	return page.ReadMeta(h.file, info.Size())
+	return page.ReadMeta(f, info.Size())
 }
 
 // inspect refuses a file that is damaged or has an unknown format, before anything else of
@@ -293,7 +300,7 @@ func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 	if h.info, err = h.file.Stat(); err != nil {
 		return bound, err
 	}
-	m, err := h.readMeta()
+	m, err := readMeta(h.file)
 	if errors.Is(err, objects.ErrFormat) {
 		return bound, fmt.Errorf("open store %s: %w", s.path, err)
 	}

@@ -114,7 +114,7 @@ func FuzzPages(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = page.CheckFreelist(r, now)
+		_, _, _ = page.ReadFreelist(r, now)
 		l := newSnapshot(r, now)
 		for bucket := range buckets {
 			for e, err := range l.ascend(bucket, nil) {
@@ -123,7 +123,7 @@ func FuzzPages(f *testing.F) {
 				}
 				_, _ = e.Value()
 				if t, err := l.bucket(bucket); err == nil {
-					_ = l.pages.CheckPath(t, e.Key, map[uint64]bool{})
+					_ = l.pages.CheckPath(t, e.Key)
 				}
 			}
 			for _, err := range l.descend(bucket, []byte{0xff, 0xff}) {

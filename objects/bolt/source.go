@@ -21,7 +21,8 @@ const (
 	viewRefs  = 1 << 10
 )
 
-// errReplaced says that another program has replaced the file, or purged content in it.
+// errReplaced says that another program has replaced the file, purged content in it, or
+// overwritten pages that were being read.
 var errReplaced = errors.New("another program has rewritten it")
 
 // source is a [compaction.Source]: it reads a whole store in many short views, between which

@@ -5,14 +5,8 @@ import (
 	"io"
 )
 
-// CheckFreelist checks the list of free pages, whose pages bbolt would overwrite.
-func CheckFreelist(f io.ReaderAt, m Meta) error {
-	_, _, err := ReadFreelist(f, m)
-	return err
-}
-
-// ReadFreelist returns the ids of the free pages, 8 bytes each and ascending, and the page
-// of the list itself.
+// ReadFreelist checks the list of free pages, whose pages bbolt would overwrite. It returns their
+// ids, 8 bytes each and ascending, and the page of the list itself.
 func ReadFreelist(f io.ReaderAt, m Meta) (ids []byte, list *Page, err error) {
 	p, flags, err := readHeader(nil, f, m, m.Freelist)
 	if err != nil {

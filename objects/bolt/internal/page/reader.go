@@ -188,11 +188,8 @@ func (r *Reader) Floor(t Tree, key []byte) (e Entry, ok bool, err error) {
 // checkAbsent checks that a key that would be element i of a leaf is really absent: the
 // leaf must be sound, and the key must lie before the next one in the tree.
 func (r *Reader) checkAbsent(t Tree, p *Page, i int, key []byte) error {
-	if !p.checked.Load() {
-		if err := p.Check(r.Meta.HighWater); err != nil {
-			return err
-		}
-		p.checked.Store(true)
+	if err := r.check(p); err != nil {
+		return err
 	}
 	if i < p.Count || p.ID == t.Root {
 		return nil
@@ -211,50 +208,41 @@ func (r *Reader) checkNext(t Tree, key []byte) error {
 	return nil
 }
 
+// check is [Page.Check], once for a page in the cache.
+func (r *Reader) check(p *Page) error {
+	if p.checked.Load() {
+		return nil
+	}
+	err := p.Check(r.Meta.HighWater)
+	p.checked.Store(err == nil)
+	return err
+}
+
 // CheckPath checks every page that bbolt reads or rewrites when it changes a key: the pages
-// from the root to the leaf, and their siblings, with which bbolt may merge them. sound
-// holds the pages that were checked before, and is extended.
-func (r *Reader) CheckPath(t Tree, key []byte, sound map[uint64]bool) error {
+// from the root to the leaf, and their siblings, with which bbolt may merge them.
+func (r *Reader) CheckPath(t Tree, key []byte) error {
 	p, err := r.Top(t)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.check(p)
 	}
-	if t.Inline != nil || !sound[p.ID] {
-		if err := p.Check(r.Meta.HighWater); err != nil {
-			return err
-		}
-	}
-	for depth := 0; ; depth++ {
-		if sound[p.ID] = true; p.Leaf {
-			return nil
-		}
+	for depth := 0; err == nil && !p.Leaf; depth++ {
 		if depth == MaxDepth {
 			return fmt.Errorf("page %d: the tree has a cycle", p.ID)
 		}
-		i, err := p.childOf(key)
-		if err != nil {
-			return err
+		i, e := p.childOf(key)
+		if err = e; err != nil {
+			break
 		}
-		for k := max(i-1, 0); k <= min(i+1, p.Count-1); k++ {
-			if err := r.checkChild(p, k, sound); err != nil {
-				return err
+		above := p
+		for k := max(i-1, 0); err == nil && k <= min(i+1, above.Count-1); k++ {
+			var child *Page
+			if child, err = r.child(above, k); err == nil {
+				err = r.check(child)
+			}
+			if k == i {
+				p = child
 			}
 		}
-		if p, err = r.Page(p.Element(i).Child); err != nil {
-			return err
-		}
 	}
-}
-
-func (r *Reader) checkChild(p *Page, i int, sound map[uint64]bool) error {
-	id := p.Element(i).Child
-	if sound[id] {
-		return nil
-	}
-	child, err := r.child(p, i)
-	if err == nil {
-		err = child.Check(r.Meta.HighWater)
-	}
-	sound[id] = err == nil
 	return err
 }
