@@ -88,7 +88,7 @@ golden: ## write the golden files of format and cmd/tract anew
 	$(GO) test ./format ./cmd/tract -update
 
 docs: ## write docs/cli from the help texts
-	$(GO) run ./cmd/tract man --format markdown --dir docs/cli
+	$(GO) test ./cmd/tract -run TestDocsCLIIsCurrent -update
 
 dist: ## static binaries for every platform, with SHA256SUMS, in dist/
 	@rm -rf dist && mkdir dist

@@ -139,10 +139,8 @@ func (c *callOptions) warn(p Problem) {
 
 // compilerOptions returns the options of the compiler.
 func (c *callOptions) compilerOptions() compile.Options {
-	o := compile.Options{
-		Policy: priority.Policy{Strip: c.settings.Strip(), IncludeReasoning: c.includeReasoning || c.settings.IncludeReasoning()},
-		Budget: c.budget,
-	}
+	o := compile.Options{Policy: c.settings.Policy(), Budget: c.budget}
+	o.Policy.IncludeReasoning = o.Policy.IncludeReasoning || c.includeReasoning
 	if c.target != nil {
 		o.DropOpenReasoning = !c.target.NeedsReasoningInToolLoop()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/importers"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/internal/settings"
@@ -116,6 +118,9 @@ var kinds = []struct {
 	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, start another conversation (tract chat --new), or omit --enforce; the question is kept"},
 	{as[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
+	{as[*tract.DivergedError], codeNo, "failed", "tract import --as NAME imports it to another branch"},
+	{as[*importers.UnknownError], codeNo, "failed", "want a message array, a request body or a session log; --format sets the format if it is not detected"},
+	{as[*importers.LineError], codeNo, "failed", "all readable lines are imported; correct this one and import again"},
 	{as[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
 	{is(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},
 	{as[*settings.UnknownError], codeUsage, "setting", "tract config list --all lists the settings"},
@@ -250,12 +255,15 @@ func (a *app) report(ctx context.Context, err error) int {
 	switch {
 	case f.quiet:
 	case a.json:
-		a.reportJSON(f)
-	default:
-		for _, message := range f.messages() {
-			fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(message))
+		e := format.ErrorJSON{
+			Code: f.code, Kind: f.kind, Message: message(f), Hint: f.hint, Rescued: f.rescued,
+			Errors: listOf(f.errors, message), Conflicts: f.conflicts,
 		}
-		fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(f.message()))
+		_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
+	default:
+		for _, err := range append(slices.Clip(f.errors), f) {
+			fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(message(err)))
+		}
 		if f.hint != "" {
 			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
 		}
@@ -263,22 +271,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	return f.code
 }
 
-// message returns the text of the error, without secrets.
-func (f *failure) message() string { return message(f) }
-
-// messages are those of the errors that it sums up.
-func (f *failure) messages() (list []string) {
-	for _, err := range f.errors {
-		list = append(list, message(err))
-	}
-	return list
-}
-
+// message returns the text of an error, without secrets.
 func message(err error) string {
 	return strings.ReplaceAll(secrets.Mask(err.Error()), context.Canceled.Error(), "interrupted")
-}
-
-func (a *app) reportJSON(f *failure) {
-	e := format.ErrorJSON{Code: f.code, Kind: f.kind, Message: f.message(), Hint: f.hint, Rescued: f.rescued, Errors: f.messages(), Conflicts: f.conflicts}
-	_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 }

@@ -130,7 +130,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if showErr := m.show(); err == nil {
 		err = showErr
 	}
-	return importError(m.noSpaceHint(err))
+	return m.noSpaceHint(err)
 }
 
 // sources is the files that an argument names, and whether it is their folder.
@@ -165,18 +165,6 @@ func logsIn(root string) ([]string, error) {
 		return nil
 	})
 	return files, err
-}
-
-func importError(err error) error {
-	switch {
-	case as[*tract.DivergedError](err):
-		return withHint(err, "tract import --as NAME imports it to another branch")
-	case as[*importers.UnknownError](err):
-		return withHint(err, "want a message array, a request body or a session log; --format sets the format if it is not detected")
-	case as[*importers.LineError](err):
-		return withHint(err, "all readable lines are imported; correct this one and import again")
-	}
-	return err
 }
 
 // skipUnknown reports whether a file of a folder is not a conversation, and prints that.

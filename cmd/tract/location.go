@@ -113,16 +113,8 @@ func storeIn(dir string) string {
 
 // hasStore reports whether a folder looks like a store.
 func hasStore(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	for _, e := range entries {
-		if e.Name() == "HEAD" || filepath.Ext(e.Name()) == ".db" {
-			return true
-		}
-	}
-	return false
+	_, err := os.Stat(filepath.Join(dir, "HEAD"))
+	return err == nil || hasDatabase(dir)
 }
 
 func isFolder(path string) bool {

@@ -10,44 +10,36 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type manOptions struct{ format, dir string }
-
 func newMan(a *app) *cobra.Command {
-	o := &manOptions{format: "man"}
+	dir := ""
 	cmd := &cobra.Command{
 		Use: "man [COMMAND]", Short: "Print or write manual pages",
 		Long: `Print the manual page of a command (default: of tract itself), or write the pages of all
 commands into a folder. The pages are generated from the text of --help.`,
 		Example: `  tract man log | man -l -
-  tract man --dir ~/.local/share/man/man1
-  tract man --format markdown --dir docs/cli`,
+  tract man --dir ~/.local/share/man/man1`,
 		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.man(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.man(cmd, dir, args) },
 	}
-	a.choiceFlag(cmd, &o.format, "format", "man or markdown", "man", "markdown")
-	cmd.Flags().StringVar(&o.dir, "dir", "", "write all pages to this folder (not the store)")
+	cmd.Flags().StringVar(&dir, "dir", "", "write all pages to this folder (not the store)")
 	return cmd
 }
 
-func (a *app) man(cmd *cobra.Command, o *manOptions, args []string) error {
-	page, file := manPage, func(cmd *cobra.Command) string { return manName(cmd) + ".1" }
-	if o.format == "markdown" {
-		page, file = markdownPage, markdownFile
-	}
+func (a *app) man(cmd *cobra.Command, dir string, args []string) error {
 	root := cmd.Root()
-	if o.dir != "" {
-		if err := os.MkdirAll(o.dir, 0o777); err != nil {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
 		return eachCommand(root, func(cmd *cobra.Command) error {
-			return os.WriteFile(filepath.Join(o.dir, file(cmd)), []byte(page(cmd)), 0o666)
+			return os.WriteFile(filepath.Join(dir, manName(cmd)+".1"), []byte(manPage(cmd)), 0o666)
 		})
 	}
 	found, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
 		return usageError(cmd, "unknown command %q", strings.Join(args, " "))
 	}
-	_, err = a.out.Write([]byte(page(found)))
+	_, err = a.out.Write([]byte(manPage(found)))
 	return err
 }
 
@@ -92,31 +84,6 @@ func manSections(cmd *cobra.Command) []manSection {
 		{"Options", cmd.NonInheritedFlags().FlagUsages()},
 		{"Options inherited from parent commands", cmd.InheritedFlags().FlagUsages()},
 	}
-}
-
-func markdownFile(cmd *cobra.Command) string {
-	return strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
-}
-
-func markdownPage(cmd *cobra.Command) string {
-	cmd.InitDefaultHelpFlag()
-	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n%s\n\n", cmd.CommandPath(), cmd.Short)
-	if cmd.Long != "" {
-		fmt.Fprintf(&b, "### Synopsis\n\n%s\n\n", cmd.Long)
-	}
-	fmt.Fprintf(&b, "```\n%s\n```\n\n", cmd.UseLine())
-	for _, s := range manSections(cmd) {
-		if s.text != "" {
-			fmt.Fprintf(&b, "### %s\n\n```\n%s\n```\n\n", s.title, strings.TrimRight(s.text, "\n"))
-		}
-	}
-	b.WriteString("### SEE ALSO\n\n")
-	for _, other := range relatedCommands(cmd) {
-		fmt.Fprintf(&b, "* [%s](%s)\t - %s\n", other.CommandPath(), markdownFile(other), other.Short)
-	}
-	b.WriteString("\n")
-	return b.String()
 }
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }

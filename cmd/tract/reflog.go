@@ -45,11 +45,10 @@ type moveRefJSON struct {
 }
 
 func moveOf(e objects.LogEntry) moveJSON {
-	m := moveJSON{Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash, Group: e.Note.Group, Reverts: e.Note.Reverts}
-	for _, u := range e.Refs {
-		m.Refs = append(m.Refs, moveRefJSON{Name: u.Name, Old: u.Old, New: u.New})
+	return moveJSON{
+		Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash, Group: e.Note.Group, Reverts: e.Note.Reverts,
+		Refs: listOf(e.Refs, func(u objects.RefUpdate) moveRefJSON { return moveRefJSON{u.Name, u.Old, u.New} }),
 	}
-	return m
 }
 
 func (a *app) reflog(cmd *cobra.Command, limit int, args []string) error {

@@ -341,7 +341,7 @@ func (s *responsePrinter) budget(spent tract.BudgetUsage) {
 
 func (s *responsePrinter) printBudgets() {
 	for _, spent := range s.budgets {
-		s.a.info("warning: %s", spentLine(spent))
+		s.a.info("warning: session %s: %s", spent.Session, budgetLine(spent))
 	}
 }
 
@@ -391,11 +391,11 @@ func (s *responsePrinter) printReceipt(b *tract.Branch, r *tract.Response) {
 	}
 }
 
-// spentLine describes how much of a budget is used.
-func spentLine(s tract.BudgetUsage) string {
-	line := fmt.Sprintf("session %s has used %d of %d reasoning tokens", s.Session, s.Used, s.Limit)
+// budgetLine describes how much of a budget is used.
+func budgetLine(s tract.BudgetUsage) string {
+	line := fmt.Sprintf("%d of %d reasoning tokens used", s.Used, s.Limit)
 	if s.Estimated {
-		line = strings.Replace(line, "used ", "used about ", 1)
+		line = "about " + line
 	}
 	if s.Models != "" {
 		line += " on " + s.Models

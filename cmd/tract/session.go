@@ -174,7 +174,7 @@ func (s *session) undo(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	return s.a.undoBranch(ctx, name)
+	return s.a.reverse(ctx, false, tract.UndoOptions{Branch: name})
 }
 
 func (s *session) help(context.Context, string) error {

@@ -95,12 +95,8 @@ func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (s
 		return "", err
 	}
 	for _, spent := range budgets {
-		if spent.Limit == 0 {
-			continue
-		}
-		line += fmt.Sprintf(" · %d of %d reasoning tokens used", spent.Used, spent.Limit)
-		if spent.Models != "" {
-			line += " on " + format.Line(spent.Models)
+		if spent.Limit > 0 {
+			line += " · " + format.Line(budgetLine(spent))
 		}
 	}
 	return line, nil

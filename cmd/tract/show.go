@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/commit"
@@ -121,18 +122,10 @@ func (a *app) withDetails(ctx context.Context, c *commit.Commit, damage *damageL
 	if err != nil {
 		return dressed, err
 	}
-	if e := findEntry(entries, c.ID); e != nil {
+	if i := slices.IndexFunc(entries, func(e compile.Entry) bool { return e.ID == c.ID }); i >= 0 {
+		e := &entries[i]
 		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed, nil
 	}
 	return dressed, fmt.Errorf("show %s: not in the history of %s", c.ID.Short(), head.Short())
-}
-
-func findEntry(entries []compile.Entry, id objects.ID) *compile.Entry {
-	for i := range entries {
-		if entries[i].ID == id {
-			return &entries[i]
-		}
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,17 +135,13 @@ func (s *statusJSON) headLine() string {
 
 func (s *statusJSON) printBudgets(p *format.Printer) {
 	for _, spent := range s.spent {
-		if spent.Limit == 0 {
-			continue
+		switch line := budgetLine(spent); {
+		case spent.Limit == 0:
+		case spent.Warn:
+			p.Line(p.Warn(line))
+		default:
+			p.Line(line)
 		}
-		line := fmt.Sprintf("Reasoning: %d of %d tokens", spent.Used, spent.Limit)
-		if spent.Models != "" {
-			line += " on " + spent.Models
-		}
-		if spent.Warn {
-			line = p.Warn(line)
-		}
-		p.Line(line)
 	}
 }
 

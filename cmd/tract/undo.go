@@ -15,7 +15,7 @@ import (
 )
 
 func newUndo(a *app) *cobra.Command {
-	return newReversal(a, undoReversal(), &cobra.Command{
+	return newReversal(a, false, &cobra.Command{
 		Use: "undo [OPERATION]", Short: "Undo the newest operation on the current branch",
 		Long: `Undo the newest operation that moved the current branch and is not undone yet: every ref
 that it moved goes back. Its commits stay in the store. A second undo takes back the
@@ -33,9 +33,7 @@ that operation.`,
 }
 
 func newRedo(a *app) *cobra.Command {
-	return newReversal(a, &reversal{
-		run: (*tract.Repo).Redo, member: "redone", done: "Did again", planned: "Would do again", to: "to",
-	}, &cobra.Command{
+	return newReversal(a, true, &cobra.Command{
 		Use: "redo [OPERATION]", Short: "Redo what was undone last",
 		Long: `Redo the operation on the current branch that was undone last: its refs go back to where
 they were before tract undo. This is possible until another operation moves the branch.
@@ -46,20 +44,7 @@ OPERATION is the number of an undone operation from tract op log.`,
 	}, "redo the operation of the store that was undone last, on any branch", "only report what would be redone")
 }
 
-// reversal is what undo and redo differ in.
-type reversal struct {
-	run                       func(*tract.Repo, context.Context, tract.UndoOptions) (tract.Operation, error)
-	undo                      bool   // the refs go back, and not where the operation moved them
-	member, done, planned, to string // of the JSON, and of the text
-}
-
-func undoReversal() *reversal {
-	return &reversal{
-		run: (*tract.Repo).Undo, undo: true, member: "undone", done: "Took back", planned: "Would take back", to: "back to",
-	}
-}
-
-func newReversal(a *app, r *reversal, cmd *cobra.Command, anyHelp, dryRunHelp string) *cobra.Command {
+func newReversal(a *app, redo bool, cmd *cobra.Command, anyHelp, dryRunHelp string) *cobra.Command {
 	anyBranch, o := false, tract.UndoOptions{}
 	cmd.Args = cobra.MaximumNArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -77,7 +62,7 @@ func newReversal(a *app, r *reversal, cmd *cobra.Command, anyHelp, dryRunHelp st
 		if err != nil {
 			return err
 		}
-		return a.reverse(cmd.Context(), r, o)
+		return a.reverse(cmd.Context(), redo, o)
 	}
 	cmd.Flags().BoolVar(&anyBranch, "any", false, anyHelp)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, dryRunHelp)
@@ -92,18 +77,17 @@ func operationNumber(cmd *cobra.Command, text string) (uint64, error) {
 	return number, nil
 }
 
-// undoBranch undoes the newest operation on a branch.
-func (a *app) undoBranch(ctx context.Context, name string) error {
-	return a.reverse(ctx, undoReversal(), tract.UndoOptions{Branch: name})
-}
-
 // reverse undoes or redoes an operation and prints how refs moved.
-func (a *app) reverse(ctx context.Context, r *reversal, o tract.UndoOptions) error {
+func (a *app) reverse(ctx context.Context, redo bool, o tract.UndoOptions) error {
 	repo, err := a.open(ctx, !o.DryRun)
 	if err != nil {
 		return err
 	}
-	op, err := r.run(repo, ctx, o)
+	run, member, did, would, to := repo.Undo, "undone", "Took back", "Would take back", "back to"
+	if redo {
+		run, member, did, would, to = repo.Redo, "redone", "Did again", "Would do again", "to"
+	}
+	op, err := run(ctx, o)
 	switch moved := (*tract.MovedError)(nil); {
 	case errors.As(err, &moved) && moved.By.Seq > 0:
 		return withHint(err, "tract op show %d shows what moved it; undo that first", moved.By.Seq)
@@ -112,23 +96,21 @@ func (a *app) reverse(ctx context.Context, r *reversal, o tract.UndoOptions) err
 	case err != nil:
 		return err
 	}
-	moves, done := op.Refs, r.planned
-	if r.undo {
-		moves = make([]objects.RefUpdate, len(op.Refs))
-		for i, u := range op.Refs {
-			moves[i] = objects.RefUpdate{Name: u.Name, Old: u.New, New: u.Old}
-		}
+	moves := op.Refs
+	if !redo { // back from where the operation moved them
+		moves = listOf(op.Refs, func(u objects.RefUpdate) objects.RefUpdate {
+			return objects.RefUpdate{Name: u.Name, Old: u.New, New: u.Old}
+		})
 	}
-	if !o.DryRun {
-		done = r.done
-		if err := a.followRename(moves); err != nil {
-			return err
-		}
+	if o.DryRun {
+		did = would
+	} else if err := a.followRename(moves); err != nil {
+		return err
 	}
-	return a.emit(map[string]any{r.member: opOf(op), "dry_run": o.DryRun}, func(p *format.Printer) {
-		p.Text(fmt.Sprintf("%s %q of %s\n", done, op.Note.Command, op.Note.Time.Local().Format(time.DateTime)))
+	return a.emit(map[string]any{member: opOf(op), "dry_run": o.DryRun}, func(p *format.Printer) {
+		p.Text(fmt.Sprintf("%s %q of %s\n", did, op.Note.Command, op.Note.Time.Local().Format(time.DateTime)))
 		for _, u := range moves {
-			p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrDashes(u.Old), r.to, shortOrDashes(u.New)))
+			p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrDashes(u.Old), to, shortOrDashes(u.New)))
 		}
 	})
 }

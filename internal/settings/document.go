@@ -34,20 +34,13 @@ type leaf struct {
 	value   any
 }
 
-// decode decodes a document of a limited size.
-func decode(text []byte) (map[string]any, error) {
+// leaves decodes a document of a limited size and returns its values, sorted by name.
+func leaves(text []byte) ([]leaf, error) {
 	if bytes.Count(text, []byte("="))+bytes.Count(text, []byte("[")) > maxKeys {
 		return nil, fmt.Errorf("more than %d keys and tables", maxKeys)
 	}
 	var doc map[string]any
-	err := toml.Unmarshal(text, &doc)
-	return doc, err
-}
-
-// leaves decodes a document and returns its values, sorted by name.
-func leaves(text []byte) ([]leaf, error) {
-	doc, err := decode(text)
-	if err != nil {
+	if err := toml.Unmarshal(text, &doc); err != nil {
 		return nil, err
 	}
 	var list []leaf

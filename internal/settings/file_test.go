@@ -275,7 +275,7 @@ func TestLoadLayers(t *testing.T) {
 		t.Errorf("loaded %v\nwant %v", got, want)
 	}
 	env = map[string]string{"TRACT_REASONING_EFFORT": "low", "REASONING_EFFORT": "high", "CLEAR_THINKING": "1"}
-	if v, err = Load(Sources{Lookup: s.Lookup}); err != nil || v.Text("reasoning.effort") != "low" || v.Strip().String() != "all" {
+	if v, err = Load(Sources{Lookup: s.Lookup}); err != nil || v.Text("reasoning.effort") != "low" || v.Policy().Strip.String() != "all" {
 		t.Errorf("loaded %v, %v", v.Changed(), err)
 	}
 	for name, value := range map[string]string{"TRACT_TEMPERATURE": "hot", "THINKING": "perhaps", "CLEAR_THINKING": "perhaps"} {

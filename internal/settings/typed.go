@@ -49,18 +49,10 @@ func (v Values) Duration(name string) time.Duration {
 	return d
 }
 
-// Strip returns reasoning.strip_from_context.
-func (v Values) Strip() priority.Strip {
-	s, _ := priority.ParseStrip(v.Text("reasoning.strip_from_context"))
-	return s
-}
-
-// IncludeReasoning returns reasoning.include_in_context.
-func (v Values) IncludeReasoning() bool { return v.Bool("reasoning.include_in_context") }
-
 // Policy returns the policy that the settings give the compiler.
 func (v Values) Policy() priority.Policy {
-	return priority.Policy{Strip: v.Strip(), IncludeReasoning: v.IncludeReasoning()}
+	strip, _ := priority.ParseStrip(v.Text("reasoning.strip_from_context"))
+	return priority.Policy{Strip: strip, IncludeReasoning: v.Bool("reasoning.include_in_context")}
 }
 
 // Headers returns the HTTP headers to send with requests, by canonical name.
