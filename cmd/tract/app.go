@@ -369,6 +369,17 @@ func revOrHead(args []string) string {
 	return args[0]
 }
 
+// atRevision returns the run function of a command about one revision, by default HEAD.
+func (a *app) atRevision(run func(ctx context.Context, id objects.ID) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := a.resolve(cmd.Context(), revOrHead(args))
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), id)
+	}
+}
+
 // saveMemory collects garbage more often until restore is called. Commands that go through a
 // whole store hold large tables, and would let as much garbage as that grow beside them.
 func saveMemory() (restore func()) {

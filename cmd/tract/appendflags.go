@@ -107,13 +107,10 @@ func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects
 		}
 		list = append(list, format.CommitJSON(shown))
 	}
-	switch {
-	case !a.json:
+	if !a.json {
 		return p.Err()
-	case len(list) == 1:
-		return damage.result(format.Encode(a.out, list[0]))
 	}
-	return damage.result(format.Encode(a.out, list))
+	return damage.result(format.Encode(a.out, oneOrAll(list)))
 }
 
 // putSetting applies a setting given as KEY=VALUE.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/objects"
 )
 
 func newBlame(a *app) *cobra.Command {
@@ -21,17 +22,13 @@ belong to the squash.`,
   tract blame 3fa2c1d --include-reasoning
   tract blame --json | jq '.[] | select(.model) | .text'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.blame(cmd.Context(), o, revOrHead(args)) },
+		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.blame(ctx, o, id) }),
 	}
 	o.flags(cmd)
 	return cmd
 }
 
-func (a *app) blame(ctx context.Context, o *promptFlags, rev string) error {
-	id, err := a.resolve(ctx, rev)
-	if err != nil {
-		return err
-	}
+func (a *app) blame(ctx context.Context, o *promptFlags, id objects.ID) error {
 	prompt, err := a.repo.Compile(ctx, id.String(), o.compileOptions())
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -12,11 +11,10 @@ import (
 // blockOptions is for the commands that commit one block of text.
 type blockOptions struct {
 	appendFlags
-	name           string // of a system block
-	format, source string // of reasoning
+	name   string         // of a system block
+	format content.Format // of reasoning
+	source string         // of reasoning
 }
-
-type blockFunc func(cmd *cobra.Command, text string) (content.Block, error)
 
 func newSystem(a *app) *cobra.Command {
 	o := &blockOptions{}
@@ -24,10 +22,10 @@ func newSystem(a *app) *cobra.Command {
 instruction with the same --name replaces it.`,
 		`  tract system "You are brief."
   tract system --name style -F style.md`,
-		func(_ *cobra.Command, text string) (content.Block, error) {
+		func(text string) content.Block {
 			b := content.System(text)
 			b.Name = o.name
-			return b, nil
+			return b
 		})
 	cmd.Flags().StringVar(&o.name, "name", "", "name of the instruction; a later one with this name replaces it")
 	return cmd
@@ -38,36 +36,35 @@ func newUser(a *app) *cobra.Command {
 		`  tract user "Why is the sky blue?"
   git diff | tract user
   tract user -F question.md -m "first try"`,
-		func(_ *cobra.Command, text string) (content.Block, error) { return content.User(text), nil })
+		func(text string) content.Block { return content.User(text) })
 }
 
 func newAssistant(a *app) *cobra.Command {
 	return newBlockCommand(a, &blockOptions{}, "assistant", "Commit an answer by hand", "Commit an answer by hand, as if a model had written it.",
 		`  tract assistant "Because of Rayleigh scattering."`,
-		func(_ *cobra.Command, text string) (content.Block, error) { return content.Assistant(text), nil })
+		func(text string) content.Block { return content.Assistant(text) })
 }
 
 // newReasoningAdd returns the subcommand that commits reasoning.
 func newReasoningAdd(a *app) *cobra.Command {
-	o := &blockOptions{}
+	o := &blockOptions{format: content.FormatParsed}
 	cmd := newBlockCommand(a, o, "add", "Commit reasoning by hand", `Commit the reasoning before an answer by hand. Prompts leave it out by default: see
 tract compile --include-reasoning and tract pin.`,
 		`  tract reasoning add "The question is about scattering, not about reflection."
   tract reasoning add --format raw --source reasoning_content -F thought.txt`,
-		func(cmd *cobra.Command, text string) (content.Block, error) {
-			f, err := content.ParseFormat(o.format)
-			if err != nil {
-				return nil, usageError(cmd, "--%s", strings.TrimPrefix(err.Error(), "reasoning "))
-			}
-			return content.Reasoning{Text: text, Format: f, Source: o.source}, nil
+		func(text string) content.Block {
+			return content.Reasoning{Text: text, Format: o.format, Source: o.source}
 		})
-	cmd.Flags().StringVar(&o.format, "format", string(content.FormatParsed), "form in which it was received: parsed, raw, think_tags, anthropic, …")
+	cmd.Flags().Func("format", "form in which it was received, as a `word`: parsed (default), raw, think_tags, anthropic, …", func(text string) (err error) {
+		o.format, err = content.ParseFormat(text)
+		return err
+	})
 	cmd.Flags().StringVar(&o.source, "source", "", "field of the response that it was in, such as reasoning_content")
 	cmd.GroupID = ""
 	return cmd
 }
 
-func newBlockCommand(a *app, o *blockOptions, name, short, long, example string, block blockFunc) *cobra.Command {
+func newBlockCommand(a *app, o *blockOptions, name, short, long, example string, block func(text string) content.Block) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " [TEXT|-]", Short: short,
 		Long: long + `
@@ -77,24 +74,15 @@ you write in $EDITOR. It is stored byte for byte.`,
 		Example: example,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.appendBlock(cmd, o, args, block)
+			text, err := o.read(cmd.Context(), a, cmd, args, "")
+			if err != nil {
+				return err
+			}
+			return a.commitBlock(cmd.Context(), block(text), o.appendOptions(a))
 		},
 	}
 	o.flags(a, cmd)
 	return cmd
-}
-
-func (a *app) appendBlock(cmd *cobra.Command, o *blockOptions, args []string, block blockFunc) error {
-	ctx := cmd.Context()
-	text, err := o.read(ctx, a, cmd, args, "")
-	if err != nil {
-		return err
-	}
-	b, err := block(cmd, text)
-	if err != nil {
-		return err
-	}
-	return a.commitBlock(ctx, b, o.appendOptions(a))
 }
 
 // warnInvalidUTF8 warns of text that cannot be sent as it is stored.

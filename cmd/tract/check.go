@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
@@ -23,7 +25,7 @@ exit code is 1 if the prompt would be refused.`,
 		Example: `  tract check --for anthropic/claude-sonnet-4-5
   tract check try-2 --for chat --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd, o, revOrHead(args)) },
+		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.check(ctx, o, id) }),
 	}
 	o.promptFlags.flags(cmd)
 	cmd.Flags().StringVar(&o.to, "for", "", "DIALECT or provider, with /MODEL")
@@ -45,12 +47,7 @@ type problemJSON struct {
 	Warning bool       `json:"warning,omitempty"`
 }
 
-func (a *app) check(cmd *cobra.Command, o *checkOptions, rev string) error {
-	ctx := cmd.Context()
-	id, err := a.resolve(ctx, rev)
-	if err != nil {
-		return err
-	}
+func (a *app) check(ctx context.Context, o *checkOptions, id objects.ID) error {
 	target, err := a.checkTarget(o)
 	if err != nil {
 		return err

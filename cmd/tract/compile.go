@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
+	"github.com/tract-vcs/tract/objects"
 )
 
 type compileOptions struct {
@@ -52,7 +53,7 @@ the provider of the settings, if there is one, decides what must be included.`,
   tract compile --until yesterday
   tract compile --for anthropic/claude-sonnet-4-5 | jq .messages`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.compile(cmd, o, revOrHead(args)) },
+		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.compile(ctx, o, id) }),
 	}
 	o.promptFlags.flags(cmd)
 	f := cmd.Flags()
@@ -92,13 +93,8 @@ func (a *app) configuredOptions() (tract.CompileOptions, error) {
 	return opts, nil
 }
 
-func (a *app) compile(cmd *cobra.Command, o *compileOptions, rev string) error {
-	ctx := cmd.Context()
+func (a *app) compile(ctx context.Context, o *compileOptions, id objects.ID) error {
 	opts, err := o.read(a)
-	if err != nil {
-		return err
-	}
-	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
 	}

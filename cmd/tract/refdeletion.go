@@ -50,15 +50,19 @@ func (d *refDeletion) run(ctx context.Context, a *app) (int, error) {
 			return 0, err
 		}
 	}
-	var v any = list
-	if len(list) == 1 {
-		v = list[0]
-	}
-	return len(list), a.emit(v, func(p *format.Printer) {
+	return len(list), a.emit(oneOrAll(list), func(p *format.Printer) {
 		for _, line := range lines {
 			p.Line(line)
 		}
 	})
+}
+
+// oneOrAll returns the only value of a list, or the list.
+func oneOrAll(list []any) any {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
 }
 
 // printRef prints what was done to a branch or a tag.

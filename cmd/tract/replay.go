@@ -29,7 +29,7 @@ The same model and settings are used unless flags change them. HEAD does not mov
   tract replay toolu_01A --model claude-opus-4-5
   tract replay :/Rayleigh --provider openai --model gpt-5 --to gpt --word`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, o, revOrHead(args)) },
+		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.replay(ctx, o, id) }),
 	}
 	o.addTarget(a, cmd)
 	f := cmd.Flags()
@@ -39,12 +39,7 @@ The same model and settings are used unless flags change them. HEAD does not mov
 	return cmd
 }
 
-func (a *app) replay(cmd *cobra.Command, o *replayOptions, rev string) error {
-	ctx := cmd.Context()
-	id, err := a.resolve(ctx, rev)
-	if err != nil {
-		return err
-	}
+func (a *app) replay(ctx context.Context, o *replayOptions, id objects.ID) error {
 	client, opts, err := a.replayClient(ctx, o, id)
 	if err != nil {
 		return err

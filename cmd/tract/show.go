@@ -29,18 +29,14 @@ together write the body of the request, byte for byte, as why --prompt does.`,
   tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), o, revOrHead(args)) },
+		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.show(ctx, o, id) }),
 	}
 	cmd.Flags().BoolVar(&o.raw, "raw", false, "write the exact bytes of the content")
 	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "show the prompt that the response answers")
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, o *showOptions, rev string) error {
-	id, err := a.resolve(ctx, rev)
-	if err != nil {
-		return err
-	}
+func (a *app) show(ctx context.Context, o *showOptions, id objects.ID) error {
 	if o.prompt && o.raw {
 		return a.whyPrompt(ctx, id.String())
 	}

@@ -34,7 +34,7 @@ explains why a block was not in that prompt.`,
   tract why :/Rayleigh --prompt | jq .messages
   tract why --not :/deadline toolu_01A`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.why(cmd.Context(), o, revOrHead(args)) },
+		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.why(ctx, o, id) }),
 	}
 	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the request body as it was sent")
 	cmd.Flags().StringVar(&o.not, "not", "", "explain why the block of this revision was not in the prompt")
@@ -43,11 +43,7 @@ explains why a block was not in that prompt.`,
 	return cmd
 }
 
-func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
-	id, err := a.resolve(ctx, rev)
-	if err != nil {
-		return err
-	}
+func (a *app) why(ctx context.Context, o *whyOptions, id objects.ID) error {
 	switch {
 	case o.not != "":
 		return a.whyNot(ctx, o.not, id)
@@ -60,10 +56,7 @@ func (a *app) why(ctx context.Context, o *whyOptions, rev string) error {
 	}
 	var x *inspect.Reproduction
 	if w.Manifest != nil {
-		if x, err = inspect.Reproduce(ctx, a.repo, w.Commit.ID.String(), targetOf); err != nil {
-			return err
-		}
-		if err := a.proveFromSpool(x); err != nil {
+		if x, err = a.reproduce(ctx, w.Commit.ID.String()); err != nil {
 			return err
 		}
 	}
@@ -76,6 +69,15 @@ func targetOf(m *compile.Manifest) (llm.Target, error) {
 		return nil, nil
 	}
 	return providers.Open(m.Provider, providers.Config{Model: m.Model, Dialect: m.Dialect})
+}
+
+// reproduce makes the request of a response again.
+func (a *app) reproduce(ctx context.Context, rev string) (*inspect.Reproduction, error) {
+	x, err := inspect.Reproduce(ctx, a.repo, rev, targetOf)
+	if err != nil {
+		return nil, err
+	}
+	return x, a.proveFromSpool(x)
 }
 
 // proveFromSpool looks for the body of a recorded request, where it cannot be made again.
@@ -91,11 +93,8 @@ func (a *app) proveFromSpool(x *inspect.Reproduction) error {
 
 // whyPrompt writes the body of a request, when its hash proves it.
 func (a *app) whyPrompt(ctx context.Context, rev string) error {
-	x, err := inspect.Reproduce(ctx, a.repo, rev, targetOf)
+	x, err := a.reproduce(ctx, rev)
 	if err != nil {
-		return err
-	}
-	if err := a.proveFromSpool(x); err != nil {
 		return err
 	}
 	if x.Outcome == inspect.AsSent {

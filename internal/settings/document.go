@@ -46,7 +46,7 @@ func leaves(text []byte) ([]leaf, error) {
 	var list []leaf
 	var walk func(value any, section, path []string) error
 	walk = func(value any, section, path []string) error {
-		if len(section)+len(path) > maxDepth || nesting(value) > maxDepth {
+		if len(section)+len(path) > maxDepth {
 			return fmt.Errorf("keys are nested more than %d deep", maxDepth)
 		}
 		l := leaf{section, slices.Clone(path), value}
@@ -73,20 +73,6 @@ func leaves(text []byte) ([]leaf, error) {
 		return cmp.Or(slices.Compare(a.section, b.section), slices.Compare(a.path, b.path))
 	})
 	return list, nil
-}
-
-// nesting returns how deep arrays are nested in a value, and tables in them.
-func nesting(value any) (depth int) {
-	array, _ := value.([]any)
-	for _, element := range array {
-		depth = max(depth, 1+nesting(element))
-		if table, ok := element.(map[string]any); ok {
-			for _, value := range table {
-				depth = max(depth, 2+nesting(value))
-			}
-		}
-	}
-	return depth
 }
 
 // name returns the name of the setting, as the file has it.

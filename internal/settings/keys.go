@@ -90,7 +90,7 @@ func Find(name string) (Key, error) {
 		return Key{}, checkHeader(name[n:], name)
 	}
 	if isSecretName(name) {
-		return Key{}, &SecretError{Name: name, Variable: variableFor(name)}
+		return Key{}, &SecretError{Name: name}
 	}
 	return Key{}, &UnknownError{Name: name, Nearest: nearest(name)}
 }
@@ -119,7 +119,7 @@ func lookup(name string) (Key, bool) {
 // checkHeader checks the name of an HTTP header. given is the name of the whole setting.
 func checkHeader(name, given string) error {
 	if isSecretHeader(name) {
-		return &SecretError{Name: given, Variable: variableFor(name)}
+		return &SecretError{Name: given}
 	}
 	for _, r := range name {
 		if r > '~' || !isAlnum(byte(r)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {

@@ -219,22 +219,16 @@ func (e *ValueError) Error() string {
 
 // SecretError is the error for a credential that was given as a setting. It never holds the
 // value.
-type SecretError struct {
-	Name     string
-	Variable string // the environment variable to use
-}
+type SecretError struct{ Name string }
 
 // Error names the setting.
 func (e *SecretError) Error() string {
 	return fmt.Sprintf("setting %q: keys and passwords are not kept in settings", shorten(e.Name))
 }
 
-// Hint names the environment variable to use.
+// Hint says where the credential belongs.
 func (e *SecretError) Hint() string {
-	if e.Variable == "" {
-		return "put it into an environment variable such as OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY"
-	}
-	return "put it into the environment variable " + e.Variable
+	return "put it into an environment variable such as OPENAI_API_KEY: tract help environment lists those of all providers"
 }
 
 // fold returns the form of a name in which all its spellings are equal.

@@ -24,7 +24,7 @@ const (
 func (k Key) Parse(value string) (string, error) {
 	text := strings.TrimSpace(value)
 	if len(secrets.Find(text)) > 0 {
-		return "", &SecretError{Name: k.Name, Variable: variableFor(k.Name)}
+		return "", &SecretError{Name: k.Name}
 	}
 	canonical, ok := "", false
 	if len(text) <= maxText {
