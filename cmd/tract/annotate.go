@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,18 +39,17 @@ func newPriority(a *app, word, use, short, long, example string) *cobra.Command 
 		Use: use, Short: short, Long: long, Example: example,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.annotate(cmd, args[0], firstOf(word, args[len(args)-1]), reason)
+			return a.annotate(cmd.Context(), args[0], firstOf(word, args[len(args)-1]), reason)
 		},
 	}
 	cmd.Flags().StringVarP(&reason, "message", "m", "", "reason")
 	return cmd
 }
 
-func (a *app) annotate(cmd *cobra.Command, rev, word, reason string) error {
-	ctx := cmd.Context()
+func (a *app) annotate(ctx context.Context, rev, word, reason string) error {
 	level, err := priority.ParseLevel(strings.ToLower(word))
 	if err != nil {
-		return usageError(cmd, "%s", err)
+		return usageError("%s", err)
 	}
 	return a.changeCommit(ctx, rev, func(b *tract.Branch, at string) ([]objects.ID, error) {
 		id, err := b.Annotate(ctx, at, level, reason)

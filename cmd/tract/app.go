@@ -43,6 +43,7 @@ type app struct {
 	pendingDebug []string // lines that wait until it is not
 	inSession    bool     // it is a session, where hints name the session's commands
 	secretCounts secretCounts
+	damage       damageLog // met while something was listed
 
 	signals []os.Signal        // that end a command; none: the caller's context does
 	cancel  context.CancelFunc // of the command
@@ -81,13 +82,13 @@ func (a *app) globalFlags(root *cobra.Command) {
 			a.branch = os.Getenv("TRACT_BRANCH")
 		}
 		if !slices.Contains([]string{"auto", "always", "never"}, a.screen.color) {
-			return usageError(cmd, "--color %q: want auto, always or never", a.screen.color)
+			return usageError("--color %q: want auto, always or never", a.screen.color)
 		}
 		switch {
 		case a.newBranch && a.from != "":
-			return usageError(cmd, "both --new and --from given: use one")
+			return usageError("both --new and --from given: use one")
 		case a.newBranch && a.branch == "":
-			return usageError(cmd, "--new needs --branch NAME")
+			return usageError("--new needs --branch NAME")
 		case a.branch != "":
 			return checkName("branch", a.branch)
 		}

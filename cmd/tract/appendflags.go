@@ -90,7 +90,6 @@ func (a *app) changeCommit(ctx context.Context, rev string, change func(b *tract
 
 func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects.ID) error {
 	var list []any
-	var damage damageLog
 	p := a.printer()
 	for _, id := range ids {
 		c, err := a.repo.Show(ctx, id.String())
@@ -101,7 +100,7 @@ func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects
 			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority})
 			continue
 		}
-		shown, err := a.withDetails(ctx, c, &damage)
+		shown, err := a.withDetails(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -110,7 +109,7 @@ func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects
 	if !a.json {
 		return p.Err()
 	}
-	return damage.result(format.Encode(a.out, oneOrAll(list)))
+	return format.Encode(a.out, oneOrAll(list))
 }
 
 // putSetting applies a setting given as KEY=VALUE.

@@ -31,7 +31,7 @@ one engine to the other; HEAD and the settings stay where they are.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (to == "") {
-				return usageError(cmd, "want DEST or --to URL, one of them")
+				return usageError("want DEST or --to URL, one of them")
 			}
 			return a.backup(cmd.Context(), strings.Join(args, ""), to)
 		},

@@ -27,7 +27,7 @@ marks it bad; other exit codes end the search.`,
 		Example: `  tract bisect run grep -q deadline
   tract bisect run --for chat ./ask-and-check.sh`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.bisectRun(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.bisectRun(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command is its own
@@ -39,8 +39,7 @@ marks it bad; other exit codes end the search.`,
 // codeSkip is the exit code of a command that cannot test a prompt.
 const codeSkip = 125
 
-func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) bisectRun(ctx context.Context, o *bisectRunOptions, args []string) error {
 	b, err := a.bisection(ctx)
 	if err != nil {
 		return err
@@ -51,7 +50,7 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 	}
 	for b.next != nil {
 		id := b.next.ID
-		code, err := a.judge(cmd, o, id, args)
+		code, err := a.judge(ctx, o, id, args)
 		if err != nil {
 			return err
 		}
@@ -81,8 +80,7 @@ func (a *app) bisectRun(cmd *cobra.Command, o *bisectRunOptions, args []string) 
 }
 
 // judge runs the command on the prompt of a commit and returns its exit code.
-func (a *app) judge(cmd *cobra.Command, o *bisectRunOptions, id objects.ID, args []string) (int, error) {
-	ctx := cmd.Context()
+func (a *app) judge(ctx context.Context, o *bisectRunOptions, id objects.ID, args []string) (int, error) {
 	prompt, err := a.promptFor(ctx, o, id)
 	if err != nil {
 		return 0, err

@@ -74,7 +74,7 @@ you write in $EDITOR. It is stored byte for byte.`,
 		Example: example,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := o.read(cmd.Context(), a, cmd, args, "")
+			text, err := o.read(cmd.Context(), a, args, "")
 			if err != nil {
 				return err
 			}

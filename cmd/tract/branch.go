@@ -43,7 +43,7 @@ HEAD). tract undo --any restores a deleted branch.`,
 			}
 			return cobra.MaximumNArgs(2)(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.branches(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.branches(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.list, "list", "l", false, "list branches whose names begin with NAME")
@@ -64,10 +64,9 @@ HEAD). tract undo --any restores a deleted branch.`,
 	return cmd
 }
 
-func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) branches(ctx context.Context, o *branchOptions, args []string) error {
 	if (o.copy || o.move || o.delete || o.describe) && len(args) == 0 {
-		return usageError(cmd, "a branch name is required")
+		return usageError("a branch name is required")
 	}
 	switch {
 	case o.delete:
@@ -77,7 +76,7 @@ func (a *app) branches(cmd *cobra.Command, o *branchOptions, args []string) erro
 	case o.copy || o.move:
 		return a.renameBranch(ctx, o, args)
 	case o.list || o.all || o.contains != "" || len(args) == 0:
-		return a.listBranches(cmd, o, args)
+		return a.listBranches(ctx, o, args)
 	}
 	rev := "HEAD"
 	if len(args) == 2 {
@@ -150,8 +149,7 @@ func branchError(err error) error {
 	return err
 }
 
-func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) listBranches(ctx context.Context, o *branchOptions, args []string) error {
 	if _, err := a.open(ctx, false); err != nil {
 		return err
 	}
@@ -168,7 +166,6 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		return err
 	}
 	rows := []branchJSON{}
-	var damage damageLog
 	if o.all && prefix == "" {
 		row, err := a.headRow(ctx, h)
 		if err != nil {
@@ -177,7 +174,7 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		rows = append(rows, row)
 	}
 	for _, ref := range list {
-		r, err := a.branchRow(ctx, ref, &damage)
+		r, err := a.branchRow(ctx, ref)
 		if err != nil {
 			return err
 		}
@@ -185,7 +182,7 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		rows = append(rows, r)
 	}
 	if a.json {
-		return damage.result(format.Encode(a.out, rows))
+		return format.Encode(a.out, rows)
 	}
 	out := a.printer()
 	var table [][]string
@@ -201,7 +198,7 @@ func (a *app) listBranches(cmd *cobra.Command, o *branchOptions, args []string) 
 		table = append(table, []string{mark, name, shortOrDashes(r.Target), updated, firstOf(r.Description, r.line, r.Branch)})
 	}
 	out.Table(table)
-	return damage.result(out.Err())
+	return out.Err()
 }
 
 // branchJSON is a branch in a list, or another ref.
@@ -227,14 +224,14 @@ func (a *app) headRow(ctx context.Context, h head) (r branchJSON, err error) {
 	return r, err
 }
 
-func (a *app) branchRow(ctx context.Context, ref objects.Ref, damage *damageLog) (r branchJSON, err error) {
+func (a *app) branchRow(ctx context.Context, ref objects.Ref) (r branchJSON, err error) {
 	updated := ref.Updated.UTC()
 	r = branchJSON{Name: shortRef(ref.Name), Ref: ref.Name, Target: ref.Target, Updated: &updated}
 	if strings.HasPrefix(ref.Name, refs.Describe) { // whose target is no commit
 		return r, nil
 	}
 	c, err := a.repo.Show(ctx, ref.Target.String())
-	if err := damage.record(err); err != nil {
+	if err := a.damage.record(err); err != nil {
 		return r, err
 	}
 	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)

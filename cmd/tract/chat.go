@@ -56,11 +56,11 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if len(args) == 0 && isTerminal(a.in) && isTerminal(a.out) && !a.json && !o.jsonl {
 		return a.session(cmd, o)
 	}
-	blocks, err := a.chatBlocks(cmd, o, args)
+	blocks, err := a.chatBlocks(ctx, o, args)
 	if err != nil {
 		return err
 	}
-	client, opts, err := a.prepare(cmd, &o.requestFlags)
+	client, opts, err := a.prepare(ctx, &o.requestFlags)
 	if err != nil {
 		return err
 	}
@@ -102,19 +102,19 @@ func (a *app) ask(ctx context.Context, o *chatOptions, b *tract.Branch, client m
 }
 
 // chatBlocks returns the blocks of a message: attachments, then text from a pipe, then TEXT.
-func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]content.Block, error) {
+func (a *app) chatBlocks(ctx context.Context, o *chatOptions, args []string) ([]content.Block, error) {
 	if len(args) > 1 {
-		return nil, usageError(cmd, "%d arguments given: put quotes around the text", len(args))
+		return nil, usageError("%d arguments given: put quotes around the text", len(args))
 	}
 	var parts []string
 	if len(args) == 1 && args[0] != "-" {
-		piped, err := a.piped(cmd.Context())
+		piped, err := a.piped(ctx)
 		if err != nil {
 			return nil, err
 		}
 		parts = []string{piped, args[0]}
 	} else {
-		text, err := (&textFlags{}).read(cmd.Context(), a, cmd, args, "")
+		text, err := (&textFlags{}).read(ctx, a, args, "")
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (a *app) chatBlocks(cmd *cobra.Command, o *chatOptions, args []string) ([]c
 	}
 	var blocks []content.Block
 	for _, path := range o.attach {
-		m, err := media(cmd.Context(), mediaKind(path), path, "")
+		m, err := media(ctx, mediaKind(path), path, "")
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ a path or a URL.`,
   tract commit --kind tool-call --tool-call-id call_1 --name search '{"q":"sky"}'
   tract commit --edit :/blue "Why is the sky blue at noon?"`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.commit(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.commit(cmd.Context(), o, args) },
 	}
 	o.flags(a, cmd)
 	f := cmd.Flags()
@@ -57,24 +57,23 @@ func textKinds() []string {
 	return listOf(kinds, content.Kind.String)
 }
 
-func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error {
+func (a *app) commit(ctx context.Context, o *commitOptions, args []string) error {
 	if o.edit != "" {
-		return a.editBlock(cmd, &editOptions{appendFlags: o.appendFlags}, o.edit, args)
+		return a.editBlock(ctx, &editOptions{appendFlags: o.appendFlags}, o.edit, args)
 	}
-	ctx := cmd.Context()
 	opts := o.appendOptions(a)
 	kind, err := content.ParseKind(o.kind)
 	if err != nil {
-		return usageError(cmd, "--%s", err)
+		return usageError("--%s", err)
 	}
 	if o.role != "" {
 		role, err := content.ParseRole(o.role)
 		if err != nil {
-			return usageError(cmd, "--%s", err)
+			return usageError("--%s", err)
 		}
 		opts.Role = role
 	}
-	block, err := a.blockOf(cmd, o, kind, args)
+	block, err := a.blockOf(ctx, o, kind, args)
 	if err != nil {
 		return err
 	}
@@ -82,24 +81,24 @@ func (a *app) commit(cmd *cobra.Command, o *commitOptions, args []string) error 
 }
 
 // blockOf makes the block that the flags and the text describe.
-func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, args []string) (content.Block, error) {
+func (a *app) blockOf(ctx context.Context, o *commitOptions, kind content.Kind, args []string) (content.Block, error) {
 	if kind == content.KindImage || kind == content.KindFile {
 		if o.path == "" || len(args) > 0 || o.file != "" {
-			return nil, usageError(cmd, "a block of kind %s is given with --file PATH, and has no text", kind)
+			return nil, usageError("a block of kind %s is given with --file PATH, and has no text", kind)
 		}
-		return media(cmd.Context(), kind, o.path, o.name)
+		return media(ctx, kind, o.path, o.name)
 	}
 	if o.path != "" {
-		return nil, usageError(cmd, "--file is for blocks of kind image and file; the text of a %s comes with -F", kind)
+		return nil, usageError("--file is for blocks of kind image and file; the text of a %s comes with -F", kind)
 	}
 	tool := kind == content.KindToolCall || kind == content.KindToolResult
 	if tool && o.callID == "" {
-		return nil, usageError(cmd, "a block of kind %s needs --tool-call-id", kind)
+		return nil, usageError("a block of kind %s needs --tool-call-id", kind)
 	}
 	if kind == content.KindToolCall && o.name == "" {
-		return nil, usageError(cmd, "a block of kind %s needs the --name of the tool", kind)
+		return nil, usageError("a block of kind %s needs the --name of the tool", kind)
 	}
-	text, err := o.read(cmd.Context(), a, cmd, args, "")
+	text, err := o.read(ctx, a, args, "")
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +114,11 @@ func (a *app) blockOf(cmd *cobra.Command, o *commitOptions, kind content.Kind, a
 		return content.Reasoning{Text: text, Format: content.FormatParsed}, nil
 	case content.KindNative:
 		if !json.Valid([]byte(text)) {
-			return nil, usageError(cmd, "a block of kind native is a provider's item in JSON, and the text is not JSON")
+			return nil, usageError("a block of kind native is a provider's item in JSON, and the text is not JSON")
 		}
 		return content.Native{JSON: text}, nil
 	}
-	return nil, usageError(cmd, "a block of kind %s cannot be made from a text: use the Go API", kind)
+	return nil, usageError("a block of kind %s cannot be made from a text: use the Go API", kind)
 }
 
 // media makes the block of an image or a file at a path or an address.

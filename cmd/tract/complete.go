@@ -43,14 +43,14 @@ func printableNames(candidates []string) []string {
 }
 
 // refNames returns the refs that begin with a prefix. Errors mean no completion.
-func (a *app) refNames(cmd *cobra.Command, begin string, folders ...string) []string {
-	repo, err := a.open(cmd.Context(), false)
+func (a *app) refNames(ctx context.Context, begin string, folders ...string) []string {
+	repo, err := a.open(ctx, false)
 	if err != nil {
 		return nil
 	}
 	var names []string
 	for _, folder := range folders {
-		for info, err := range repo.Refs(cmd.Context(), tract.RefQuery{Tags: folder == refs.Tags, Prefix: begin, Limit: maxCompletions}) {
+		for info, err := range repo.Refs(ctx, tract.RefQuery{Tags: folder == refs.Tags, Prefix: begin, Limit: maxCompletions}) {
 			if err != nil {
 				return printableNames(names)
 			}
@@ -61,15 +61,15 @@ func (a *app) refNames(cmd *cobra.Command, begin string, folders ...string) []st
 }
 
 func (a *app) completeBranches(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
-	return a.refNames(cmd, begin, refs.Heads), cobra.ShellCompDirectiveNoFileComp
+	return a.refNames(cmd.Context(), begin, refs.Heads), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) completeTags(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
-	return a.refNames(cmd, begin, refs.Tags), cobra.ShellCompDirectiveNoFileComp
+	return a.refNames(cmd.Context(), begin, refs.Tags), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) completeRevisions(cmd *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
-	names := a.refNames(cmd, begin, refs.Heads, refs.Tags)
+	names := a.refNames(cmd.Context(), begin, refs.Heads, refs.Tags)
 	if strings.HasPrefix("HEAD", begin) {
 		names = append(names, "HEAD")
 	}

@@ -27,7 +27,7 @@ kinds and settings.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
-			return usageError(cmd, "shell %q: want bash, zsh, fish or powershell", args[0])
+			return usageError("shell %q: want bash, zsh, fish or powershell", args[0])
 		},
 	}
 }

@@ -38,7 +38,7 @@ tract expand restores them all, tract annotate a single one.`,
   tract compress --only-reasoning -F thoughts.md
   tract compress :/SQLite --dry-run`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.compress(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.compress(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "text-file", "F", "", "read the summary from this file, or from stdin with -")
@@ -64,8 +64,7 @@ func (o *compressOptions) covers() commit.SummaryScope {
 	return commit.ScopeAll
 }
 
-func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) compress(ctx context.Context, o *compressOptions, args []string) error {
 	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 	if r.Widened {
 		a.info("the range is widened to %s..%s so that nothing is split", r.First.Short(), r.Last.Short())
 	}
-	if err := a.summaryFrom(cmd, o, &opts); err != nil {
+	if err := a.summaryFrom(ctx, o, &opts); err != nil {
 		return err
 	}
 	opts.DryRun = false
@@ -99,14 +98,14 @@ func (a *app) compress(cmd *cobra.Command, o *compressOptions, args []string) er
 }
 
 // summaryFrom reads the text of -F, else it finds the model that writes the summary.
-func (a *app) summaryFrom(cmd *cobra.Command, o *compressOptions, opts *tract.CompressOptions) (err error) {
+func (a *app) summaryFrom(ctx context.Context, o *compressOptions, opts *tract.CompressOptions) (err error) {
 	if o.file != "" {
-		if opts.Text, err = (&textFlags{file: o.file}).read(cmd.Context(), a, cmd, nil, ""); err == nil {
+		if opts.Text, err = (&textFlags{file: o.file}).read(ctx, a, nil, ""); err == nil {
 			a.warnInvalidUTF8(opts.Text)
 		}
 		return err
 	}
-	client, ask, err := a.prepare(cmd, &o.requestFlags)
+	client, ask, err := a.prepare(ctx, &o.requestFlags)
 	if err != nil {
 		f := classify(err)
 		f.hint = "give the summary with -F FILE, or -F - for stdin; for a model: " + f.hint

@@ -9,7 +9,7 @@ import (
 )
 
 // damageLog collects damage found while listing. The rest is listed, and the damage is the error
-// at the end.
+// of the command at its end.
 type damageLog struct {
 	first   error
 	commits map[objects.ID]bool

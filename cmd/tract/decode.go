@@ -33,7 +33,7 @@ branch, with its origin, unless the branch already has a response with its id.`,
   tract decode --provider openrouter --replay answer.json
   tract decode --provider anthropic --commit answer.sse`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd, o, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd.Context(), o, args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.api, "api", "", "wire format: "+strings.Join(providers.Dialects(), ", ")+" (default: detected)")
@@ -49,17 +49,17 @@ branch, with its origin, unless the branch already has a response with its id.`,
 	return cmd
 }
 
-func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
+func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
 	framing, known := map[string]llm.Framing{"": llm.FramingAuto, "yes": llm.FramingStream, "no": llm.FramingJSON}[o.stream]
 	if !known {
-		return usageError(cmd, "--stream %q: want yes or no", o.stream)
+		return usageError("--stream %q: want yes or no", o.stream)
 	}
 	if _, known := providers.FindDialect(o.api); o.api != "" && !known {
-		return usageError(cmd, "--api %q: want one of %s", o.api, strings.Join(providers.Dialects(), ", "))
+		return usageError("--api %q: want one of %s", o.api, strings.Join(providers.Dialects(), ", "))
 	}
-	body := a.stdin(cmd.Context())
+	body := a.stdin(ctx)
 	if name != "-" {
-		f, _, err := openFile(cmd.Context(), name)
+		f, _, err := openFile(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (a *app) decode(cmd *cobra.Command, o *decodeOptions, name string) error {
 		return a.decodeReplay(o, api, r, err)
 	}
 	if o.commit {
-		return a.decodeCommit(cmd.Context(), o, api, events)
+		return a.decodeCommit(ctx, o, api, events)
 	}
 	if a.json {
 		r, err := collectResponse(events)

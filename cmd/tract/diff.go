@@ -37,7 +37,7 @@ reasoning, call, argument and result that differ.`,
   tract diff 3fa2c1d main --manifest
   tract diff --run main try-2`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), o, args) },
 	}
 	o.promptFlags.flags(cmd)
 	f := cmd.Flags()
@@ -51,8 +51,7 @@ reasoning, call, argument and result that differ.`,
 	return cmd
 }
 
-func (a *app) diff(cmd *cobra.Command, o *diffOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) diff(ctx context.Context, o *diffOptions, args []string) error {
 	before, after, err := a.diffSides(ctx, args)
 	if err != nil {
 		return err

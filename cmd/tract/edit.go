@@ -33,7 +33,7 @@ itself or an edit of it, its own text.`,
   tract edit 9198ae4 --source main@{yesterday}
   tract edit 9198ae4 --source 9198ae4     # its first text`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.editBlock(cmd, o, args[0], args[1:]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.editBlock(cmd.Context(), o, args[0], args[1:]) },
 	}
 	o.flags(a, cmd)
 	cmd.Flags().StringVarP(&o.source, "source", "s", "", "use the text that the block has at this revision")
@@ -42,8 +42,7 @@ itself or an edit of it, its own text.`,
 	return cmd
 }
 
-func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []string) error {
-	ctx := cmd.Context()
+func (a *app) editBlock(ctx context.Context, o *editOptions, rev string, args []string) error {
 	opts := o.appendOptions(a)
 	b, err := a.currentBranch(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []s
 	if err != nil {
 		return err
 	}
-	text, source, err := o.text(ctx, a, cmd, args, id)
+	text, source, err := o.text(ctx, a, args, id)
 	if err != nil {
 		return err
 	}
@@ -68,10 +67,10 @@ func (a *app) editBlock(cmd *cobra.Command, o *editOptions, rev string, args []s
 }
 
 // text is the text that a block gets, or the revision of --source.
-func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args []string, id objects.ID) (text, source string, err error) {
+func (o *editOptions) text(ctx context.Context, a *app, args []string, id objects.ID) (text, source string, err error) {
 	if o.source != "" {
 		if len(args) > 0 {
-			return "", "", usageError(cmd, "both a text and --source given: use one")
+			return "", "", usageError("both a text and --source given: use one")
 		}
 		at, err := a.resolve(ctx, o.source)
 		return "", at.String(), err
@@ -80,7 +79,7 @@ func (o *editOptions) text(ctx context.Context, a *app, cmd *cobra.Command, args
 	if c, err := a.repo.Show(ctx, id.String()); err == nil && c.Block != nil {
 		before = c.Block.String()
 	}
-	text, err = o.read(ctx, a, cmd, args, before)
+	text, err = o.read(ctx, a, args, before)
 	return text, "", err
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
@@ -59,9 +58,9 @@ type failure struct {
 func (f *failure) Error() string { return f.cause.Error() }
 func (f *failure) Unwrap() error { return f.cause }
 
-// usageError is a mistake on the command line.
-func usageError(cmd *cobra.Command, format string, args ...any) error {
-	return &failure{code: codeUsage, kind: "usage", hint: "see " + cmd.CommandPath() + " --help", cause: fmt.Errorf(format, args...)}
+// usageError is a mistake on the command line. Without a hint, it points to the help of the command.
+func usageError(format string, args ...any) error {
+	return &failure{code: codeUsage, kind: "usage", cause: fmt.Errorf(format, args...)}
 }
 
 // negative is a negative answer: an exit code and no message.

@@ -100,15 +100,15 @@ func badFlag(cmd *cobra.Command, err error) error {
 		if short := bad.GetFlag().Shorthand; short != "" {
 			name = "-" + short + ", " + name
 		}
-		return usageError(cmd, "%s %q: %s", name, bad.GetValue(), wantedValue(bad))
+		return usageError("%s %q: %s", name, bad.GetValue(), wantedValue(bad))
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return usageError(cmd, "%s", err)
+		return usageError("%s", err)
 	}
 	given := unknown.GetSpecifiedName()
 	if given == "version" {
-		return withHint(usageError(cmd, "%s", err), "tract version")
+		return withHint(usageError("%s", err), "tract version")
 	}
 	search := suggest.NewSearch(given, (len(given)+2)/4)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -117,9 +117,9 @@ func badFlag(cmd *cobra.Command, err error) error {
 		}
 	})
 	if meant := search.Best(); meant != "" {
-		return withHint(usageError(cmd, "%s", err), "did you mean --%s? See %s --help", meant, cmd.CommandPath())
+		return withHint(usageError("%s", err), "did you mean --%s? See %s --help", meant, cmd.CommandPath())
 	}
-	return usageError(cmd, "%s", err)
+	return usageError("%s", err)
 }
 
 // wantedValue returns what a flag expects, without a repetition of its value.

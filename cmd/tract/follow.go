@@ -26,15 +26,13 @@ func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	var damage damageLog
 	if !tip.IsZero() {
 		start := *o
 		if start.limit == 0 {
 			start.limit = followStartCommits
 		}
-		w := &logWalk{repo: a.repo, o: &start}
+		w := &logWalk{app: a, o: &start}
 		last, err := collect(w.newestFirst(ctx, tip.String()))
-		damage = w.damage
 		for _, c := range slices.Backward(last) {
 			if err == nil {
 				err = a.showFollowed(o, c)
@@ -49,13 +47,13 @@ func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 			break // an interrupt is the normal end
 		}
 		if err == nil {
-			err = a.showChange(ctx, o, change, &damage)
+			err = a.showChange(ctx, o, change)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return damage.result(nil)
+	return nil
 }
 
 // followedBranch returns the branch that the argument names, or the current one.
@@ -77,7 +75,7 @@ func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch,
 }
 
 // showChange prints the commits that one change added to a branch.
-func (a *app) showChange(ctx context.Context, o *logOptions, change tract.BranchChange, damage *damageLog) error {
+func (a *app) showChange(ctx context.Context, o *logOptions, change tract.BranchChange) error {
 	ids := change.Added
 	switch change.Type {
 	case tract.Deleted:
@@ -88,7 +86,7 @@ func (a *app) showChange(ctx context.Context, o *logOptions, change tract.Branch
 	}
 	for _, id := range ids {
 		c, damaged := a.repo.Show(ctx, id.String())
-		if err := damage.record(damaged); err != nil {
+		if err := a.damage.record(damaged); err != nil {
 			return err
 		}
 		if !o.matches(c) {

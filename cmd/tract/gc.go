@@ -37,7 +37,7 @@ Objects that are newer than --grace are kept, since another process may be about
 name them. Others may use the store meanwhile. Nothing is removed from a damaged store.`,
 		Example: "  tract gc\n  tract gc --pack\n  tract gc --prune\n  tract gc --prune --grace 0",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gc(cmd, o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.prune, "prune", false, "remove unreachable objects and repack the store")
@@ -66,12 +66,11 @@ type gcJSON struct {
 	Expired *expiry `json:"expired,omitempty"` // when reasoning.ttl is set
 }
 
-func (a *app) gc(cmd *cobra.Command, o *gcOptions) error {
+func (a *app) gc(ctx context.Context, o *gcOptions) error {
 	defer saveMemory()()
-	ctx := cmd.Context()
 	grace, ok := settings.ParseDuration(o.grace)
 	if !ok {
-		return usageError(cmd, "--grace %q: want a time such as 14d, 12h or 0", o.grace)
+		return usageError("--grace %q: want a time such as 14d, 12h or 0", o.grace)
 	}
 	repo, err := a.open(ctx, o.prune || o.pack)
 	if err != nil {

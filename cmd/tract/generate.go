@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -23,15 +24,14 @@ stdout. Keys are read from environment variables such as ANTHROPIC_API_KEY.`,
   tract generate --effort high --tools tools.json
   tract generate --dry-run | jq .messages`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.generate(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.generate(cmd.Context(), o) },
 	}
 	o.flags(a, cmd)
 	return cmd
 }
 
-func (a *app) generate(cmd *cobra.Command, o *requestFlags) error {
-	ctx := cmd.Context()
-	client, opts, err := a.prepare(cmd, o)
+func (a *app) generate(ctx context.Context, o *requestFlags) error {
+	client, opts, err := a.prepare(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ type model interface {
 }
 
 // prepare makes the client and the options of a question.
-func (a *app) prepare(cmd *cobra.Command, o *requestFlags) (model, tract.AskOptions, error) {
+func (a *app) prepare(ctx context.Context, o *requestFlags) (model, tract.AskOptions, error) {
 	if err := o.applySettings(a); err != nil {
 		return nil, tract.AskOptions{}, err
 	}
@@ -73,7 +73,7 @@ func (a *app) prepare(cmd *cobra.Command, o *requestFlags) (model, tract.AskOpti
 	if err != nil {
 		return nil, tract.AskOptions{}, err
 	}
-	opts, err := o.options(a, cmd, client)
+	opts, err := o.options(ctx, a, client)
 	return client, opts, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"regexp"
 	"strings"
 
@@ -28,7 +29,7 @@ matches come first, as they are found. The exit code is 1 if nothing matches.`,
   tract grep -F 'os.Exit(1)' main~100
   tract grep TODO -l`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.grep(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.grep(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "search all branches, tags and rescued responses")
@@ -43,17 +44,17 @@ matches come first, as they are found. The exit code is 1 if nothing matches.`,
 }
 
 // query is what the flags and the arguments look for.
-func (o *grepOptions) query(cmd *cobra.Command, args []string) (pattern *regexp.Regexp, g inspect.GrepOptions, err error) {
+func (o *grepOptions) query(args []string) (pattern *regexp.Regexp, g inspect.GrepOptions, err error) {
 	g.First = o.names
 	if o.all && len(args) > 1 {
-		return nil, g, usageError(cmd, "both --all and a revision given: use one")
+		return nil, g, usageError("both --all and a revision given: use one")
 	}
 	expression := args[0]
 	if o.fixed {
 		expression = regexp.QuoteMeta(expression)
 	}
 	if _, err := regexp.Compile(expression); err != nil {
-		return nil, g, usageError(cmd, "%q: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return nil, g, usageError("%q: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if o.ignoreCase {
 		expression = "(?i)" + expression
@@ -61,16 +62,15 @@ func (o *grepOptions) query(cmd *cobra.Command, args []string) (pattern *regexp.
 	for _, name := range o.kinds {
 		k, err := content.ParseKind(name)
 		if err != nil {
-			return nil, g, usageError(cmd, "--%s", err)
+			return nil, g, usageError("--%s", err)
 		}
 		g.Kinds = append(g.Kinds, k)
 	}
 	return regexp.MustCompile(expression), g, nil
 }
 
-func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
-	ctx := cmd.Context()
-	pattern, g, err := o.query(cmd, args)
+func (a *app) grep(ctx context.Context, o *grepOptions, args []string) error {
+	pattern, g, err := o.query(args)
 	if err != nil {
 		return err
 	}
@@ -85,11 +85,10 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 		}
 		g.Revs = []string{id.String()}
 	}
-	var damage damageLog
 	found := 0
 	matches := func(yield func(inspect.Match, error) bool) {
 		for m, damaged := range inspect.Grep(ctx, repo, pattern, g) {
-			if err := damage.record(damaged); err != nil {
+			if err := a.damage.record(damaged); err != nil {
 				yield(m, err)
 				return
 			}
@@ -101,15 +100,11 @@ func (a *app) grep(cmd *cobra.Command, o *grepOptions, args []string) error {
 			}
 		}
 	}
-	if a.json || o.jsonl {
-		err = writeList(a, o.jsonl, matches, format.MatchJSON)
-	} else {
-		err = printPaged(a, matches, o.print)
-	}
+	err = emitList(a, o.jsonl, matches, format.MatchJSON, o.print)
 	if err == nil && found == 0 {
 		err = negative()
 	}
-	return damage.result(err)
+	return err
 }
 
 func (o *grepOptions) print(p *format.Printer, m inspect.Match) {

@@ -22,9 +22,9 @@ is stored, and no store is needed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k, err := content.ParseKind(kind)
 			if err != nil || !k.Traits().Text {
-				return usageError(cmd, "--kind %q: want a kind of text: %s", kind, strings.Join(textKinds(), ", "))
+				return usageError("--kind %q: want a kind of text: %s", kind, strings.Join(textKinds(), ", "))
 			}
-			text, err := o.read(cmd.Context(), a, cmd, args, "")
+			text, err := o.read(cmd.Context(), a, args, "")
 			if err != nil {
 				return err
 			}

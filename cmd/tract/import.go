@@ -81,7 +81,7 @@ type importRun struct {
 func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error {
 	ctx := cmd.Context()
 	if f := cmd.Flags(); f.Changed("branch") || f.Changed("from") {
-		return usageError(cmd, "import: --branch and --from do not apply, since each session becomes a branch of its own; use --as NAME")
+		return usageError("import: --branch and --from do not apply, since each session becomes a branch of its own; use --as NAME")
 	}
 	if o.as != "" {
 		if err := checkName("branch", o.as); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -25,11 +26,11 @@ has HEAD and the settings: see docs/postgres.md.`,
   tract init --store 'postgres://db.example/agents?repo=support'
   tract init -b research ~/agents`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.init(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.init(cmd.Context(), args) },
 	}
 }
 
-func (a *app) init(cmd *cobra.Command, args []string) error {
+func (a *app) init(ctx context.Context, args []string) error {
 	p, err := a.newStoreLocation(args)
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func (a *app) init(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	repo, err := tract.Open(cmd.Context(), p.url, tract.OpenOptions{Create: true, Files: p.files})
+	repo, err := tract.Open(ctx, p.url, tract.OpenOptions{Create: true, Files: p.files})
 	if p.server != "" && errors.Is(err, objects.ErrNotFound) {
 		return withHint(err, "createdb creates the database; tract init creates its tables")
 	}

@@ -48,7 +48,7 @@ changes all of them; ids never change.`,
   tract log main..try-2
   tract log --follow`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.log(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.log(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Oneline, "oneline", false, "show each commit on one line, with its ~n")
@@ -91,8 +91,7 @@ func (o *logOptions) matches(c *commit.Commit) bool {
 	return o.commitFilter.matches(c)
 }
 
-func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) log(ctx context.Context, o *logOptions, args []string) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
@@ -103,7 +102,7 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 	if o.follow {
 		return a.follow(ctx, o, args)
 	}
-	w := &logWalk{repo: repo, o: o}
+	w := &logWalk{app: a, o: o}
 	spec := ""
 	if !o.all {
 		if spec, err = a.resolveRange(ctx, revOrHead(args)); err != nil {
@@ -118,12 +117,12 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 		return err
 	}
 	if a.json || o.jsonl {
-		if err := w.loadDecisions(ctx, a, spec); err != nil {
+		if err := w.loadDecisions(ctx, spec); err != nil {
 			return err
 		}
-		return w.damage.result(writeList(a, o.jsonl, w.commits(ctx, spec), format.CommitJSON))
+		return writeList(a, o.jsonl, w.commits(ctx, spec), format.CommitJSON)
 	}
-	return w.damage.result(a.pagedTo(func(out io.Writer, options format.Options) error {
+	return a.pagedTo(func(out io.Writer, options format.Options) error {
 		g := newGraph(o.graph, out, options)
 		w.onHidden = g.skip
 		for c, err := range w.commits(ctx, spec) {
@@ -136,12 +135,12 @@ func (a *app) log(cmd *cobra.Command, o *logOptions, args []string) error {
 			}
 		}
 		return nil
-	}))
+	})
 }
 
 // logWalk yields the commits of a log with their decorations.
 type logWalk struct {
-	repo     *tract.Repo
+	app      *app
 	o        *logOptions
 	revs     *revCounter                   // numbers the rows; nil: no numbers
 	onHidden func(*commit.Commit)          // called for each commit that is not shown; may be nil
@@ -149,16 +148,15 @@ type logWalk struct {
 	agents   map[objects.ID][]string       // branches of the sub-agents that a call started
 	entries  map[objects.ID]*compile.Entry // where turns and levels are counted
 	notes    map[objects.ID][]*commit.Commit
-	damage   damageLog
 }
 
 // loadDecisions computes the turn and priority of every commit below the heads, by a walk to the
 // root.
-func (w *logWalk) loadDecisions(ctx context.Context, a *app, spec string) error {
+func (w *logWalk) loadDecisions(ctx context.Context, spec string) error {
 	heads := []string{spec}
 	if w.o.all {
 		heads = nil
-		tips, err := tips(ctx, w.repo)
+		tips, err := tips(ctx, w.app.repo)
 		if err != nil {
 			return err
 		}
@@ -168,14 +166,14 @@ func (w *logWalk) loadDecisions(ctx context.Context, a *app, spec string) error 
 	}
 	w.entries = map[objects.ID]*compile.Entry{}
 	for _, h := range heads {
-		_, to, err := refs.Resolver{Store: w.repo.Store()}.Range(ctx, h)
+		_, to, err := refs.Resolver{Store: w.app.repo.Store()}.Range(ctx, h)
 		if err != nil {
 			return err
 		}
 		if w.entries[to] != nil {
 			continue
 		}
-		entries, err := compile.Decisions(ctx, w.repo.Store(), to, compile.Options{Policy: a.loaded.Policy()})
+		entries, err := compile.Decisions(ctx, w.app.repo.Store(), to, compile.Options{Policy: w.app.loaded.Policy()})
 		if err != nil && !errors.Is(err, objects.ErrCorrupt) { // the walk meets it again, and tells
 			return err
 		}
@@ -213,7 +211,7 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 		shown := 0
 		for c, err := range w.walk(ctx, spec) {
 			damaged := err
-			if err := w.damage.record(err); err != nil {
+			if err := w.app.damage.record(err); err != nil {
 				yield(format.Commit{}, err)
 				return
 			}
@@ -235,13 +233,13 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 // walk yields all commits that may be shown.
 func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commit, error] {
 	if !w.o.all {
-		return w.repo.Log(ctx, spec, tract.LogOptions{})
+		return w.app.repo.Log(ctx, spec, tract.LogOptions{})
 	}
-	tips, err := tips(ctx, w.repo)
+	tips, err := tips(ctx, w.app.repo)
 	if err != nil {
 		return func(yield func(*commit.Commit, error) bool) { yield(nil, err) }
 	}
-	return w.repo.Log(ctx, "", tract.LogOptions{Tips: tips})
+	return w.app.repo.Log(ctx, "", tract.LogOptions{Tips: tips})
 }
 
 // keeps records what a commit changes about earlier ones and reports whether it is shown.

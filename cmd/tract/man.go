@@ -37,7 +37,7 @@ func (a *app) man(cmd *cobra.Command, dir string, args []string) error {
 	}
 	found, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
-		return usageError(cmd, "unknown command %q", strings.Join(args, " "))
+		return usageError("unknown command %q", strings.Join(args, " "))
 	}
 	_, err = a.out.Write([]byte(manPage(found)))
 	return err

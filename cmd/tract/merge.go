@@ -41,7 +41,7 @@ A merge inside a tool loop is refused. tract undo takes a merge back.`,
   tract merge try-2 --no-commit
   tract merge try-2 --theirs`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.merge(cmd, o, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.merge(cmd.Context(), o, args[0]) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.appends, "append", false, "append their blocks after ours (default)")
@@ -73,9 +73,8 @@ A merge inside a tool loop is refused. tract undo takes a merge back.`,
 // editorWord stands for $EDITOR where --edit names no file.
 const editorWord = "$EDITOR"
 
-func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
-	ctx := cmd.Context()
-	if err := o.prepare(a, cmd); err != nil {
+func (a *app) merge(ctx context.Context, o *mergeOptions, rev string) error {
+	if err := o.prepare(ctx, a); err != nil {
 		return err
 	}
 	b, err := a.currentBranch(ctx)
@@ -93,11 +92,10 @@ func (a *app) merge(cmd *cobra.Command, o *mergeOptions, rev string) error {
 }
 
 // prepare reads the flags into the options of the library.
-func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) error {
-	ctx := cmd.Context()
-	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolve(ctx, a, cmd, c) }
+func (o *mergeOptions) prepare(ctx context.Context, a *app) error {
+	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolve(ctx, a, c) }
 	if o.summary != "" {
-		text, err := (&textFlags{file: o.summary}).read(ctx, a, cmd, nil, "")
+		text, err := (&textFlags{file: o.summary}).read(ctx, a, nil, "")
 		if err != nil {
 			return err
 		}
@@ -111,19 +109,19 @@ func (o *mergeOptions) prepare(a *app, cmd *cobra.Command) error {
 	if !o.summarize && o.provider == "" && o.model == "" && o.baseURL == "" {
 		return nil
 	}
-	client, ask, err := a.prepare(cmd, &o.requestFlags)
+	client, ask, err := a.prepare(ctx, &o.requestFlags)
 	o.Summarize, o.Ask = client, ask
 	return err
 }
 
 // resolve resolves a conflict as the flags say; nil leaves it.
-func (o *mergeOptions) resolve(ctx context.Context, a *app, cmd *cobra.Command, c tract.Conflict) (*tract.Change, error) {
+func (o *mergeOptions) resolve(ctx context.Context, a *app, c tract.Conflict) (*tract.Change, error) {
 	switch {
 	case o.edit == editorWord && c.Op == commit.Edit:
 		text, err := a.edit(ctx, "<<<<<<< ours\n"+c.Ours.Text+"\n=======\n"+c.Theirs.Text+"\n>>>>>>> theirs\n")
 		return &tract.Change{Text: text}, err
 	case o.edit != "" && c.Op == commit.Edit:
-		text, err := (&textFlags{file: o.edit}).read(ctx, a, cmd, nil, "")
+		text, err := (&textFlags{file: o.edit}).read(ctx, a, nil, "")
 		if o.edit = ""; err != nil { // it is the text of one conflict
 			return nil, err
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/inspect"
@@ -18,7 +20,7 @@ With --is-ancestor nothing is printed: the exit code says whether A is an ancest
   tract log $(tract merge-base main try-2)..try-2
   tract merge-base --is-ancestor good HEAD`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.mergeBase(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.mergeBase(cmd.Context(), o, args) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "print all, where histories were merged crosswise")
 	cmd.Flags().BoolVar(&o.ancestor, "is-ancestor", false, "only check whether A is an ancestor of B")
@@ -26,8 +28,7 @@ With --is-ancestor nothing is printed: the exit code says whether A is an ancest
 	return cmd
 }
 
-func (a *app) mergeBase(cmd *cobra.Command, o *mergeBaseOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) mergeBase(ctx context.Context, o *mergeBaseOptions, args []string) error {
 	r, err := a.resolver(ctx, args...)
 	if err != nil {
 		return err

@@ -23,17 +23,17 @@ did to refs; in a chat session, each turn is one. tract undo NUMBER undoes an op
 		Example: `  tract op log -n 10
   tract op show 12`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, "", 0) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd.Context(), "", 0) },
 	}
 	limit := 0
 	log := &cobra.Command{
 		Use: "log", Short: "List the operations, newest first", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd, "", limit) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.opLog(cmd.Context(), "", limit) },
 	}
 	limitFlag(log, &limit, "show at most this many")
 	show := &cobra.Command{
 		Use: "show [NUMBER]", Short: "Show one operation (default: the newest)", Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.opShow(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.opShow(cmd.Context(), args) },
 	}
 	cmd.AddCommand(log, show)
 	return cmd
@@ -59,8 +59,7 @@ func opOf(op tract.Operation) opJSON {
 }
 
 // opLog lists the operations, or those that moved a ref.
-func (a *app) opLog(cmd *cobra.Command, ref string, limit int) error {
-	ctx := cmd.Context()
+func (a *app) opLog(ctx context.Context, ref string, limit int) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
@@ -147,15 +146,14 @@ func opRow(op tract.Operation) []string {
 	return []string{strconv.FormatUint(op.Seq, 10), op.Note.Time.Local().Format(time.DateTime), op.Note.Author, what, moved.String()}
 }
 
-func (a *app) opShow(cmd *cobra.Command, args []string) error {
-	ctx := cmd.Context()
+func (a *app) opShow(ctx context.Context, args []string) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
 	}
 	var seq uint64
 	if len(args) == 1 {
-		if seq, err = operationNumber(cmd, args[0]); err != nil {
+		if seq, err = operationNumber(args[0]); err != nil {
 			return err
 		}
 	}
@@ -176,10 +174,9 @@ func (a *app) opShow(cmd *cobra.Command, args []string) error {
 
 func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 	added := make([][]format.Commit, len(op.Refs))
-	var damage damageLog
 	for i, u := range op.Refs {
 		var err error
-		if added[i], err = a.commitsOf(ctx, u, &damage); err != nil {
+		if added[i], err = a.commitsOf(ctx, u); err != nil {
 			return err
 		}
 	}
@@ -190,9 +187,9 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 				v.Added = append(v.Added, format.CommitJSON(c))
 			}
 		}
-		return damage.result(format.Encode(a.out, v))
+		return format.Encode(a.out, v)
 	}
-	return damage.result(a.paged(func(p *format.Printer) {
+	return a.paged(func(p *format.Printer) {
 		row := opRow(op)
 		for _, line := range []string{"Operation " + row[0] + ": " + row[3], "Author:  " + row[2], "Date:    " + row[1]} {
 			p.Line(line)
@@ -204,20 +201,20 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 				p.Log(c, format.LogStyle{Oneline: true})
 			}
 		}
-	}))
+	})
 }
 
 // maxOpShown is most commits that an operation is shown to have brought.
 const maxOpShown = 50
 
 // commitsOf is the commits that a move of a branch brought to it, newest first.
-func (a *app) commitsOf(ctx context.Context, u objects.RefUpdate, damage *damageLog) ([]format.Commit, error) {
+func (a *app) commitsOf(ctx context.Context, u objects.RefUpdate) ([]format.Commit, error) {
 	if u.New.IsZero() || u.Old.IsZero() || refs.Heads+refs.Name(u.Name) != u.Name {
 		return nil, nil
 	}
 	var list []format.Commit
 	for c, damaged := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.LogOptions{Limit: maxOpShown}) {
-		if err := damage.record(damaged); err != nil {
+		if err := a.damage.record(damaged); err != nil {
 			return nil, err
 		}
 		list = append(list, format.Commit{Commit: c, Damaged: damaged})

@@ -58,8 +58,11 @@ func writeList[T any](a *app, lines bool, values iter.Seq2[T, error], toJSON fun
 	return format.Encode(a.out, list)
 }
 
-// printPaged prints the values of a sequence as they come.
-func printPaged[T any](a *app, values iter.Seq2[T, error], show func(*format.Printer, T)) error {
+// emitList writes a sequence as JSON, as writeList does, or prints its values as they come.
+func emitList[T any](a *app, lines bool, values iter.Seq2[T, error], toJSON func(T) any, show func(*format.Printer, T)) error {
+	if a.json || lines {
+		return writeList(a, lines, values, toJSON)
+	}
 	return a.pagedTo(func(w io.Writer, o format.Options) error {
 		p := format.New(w, o)
 		for v, err := range values {

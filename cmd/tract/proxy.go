@@ -229,15 +229,15 @@ func (s *proxyServer) stop(ctx context.Context, grace time.Duration) {
 func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
 	host, _, err := net.SplitHostPort(o.listen)
 	if err != nil {
-		return usageError(cmd, "--listen %q: want HOST:PORT, such as %s", o.listen, defaultListen)
+		return usageError("--listen %q: want HOST:PORT, such as %s", o.listen, defaultListen)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && o.token == "" {
-		f := classify(usageError(cmd, "--listen %s is an address that other machines reach: want --token too", o.listen))
+		f := classify(usageError("--listen %s is an address that other machines reach: want --token too", o.listen))
 		f.hint = "for example --token " + rand.Text()
 		return f
 	}
 	if _, err := o.named(); err != nil {
-		return usageError(cmd, "%v", err)
+		return usageError("%v", err)
 	}
 	ctx := cmd.Context()
 	s, err := a.startProxy(ctx, o, o.listen, "")

@@ -28,7 +28,7 @@ variables that the SDKs of the providers read. tract never edits an agent's file
 			if len(args) > 0 {
 				var known bool
 				if client, known = findClient(args[0]); !known {
-					return usageError(cmd, "unknown client %q: want one of %s", args[0], strings.Join(clientNames(), ", "))
+					return usageError("unknown client %q: want one of %s", args[0], strings.Join(clientNames(), ", "))
 				}
 			}
 			base := "http://" + listen

@@ -41,7 +41,7 @@ A base URL that is already in the environment becomes the upstream of the proxy.
 // runBehindProxy runs a command behind a proxy and exits as the command does.
 func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string) error {
 	if _, err := o.named(); err != nil {
-		return usageError(cmd, "%v", err)
+		return usageError("%v", err)
 	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {

@@ -72,7 +72,7 @@ of the same content leaves it out; a commit of the same content brings it back.`
   tract purge --reasoning --older-than 30d --dry-run
   tract purge --secrets --mask --yes
   tract purge --secrets --rule private-key main`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.withPurgeHint(a.purge(cmd, o, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.withPurgeHint(a.purge(cmd.Context(), o, args)) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is older than --older-than")
@@ -97,16 +97,15 @@ func (a *app) withPurgeHint(err error) error {
 	return withHint(err, "tract recover %s NEW salvages what is intact: purge there, and delete the old store", shellQuote(a.location.shown()))
 }
 
-func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
-	ctx := cmd.Context()
-	if err := o.check(cmd, args); err != nil {
+func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
+	if err := o.check(args); err != nil {
 		return err
 	}
 	repo, err := a.open(ctx, !o.dry)
 	if err != nil {
 		return err
 	}
-	if err := o.read(a, cmd, args); err != nil {
+	if err := o.read(ctx, a, args); err != nil {
 		return err
 	}
 	run := func(dry bool) (*maintain.PurgeResult, error) {
@@ -144,24 +143,24 @@ func (a *app) purge(cmd *cobra.Command, o *purgeOptions, args []string) error {
 }
 
 // check refuses what does not go together.
-func (o *purgeOptions) check(cmd *cobra.Command, args []string) error {
+func (o *purgeOptions) check(args []string) error {
 	switch {
 	case len(o.Why) > 1<<10:
-		return usageError(cmd, "a message of %d bytes: at most 1024", len(o.Why))
+		return usageError("a message of %d bytes: at most 1024", len(o.Why))
 	case !o.Reasoning && o.older != "":
-		return usageError(cmd, "--older-than is for --reasoning")
+		return usageError("--older-than is for --reasoning")
 	case !o.Secrets && (o.Mask || len(o.Rules) > 0):
-		return usageError(cmd, "--mask and --rule are for --secrets")
+		return usageError("--mask and --rule are for --secrets")
 	case !o.Reasoning && !o.Secrets && len(args) == 0:
-		return usageError(cmd, "nothing to purge: give a revision, --reasoning or --secrets")
+		return usageError("nothing to purge: give a revision, --reasoning or --secrets")
 	case o.Secrets && len(args) > 1:
-		return usageError(cmd, "--secrets looks at one revision or range, have %d", len(args))
+		return usageError("--secrets looks at one revision or range, have %d", len(args))
 	}
-	return checkRules(cmd, o.Rules)
+	return checkRules(o.Rules)
 }
 
 // read resolves what the flags and arguments name.
-func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
+func (o *purgeOptions) read(ctx context.Context, a *app, args []string) error {
 	o.Author = author(*a.loaded)
 	if o.Reasoning {
 		if e := a.ttl(); e != nil && o.older == "" {
@@ -170,7 +169,7 @@ func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
 		o.older = firstOf(o.older, defaultPurgeAge)
 		ok := false
 		if o.OlderThan, ok = settings.ParseDuration(o.older); !ok {
-			return usageError(cmd, "--older-than %q: want a time such as 30d, 12h or 0", o.older)
+			return usageError("--older-than %q: want a time such as 30d, 12h or 0", o.older)
 		}
 		if o.OlderThan > 0 {
 			o.Why = firstOf(o.Why, "older than "+o.older)
@@ -181,7 +180,7 @@ func (o *purgeOptions) read(a *app, cmd *cobra.Command, args []string) error {
 		args = []string{refs.Heads + a.branch}
 	}
 	for _, rev := range args {
-		spec, err := a.purgeSpec(cmd.Context(), rev)
+		spec, err := a.purgeSpec(ctx, rev)
 		if err != nil {
 			return err
 		}

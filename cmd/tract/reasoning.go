@@ -79,7 +79,7 @@ share is listed once.`,
   tract reasoning list HEAD --turn 3
   tract reasoning list --grep 'off by one' --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd, o, args, jsonl) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd.Context(), o, args, jsonl) },
 	}
 	o.register(a, cmd)
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "write one JSON value per line")
@@ -94,24 +94,19 @@ func newReasoningExport(a *app) *cobra.Command {
 tract reasoning list --jsonl does.`,
 		Example: "  tract reasoning export --since 7d > reasoning.jsonl",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd, o, args, true) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd.Context(), o, args, true) },
 	}
 	o.register(a, cmd)
 	return cmd
 }
 
 // listReasoning prints the selected reasoning; with jsonl, as one JSON value per line.
-func (a *app) listReasoning(cmd *cobra.Command, o *reasoningFlags, args []string, jsonl bool) error {
-	w, err := a.walkReasoning(cmd.Context(), o, args, a.json || jsonl)
-	switch {
-	case err != nil:
+func (a *app) listReasoning(ctx context.Context, o *reasoningFlags, args []string, jsonl bool) error {
+	walk, _, err := a.walkReasoning(ctx, o, args, a.json || jsonl)
+	if err != nil {
 		return err
-	case a.json || jsonl:
-		err = writeList(a, jsonl, w.Seq2, format.ReasoningJSON)
-	default:
-		err = printPaged(a, w.Seq2, (*format.Printer).Reasoning)
 	}
-	return w.damage.result(err)
+	return emitList(a, jsonl, walk, format.ReasoningJSON, (*format.Printer).Reasoning)
 }
 
 func newReasoningShow(a *app) *cobra.Command {
@@ -142,46 +137,36 @@ func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
 	return s, err
 }
 
-// reasoningWalk yields the reasoning that the flags select, and collects what is damaged.
-type reasoningWalk struct {
-	iter.Seq2[format.Reasoning, error]
-	damage damageLog
-	scale  compile.Scale
-}
-
-// walkReasoning returns the reasoning that the flags select, with turn numbers if turns is set.
-func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []string, turns bool) (*reasoningWalk, error) {
+// walkReasoning returns the reasoning that the flags select, with turn numbers if turns is set, and
+// the factor for its tokens.
+func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []string, turns bool) (iter.Seq2[format.Reasoning, error], compile.Scale, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
-		return nil, err
+		return nil, compile.Scale{}, err
 	}
 	revs, err := a.startRevs(ctx, args)
 	if err != nil {
-		return nil, err
+		return nil, compile.Scale{}, err
 	}
-	w := &reasoningWalk{}
-	if w.scale, err = a.scale(ctx, revs); err != nil {
-		return nil, err
-	}
-	w.Seq2 = func(yield func(format.Reasoning, error) bool) {
+	scale, err := a.scale(ctx, revs)
+	return func(yield func(format.Reasoning, error) bool) {
 		shown := 0
 		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: turns || o.turn > 0}) {
-			if err := w.damage.record(damaged); err != nil {
+			if err := a.damage.record(damaged); err != nil {
 				yield(format.Reasoning{}, err)
 				return
 			}
 			if !o.matches(t) {
 				continue
 			}
-			if !yield(withTokens(t, w.scale, damaged), nil) {
+			if !yield(withTokens(t, scale, damaged), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
 				return
 			}
 		}
-	}
-	return w, nil
+	}, scale, err
 }
 
 // startRevs returns the commit to which a walk over everything is limited; none: no limit.
@@ -216,7 +201,6 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		return err
 	}
 	var found []format.Reasoning
-	var damage damageLog
 	for t, damaged := range inspect.Reasoning(ctx, a.repo, inspect.ReasoningOptions{Revs: revs, Turns: a.json}) {
 		if damaged != nil && t == nil {
 			return damaged
@@ -225,7 +209,7 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		if !own && (c.Kind == content.KindReasoning || c.OriginID.IsZero() || t.Commit.OriginID != c.OriginID) {
 			break
 		}
-		if err := damage.record(damaged); err != nil {
+		if err := a.damage.record(damaged); err != nil {
 			return err
 		}
 		found = append([]format.Reasoning{withTokens(t, scale, damaged)}, found...)
@@ -237,9 +221,9 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		err := &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("this %s has no reasoning before it", c.Kind)}
 		return withHint(err, "tract reasoning list shows reasoning")
 	}
-	return damage.result(a.emitPage(listOf(found, format.ReasoningJSON), func(p *format.Printer) {
+	return a.emitPage(listOf(found, format.ReasoningJSON), func(p *format.Printer) {
 		for _, t := range found {
 			p.WholeReasoning(t)
 		}
-	}))
+	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ func newReasoningStats(a *app) *cobra.Command {
 them for the revision or for HEAD, and as providers reported them.`,
 		Example: "  tract reasoning stats\n  tract reasoning stats --by session --since 30d --json",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.reasoningStats(cmd, o, by, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.reasoningStats(cmd.Context(), o, by, args) },
 	}
 	o.register(a, cmd)
 	keys := []string{"model", "session", "source", "seal", "day"}
@@ -104,13 +105,13 @@ func reasoningKey(t format.Reasoning, by string) string {
 	}
 }
 
-func (a *app) reasoningStats(cmd *cobra.Command, o *reasoningFlags, by string, args []string) error {
-	w, err := a.walkReasoning(cmd.Context(), o, args, false)
+func (a *app) reasoningStats(ctx context.Context, o *reasoningFlags, by string, args []string) error {
+	walk, scale, err := a.walkReasoning(ctx, o, args, false)
 	if err != nil {
 		return err
 	}
 	list, byName := []*reasoningStat{}, map[string]*reasoningStat{}
-	for t, err := range w.Seq2 {
+	for t, err := range walk {
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (a *app) reasoningStats(cmd *cobra.Command, o *reasoningFlags, by string, a
 	}
 	sum := 0
 	for _, s := range list {
-		s.Tokens = w.scale.AddTokens(&sum, s.estimate)
+		s.Tokens = scale.AddTokens(&sum, s.estimate)
 	}
 	slices.SortFunc(list, func(a, b *reasoningStat) int {
 		return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.name, b.name))
@@ -137,5 +138,5 @@ func (a *app) reasoningStats(cmd *cobra.Command, o *reasoningFlags, by string, a
 			fmt.Sprintf("%d sealed, %d without text", s.Sealed, s.Unread), s.First[:10] + " to " + s.Last[:10],
 		})
 	}
-	return w.damage.result(a.emitRows(list, rows))
+	return a.emitRows(list, rows)
 }

@@ -20,7 +20,7 @@ command accepts the first column as a revision, and BRANCH@{n} names the same co
   tract reflog try-2 -n 20
   tract reset main@{1}`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd, limit, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reflog(cmd.Context(), limit, args) },
 	}
 	limitFlag(cmd, &limit, "show at most this many")
 	return cmd
@@ -51,12 +51,12 @@ func moveOf(e objects.LogEntry) moveJSON {
 	}
 }
 
-func (a *app) reflog(cmd *cobra.Command, limit int, args []string) error {
-	ref, err := a.reflogRef(cmd.Context(), args)
+func (a *app) reflog(ctx context.Context, limit int, args []string) error {
+	ref, err := a.reflogRef(ctx, args)
 	if err != nil {
 		return err
 	}
-	return a.opLog(cmd, ref, limit)
+	return a.opLog(ctx, ref, limit)
 }
 
 // reflogRef is the ref whose moves are asked for; empty: all.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -141,7 +142,7 @@ func providerWithKey() string {
 	return ""
 }
 
-func (o *requestFlags) options(a *app, cmd *cobra.Command, client llm.Target) (tract.AskOptions, error) {
+func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (tract.AskOptions, error) {
 	opts, err := a.askOptions()
 	if err != nil {
 		return opts, err
@@ -156,12 +157,12 @@ func (o *requestFlags) options(a *app, cmd *cobra.Command, client llm.Target) (t
 	if o.tools == "" {
 		return opts, nil
 	}
-	text, err := readFile(cmd.Context(), o.tools)
+	text, err := readFile(ctx, o.tools)
 	if err != nil {
 		return opts, err
 	}
 	if opts.Tools, err = providers.ParseTools([]byte(text)); err != nil {
-		return opts, usageError(cmd, "--tools %s: %s", o.tools, err)
+		return opts, usageError("--tools %s: %s", o.tools, err)
 	}
 	return opts, nil
 }

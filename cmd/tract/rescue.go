@@ -54,7 +54,7 @@ tract undo takes it back.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeFirst(rescueNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.from != "" {
-				return usageError(cmd, "--from: a response follows the commit that it answers; --branch NAME --new creates a branch there")
+				return usageError("--from: a response follows the commit that it answers; --branch NAME --new creates a branch there")
 			}
 			return a.rescueTake(cmd.Context(), args[0], here)
 		},
@@ -88,16 +88,15 @@ func (a *app) rescueList(ctx context.Context) error {
 		return err
 	}
 	list, rows := []rescueJSON{}, [][]string{}
-	var damage damageLog
 	for _, r := range rescues {
-		if err := damage.record(r.Damage); err != nil {
+		if err := a.damage.record(r.Damage); err != nil {
 			return err
 		}
 		last := r.Commits[len(r.Commits)-1]
 		list = append(list, rescueJSON{r.Name, r.Branch, r.Tip, r.Time.UTC(), len(r.Commits), format.SummaryJSON(last, 0)})
 		rows = append(rows, []string{r.Name, r.Tip.Short(), strconv.Itoa(len(r.Commits)) + " blocks", format.SummaryOf(last, 0)})
 	}
-	return damage.result(a.emitRows(list, rows))
+	return a.emitRows(list, rows)
 }
 
 func (a *app) rescueShow(ctx context.Context, name string) error {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
 )
@@ -14,14 +16,13 @@ reflog shows where the branch was, and tract undo goes back.`,
 		Example: `  tract reset 'HEAD^{turn}'
   tract reset main@{1}`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.reset(cmd, args[0], dryRun) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reset(cmd.Context(), args[0], dryRun) },
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only report the move")
 	return cmd
 }
 
-func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
-	ctx := cmd.Context()
+func (a *app) reset(ctx context.Context, rev string, dryRun bool) error {
 	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
@@ -44,9 +45,8 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	if a.json {
 		return format.Encode(a.out, map[string]any{"branch": b.Name(), "from": from, "to": to, "done": what})
 	}
-	var damage damageLog
 	c, damaged := a.repo.Show(ctx, to.String())
-	if err := damage.record(damaged); err != nil {
+	if err := a.damage.record(damaged); err != nil {
 		return err
 	}
 	done := "Moved "
@@ -55,5 +55,5 @@ func (a *app) reset(cmd *cobra.Command, rev string, dryRun bool) error {
 	}
 	p := a.printer()
 	p.Line(done + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
-	return damage.result(p.Err())
+	return p.Err()
 }

@@ -25,9 +25,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	help := &errWriter{w: a.out} // cobra passes over what cannot be written
 	root.SetOut(help)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	err = a.damage.result(err)
 	if err != nil && !a.running && !errors.As(err, new(*failure)) {
 		err = &failure{code: codeUsage, kind: "usage", hint: "see tract --help", cause: shortenExclusive(err)}
+	}
+	if f := (*failure)(nil); errors.As(err, &f) && f.kind == "usage" && f.hint == "" {
+		err = withHint(err, "see %s --help", cmd.CommandPath())
 	}
 	if err != nil && !a.running && slices.Contains(args, "--json") {
 		a.json = true // it may stand behind the flag that is wrong
@@ -113,7 +117,7 @@ led to, and the prompt of any moment can be compiled again.`,
 // unknownCommand returns the error for an unknown command, with a suggestion.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	cmd.SuggestionsMinimumDistance = 2
-	f := classify(usageError(cmd, "unknown command %q of %s", name, cmd.CommandPath()))
+	f := classify(usageError("unknown command %q of %s", name, cmd.CommandPath()))
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		f.hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
@@ -136,7 +140,7 @@ func (a *app) wrap(cmd *cobra.Command) {
 			if want == "" {
 				want = "none"
 			}
-			return usageError(cmd, "%s given: want %s", count(len(args), "argument"), want)
+			return usageError("%s given: want %s", count(len(args), "argument"), want)
 		}
 	}
 	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ setting controls what is masked before it is stored.`,
   tract scan main~20..main --rule github,aws-id
   tract scan --list-rules`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.scan(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.scan(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "search everything that a ref leads to or ever led to")
@@ -55,17 +56,16 @@ type ruleJSON struct {
 	Doc  string `json:"doc"`
 }
 
-func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
+func (a *app) scan(ctx context.Context, o *scanOptions, args []string) error {
 	if o.all && len(args) > 0 {
-		return usageError(cmd, "both --all and a revision given: use one")
+		return usageError("both --all and a revision given: use one")
 	}
-	if err := checkRules(cmd, o.rules); err != nil {
+	if err := checkRules(o.rules); err != nil {
 		return err
 	}
 	if o.list {
 		return a.listRules()
 	}
-	ctx := cmd.Context()
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
@@ -84,18 +84,17 @@ func (a *app) scan(cmd *cobra.Command, o *scanOptions, args []string) error {
 		}
 	}
 	var list []format.Secret
-	var damage damageLog
 	for l, damaged := range maintain.Scan(ctx, repo, s) {
 		if damaged == nil {
 			list = append(list, format.Secret{Leak: l})
-		} else if err = damage.record(damaged); err != nil {
+		} else if err = a.damage.record(damaged); err != nil {
 			break
 		}
 	}
 	if end(); err != nil {
 		return err
 	}
-	return damage.result(a.showSecrets(list, looked))
+	return a.showSecrets(list, looked)
 }
 
 func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
@@ -104,10 +103,10 @@ func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
 }
 
 // checkRules refuses rules that do not exist.
-func checkRules(cmd *cobra.Command, rules []string) error {
+func checkRules(rules []string) error {
 	for _, name := range rules {
 		if !slices.Contains(ruleNames(), name) {
-			return withHint(usageError(cmd, "--rule %q: unknown rule", name), "tract scan --list-rules lists them")
+			return withHint(usageError("--rule %q: unknown rule", name), "tract scan --list-rules lists them")
 		}
 	}
 	return nil

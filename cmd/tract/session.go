@@ -23,7 +23,6 @@ import (
 // session is a conversation on a terminal.
 type session struct {
 	a      *app
-	cmd    *cobra.Command
 	o      *chatOptions
 	edit   *lineEditor
 	attach []content.Block // to be sent with the next text
@@ -35,12 +34,12 @@ type session struct {
 func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	in, ok := a.in.(*os.File)
 	if !ok {
-		return usageError(cmd, "want a text")
+		return usageError("want a text")
 	}
 	// An answer is stopped by its own context, not by that of the process.
 	ctx := context.WithoutCancel(cmd.Context())
 	cmd.SetContext(ctx)
-	if _, _, err := a.prepare(cmd, &o.requestFlags); err != nil {
+	if _, _, err := a.prepare(ctx, &o.requestFlags); err != nil {
 		return err
 	}
 	if err := a.selectBranch(cmd, o); err != nil {
@@ -53,7 +52,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	s := &session{a: a, cmd: cmd, o: o, edit: newLineEditor(in, a.out)}
+	s := &session{a: a, o: o, edit: newLineEditor(in, a.out)}
 	for _, path := range o.attach {
 		if err := s.attachFile(ctx, path); err != nil {
 			return err
@@ -83,7 +82,8 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if command, begins := commandOf(text); begins {
 			turn = tract.AsOperation(ctx, command)
 		}
-		if err := s.handle(turn, text); err != nil {
+		a.damage = damageLog{}
+		if err := a.damage.result(s.handle(turn, text)); err != nil {
 			a.report(ctx, err) // and go on
 		}
 	}
@@ -133,7 +133,7 @@ func (s *session) send(ctx context.Context, text string) error {
 func (s *session) ask(ctx context.Context, message []content.Block) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	client, opts, err := s.a.prepare(s.cmd, &s.o.requestFlags)
+	client, opts, err := s.a.prepare(ctx, &s.o.requestFlags)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (s *session) newConversation(ctx context.Context, rest string) error {
 
 func (s *session) branch(ctx context.Context, name string) error {
 	if name == "" {
-		return s.a.listBranches(s.cmd, &branchOptions{sort: "name"}, nil)
+		return s.a.listBranches(ctx, &branchOptions{sort: "name"}, nil)
 	}
 	s.a.branch = ""
 	if tip, err := s.a.repo.Branch(name).Tip(ctx); err != nil || !tip.IsZero() {
@@ -330,6 +330,6 @@ func (s *session) lastQuestion(ctx context.Context) (string, error) {
 	return "", errors.New("/retry: the branch has no question")
 }
 
-func (s *session) log(context.Context, string) error {
-	return s.a.log(s.cmd, &logOptions{LogStyle: format.LogStyle{Oneline: true}, limit: 20}, nil)
+func (s *session) log(ctx context.Context, _ string) error {
+	return s.a.log(ctx, &logOptions{LogStyle: format.LogStyle{Oneline: true}, limit: 20}, nil)
 }

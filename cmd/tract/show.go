@@ -54,9 +54,8 @@ func (a *app) show(ctx context.Context, o *showOptions, id objects.ID) error {
 
 // showCommit shows one commit, or the bytes of its content.
 func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
-	var damage damageLog
 	c, damaged := a.repo.Show(ctx, id.String())
-	if err := damage.record(damaged); err != nil {
+	if err := a.damage.record(damaged); err != nil {
 		return err
 	}
 	if raw && c.Block == nil && damaged != nil {
@@ -69,12 +68,12 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 		_, err := io.WriteString(a.out, rawText(c.Block))
 		return err
 	}
-	dressed, err := a.withDetails(ctx, c, &damage)
+	dressed, err := a.withDetails(ctx, c)
 	if err != nil {
 		return err
 	}
 	dressed.Damaged = damaged
-	return damage.result(a.emitPage(format.ShowJSON(dressed), func(out *format.Printer) { out.Show(dressed) }))
+	return a.emitPage(format.ShowJSON(dressed), func(out *format.Printer) { out.Show(dressed) })
 }
 
 // rawText returns the bytes of media, or the text of another block.
@@ -90,7 +89,7 @@ func rawText(b content.Block) string {
 
 // withDetails adds the changes of a commit, on the current branch if it has the commit,
 // otherwise up to it. Damage is recorded.
-func (a *app) withDetails(ctx context.Context, c *commit.Commit, damage *damageLog) (format.Commit, error) {
+func (a *app) withDetails(ctx context.Context, c *commit.Commit) (format.Commit, error) {
 	dressed := format.Commit{Commit: c}
 	names, err := a.decorations(ctx, a.repo)
 	if err != nil {
@@ -108,12 +107,12 @@ func (a *app) withDetails(ctx context.Context, c *commit.Commit, damage *damageL
 		}
 	}
 	dressed.Notes, err = inspect.Changes(ctx, a.repo, head, c.ID)
-	if err := damage.record(err); err != nil {
+	if err := a.damage.record(err); err != nil {
 		return dressed, err
 	}
 	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: a.loaded.Policy()})
 	if errors.Is(err, objects.ErrCorrupt) { // words of an annotation: levels are not known
-		return dressed, damage.record(&commit.DamagedError{Commit: c.ID, Cause: err})
+		return dressed, a.damage.record(&commit.DamagedError{Commit: c.ID, Cause: err})
 	}
 	if err != nil {
 		return dressed, err

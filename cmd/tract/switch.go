@@ -37,7 +37,7 @@ func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) erro
 	ctx := cmd.Context()
 	if cmd.Flags().Changed("branch") {
 		if o.create != "" || o.orphan != "" {
-			return usageError(cmd, "-b creates a branch as -c does: use one of -b, -c and --orphan")
+			return usageError("-b creates a branch as -c does: use one of -b, -c and --orphan")
 		}
 		o.create, a.branch = a.branch, ""
 	}
@@ -47,7 +47,7 @@ func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) erro
 	case o.orphan != "":
 		return a.switchToOrphan(ctx, o.orphan)
 	case len(args) == 0:
-		return usageError(cmd, "a branch or a revision is required")
+		return usageError("a branch or a revision is required")
 	}
 	return a.switchToRev(ctx, args[0])
 }

@@ -26,7 +26,7 @@ moves.`,
   tract tag good-answer :/Rayleigh
   tract tag -d good-answer`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.tags(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.tags(cmd.Context(), o, args) },
 	}
 	cmd.Flags().BoolVarP(&o.list, "list", "l", false, "list tags whose names begin with NAME")
 	cmd.Flags().BoolVarP(&o.delete, "delete", "d", false, "delete tags")
@@ -36,17 +36,16 @@ moves.`,
 	return cmd
 }
 
-func (a *app) tags(cmd *cobra.Command, o *tagOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) tags(ctx context.Context, o *tagOptions, args []string) error {
 	switch {
 	case o.delete && len(args) == 0:
-		return usageError(cmd, "a tag name is required")
+		return usageError("a tag name is required")
 	case o.delete:
 		return a.deleteTags(ctx, o, args)
 	case o.list || len(args) == 0:
 		return a.listTags(ctx, args)
 	case len(args) > 2:
-		return usageError(cmd, "want NAME and one revision")
+		return usageError("want NAME and one revision")
 	}
 	if err := checkName("tag", args[0]); err != nil {
 		return err
@@ -92,20 +91,19 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 	}
 	rows := []row{}
 	var table [][]string
-	var damage damageLog
 	for info, err := range repo.Refs(ctx, q) {
 		if err != nil {
 			return err
 		}
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err := damage.record(err); err != nil {
+		if err := a.damage.record(err); err != nil {
 			return err
 		}
 		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryJSON(c, 0)}
 		rows = append(rows, r)
 		table = append(table, []string{r.Name, info.Tip.Short(), info.Updated.Local().Format(time.DateTime), format.SummaryOf(c, 0)})
 	}
-	return damage.result(a.emitRows(rows, table))
+	return a.emitRows(rows, table)
 }
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {

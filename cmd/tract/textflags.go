@@ -24,12 +24,12 @@ func (w *textFlags) flags(cmd *cobra.Command) {
 
 // read returns the text. args are the remaining arguments; before is the initial text in an
 // editor.
-func (w *textFlags) read(ctx context.Context, a *app, cmd *cobra.Command, args []string, before string) (string, error) {
+func (w *textFlags) read(ctx context.Context, a *app, args []string, before string) (string, error) {
 	switch {
 	case len(args) > 1:
-		return "", usageError(cmd, "%d arguments given: put quotes around the text", len(args))
+		return "", usageError("%d arguments given: put quotes around the text", len(args))
 	case len(args) == 1 && w.file != "":
-		return "", usageError(cmd, "both a text and -F given: use one")
+		return "", usageError("both a text and -F given: use one")
 	case w.file != "" && w.file != "-":
 		return readFile(ctx, w.file)
 	case w.file == "-" || len(args) == 1 && args[0] == "-":

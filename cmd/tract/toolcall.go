@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/spf13/cobra"
@@ -16,17 +17,16 @@ ID commits its result. The arguments default to {}.`,
 		Example: `  tract tool-call call_1 get_weather '{"city":"Paris"}'
   tract tool-call call_2 search -F arguments.json`,
 		Args: cobra.RangeArgs(2, 3),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.toolCall(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.toolCall(cmd.Context(), o, args) },
 	}
 	o.flags(a, cmd)
 	return cmd
 }
 
-func (a *app) toolCall(cmd *cobra.Command, o *appendFlags, args []string) error {
-	ctx := cmd.Context()
+func (a *app) toolCall(ctx context.Context, o *appendFlags, args []string) error {
 	arguments := "{}"
 	if len(args) == 3 || o.file != "" || !isTerminal(a.in) {
-		text, err := o.read(ctx, a, cmd, args[2:], "")
+		text, err := o.read(ctx, a, args[2:], "")
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (a *app) toolCall(cmd *cobra.Command, o *appendFlags, args []string) error 
 	}
 	switch {
 	case args[0] == "" || args[1] == "":
-		return usageError(cmd, "tool call %q of %q: an id and a name are required", args[0], args[1])
+		return usageError("tool call %q of %q: an id and a name are required", args[0], args[1])
 	case arguments == "":
 		arguments = "{}"
 	case !json.Valid([]byte(arguments)):

@@ -28,7 +28,7 @@ call that will never be run.`,
   ./run-tool | tract tool-result call_2 -F -
   tract tool-result call_3 --abandon`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.toolResult(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.toolResult(cmd.Context(), o, args) },
 	}
 	o.flags(a, cmd)
 	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text is its error")
@@ -37,16 +37,15 @@ call that will never be run.`,
 	return cmd
 }
 
-func (a *app) toolResult(cmd *cobra.Command, o *toolResultOptions, args []string) error {
-	ctx := cmd.Context()
+func (a *app) toolResult(ctx context.Context, o *toolResultOptions, args []string) error {
 	result := content.ToolResult{CallID: args[0], IsError: o.failed}
 	if o.abandon {
 		if len(args) > 1 || o.file != "" {
-			return usageError(cmd, "both --abandon and a text given: use one")
+			return usageError("both --abandon and a text given: use one")
 		}
 		result.Text, result.IsError = abandonedText, true
 	} else {
-		text, err := o.read(ctx, a, cmd, args[1:], "")
+		text, err := o.read(ctx, a, args[1:], "")
 		if err != nil {
 			return err
 		}

@@ -50,9 +50,9 @@ func newReversal(a *app, redo bool, cmd *cobra.Command, anyHelp, dryRunHelp stri
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		switch {
 		case len(args) == 1 && anyBranch:
-			return usageError(cmd, "both an operation and --any given: use one")
+			return usageError("both an operation and --any given: use one")
 		case len(args) == 1:
-			o.Operation, err = operationNumber(cmd, args[0])
+			o.Operation, err = operationNumber(args[0])
 		case !anyBranch:
 			o.Branch, err = a.branchName(cmd.Context())
 			if err == nil && o.Branch == "" {
@@ -69,10 +69,10 @@ func newReversal(a *app, redo bool, cmd *cobra.Command, anyHelp, dryRunHelp stri
 	return cmd
 }
 
-func operationNumber(cmd *cobra.Command, text string) (uint64, error) {
+func operationNumber(text string) (uint64, error) {
 	number, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || number == 0 {
-		return 0, usageError(cmd, "operation %q: want a number from tract op log", text)
+		return 0, usageError("operation %q: want a number from tract op log", text)
 	}
 	return number, nil
 }

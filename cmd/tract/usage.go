@@ -47,7 +47,7 @@ reported output less the text of the response.`,
   tract usage --by day,model --json
   tract usage --by turn`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.usageOf(cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.usageOf(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.by, "by", []string{"branch"}, "count by these, separated by commas: "+strings.Join(usageKeys, ", "))
@@ -154,13 +154,13 @@ func (o *usageOptions) row(reply inspect.Cost) *usageRow {
 	return row
 }
 
-func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error {
+func (a *app) usageOf(ctx context.Context, o *usageOptions, args []string) error {
 	for _, by := range o.by {
 		if !slices.Contains(usageKeys, by) {
-			return usageError(cmd, "--by %q: want %s", by, strings.Join(usageKeys, ", "))
+			return usageError("--by %q: want %s", by, strings.Join(usageKeys, ", "))
 		}
 	}
-	rows, err := a.countUsage(cmd, o, args)
+	rows, err := a.countUsage(ctx, o, args)
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,7 @@ func (a *app) usageOf(cmd *cobra.Command, o *usageOptions, args []string) error 
 	return a.emitRows(rows, table)
 }
 
-func (a *app) countUsage(cmd *cobra.Command, o *usageOptions, args []string) ([]*usageRow, error) {
-	ctx := cmd.Context()
+func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([]*usageRow, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ tract purge), or not reproducible, with the reason. The exit code is 1 if one di
   tract verify main~20
   tract verify --all --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd, all, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), all, args) },
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "verify the responses of all branches, tags and rescued responses")
 	return cmd
@@ -46,10 +46,9 @@ type verifiedJSON struct {
 	Why      string          `json:"why,omitempty"`
 }
 
-func (a *app) verify(cmd *cobra.Command, all bool, args []string) error {
-	ctx := cmd.Context()
+func (a *app) verify(ctx context.Context, all bool, args []string) error {
 	if all && len(args) > 0 {
-		return usageError(cmd, "both --all and a revision given: use one")
+		return usageError("both --all and a revision given: use one")
 	}
 	v, err := a.verified(ctx, all, revOrHead(args))
 	if err != nil {
