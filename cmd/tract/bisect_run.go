@@ -14,32 +14,27 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-type bisectRunOptions struct{ style, to string }
-
 func newBisectRun(a *app) *cobra.Command {
-	o := &bisectRunOptions{style: "text"}
 	cmd := &cobra.Command{
 		Use: "run COMMAND [ARGUMENT...]", Short: "Search with a command that tests each prompt",
 		Long: `Run a command on each prompt until the first bad commit is found. The command reads the
 prompt from stdin, or from the file named in TRACT_PROMPT, and finds the commit id in
-TRACT_COMMIT. Exit code 0 marks the prompt good, 125 skips it, any other code up to 127
-marks it bad; other exit codes end the search.`,
+TRACT_COMMIT; tract compile "$TRACT_COMMIT" has the prompt in other forms. Exit code 0 marks
+the prompt good, 125 skips it, any other code up to 127 marks it bad; other exit codes end
+the search.`,
 		Example: `  tract bisect run grep -q deadline
-  tract bisect run --for chat ./ask-and-check.sh`,
+  tract bisect run sh -c 'tract compile --for chat "$TRACT_COMMIT" | ./ask-and-check.sh'`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.bisectRun(cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.bisectRun(cmd.Context(), args) },
 	}
-	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows the command is its own
-	a.choiceFlag(cmd, &o.style, "format", "what the command reads: text, or json for the provider-neutral form", "text", "json")
-	f.StringVar(&o.to, "for", "", "pass the request body for a DIALECT or provider, with /MODEL")
+	cmd.Flags().SetInterspersed(false) // what follows the command is its own
 	return cmd
 }
 
 // codeSkip is the exit code of a command that cannot test a prompt.
 const codeSkip = 125
 
-func (a *app) bisectRun(ctx context.Context, o *bisectRunOptions, args []string) error {
+func (a *app) bisectRun(ctx context.Context, args []string) error {
 	b, err := a.bisection(ctx)
 	if err != nil {
 		return err
@@ -50,7 +45,7 @@ func (a *app) bisectRun(ctx context.Context, o *bisectRunOptions, args []string)
 	}
 	for b.next != nil {
 		id := b.next.ID
-		code, err := a.judge(ctx, o, id, args)
+		code, err := a.judge(ctx, id, args)
 		if err != nil {
 			return err
 		}
@@ -80,18 +75,20 @@ func (a *app) bisectRun(ctx context.Context, o *bisectRunOptions, args []string)
 }
 
 // judge runs the command on the prompt of a commit and returns its exit code.
-func (a *app) judge(ctx context.Context, o *bisectRunOptions, id objects.ID, args []string) (int, error) {
-	prompt, err := a.promptFor(ctx, o, id)
+func (a *app) judge(ctx context.Context, id objects.ID, args []string) (int, error) {
+	p, err := a.repo.Compile(ctx, id.String(), tract.CompileOptions{})
 	if err != nil {
 		return 0, err
 	}
-	file, err := writeTemp("tract-prompt-*", prompt)
+	var prompt bytes.Buffer
+	format.New(&prompt, format.Options{Raw: true}).Prompt(p)
+	file, err := writeTemp("tract-prompt-*", prompt.Bytes())
 	if err != nil {
 		return 0, err
 	}
 	defer os.Remove(file) //nolint:errcheck // nothing depends on it
 	run := exec.CommandContext(ctx, args[0], args[1:]...)
-	run.Stdin, run.Stdout, run.Stderr = bytes.NewReader(prompt), a.out, a.err
+	run.Stdin, run.Stdout, run.Stderr = &prompt, a.out, a.err
 	if a.json {
 		run.Stdout = a.err
 	}
@@ -107,31 +104,4 @@ func (a *app) judge(ctx context.Context, o *bisectRunOptions, id objects.ID, arg
 		return 0, withHint(fmt.Errorf("bisect run: %w", err), "give an executable command, such as sh -c '...'")
 	}
 	return run.ProcessState.ExitCode(), nil // whether or not it read all of its stdin
-}
-
-// promptFor is the prompt of a commit as the command wants it.
-func (a *app) promptFor(ctx context.Context, o *bisectRunOptions, id objects.ID) ([]byte, error) {
-	var b bytes.Buffer
-	if o.to != "" {
-		target, err := targetFor(o.to)
-		if err != nil {
-			return nil, err
-		}
-		req, err := a.repo.Request(ctx, id.String(), target, requestOptions(asTarget(target, tract.CompileOptions{})))
-		if err != nil {
-			return nil, err
-		}
-		return req.Body, nil
-	}
-	p, err := a.repo.Compile(ctx, id.String(), tract.CompileOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if o.style == "json" {
-		err := format.Encode(&b, format.PromptJSON(p, ""))
-		return b.Bytes(), err
-	}
-	out := format.New(&b, format.Options{Raw: true})
-	out.Prompt(p)
-	return b.Bytes(), out.Err()
 }

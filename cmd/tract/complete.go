@@ -125,12 +125,9 @@ func (a *app) pendingCalls(ctx context.Context, repo *tract.Repo) (ids []string,
 	return ids, err
 }
 
-func rescueNames(ctx context.Context, repo *tract.Repo) (names []string, err error) {
+func rescueNames(ctx context.Context, repo *tract.Repo) ([]string, error) {
 	rescues, err := repo.Rescues(ctx)
-	for _, r := range rescues {
-		names = append(names, r.Name)
-	}
-	return names, err
+	return listOf(rescues, func(r tract.Rescue) string { return r.Name }), err
 }
 
 // completeKeys completes the name of a setting, then its value.

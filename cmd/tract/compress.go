@@ -117,19 +117,17 @@ func (a *app) summaryFrom(ctx context.Context, o *compressOptions, opts *tract.C
 
 // printRange lists what a summary would stand for.
 func (a *app) printRange(r *tract.Summary) error {
+	commits := listOf(r.Commits, func(c *commit.Commit) format.Commit { return format.Commit{Commit: c} })
 	v := struct {
 		First   objects.ID `json:"first"`
 		Last    objects.ID `json:"last"`
 		Widened bool       `json:"widened,omitempty"`
 		Tokens  int        `json:"tokens"`
 		Commits []any      `json:"commits"`
-	}{r.First, r.Last, r.Widened, r.Tokens, []any{}}
-	for _, c := range r.Commits {
-		v.Commits = append(v.Commits, format.CommitJSON(format.Commit{Commit: c}))
-	}
+	}{r.First, r.Last, r.Widened, r.Tokens, listOf(commits, format.CommitJSON)}
 	return a.emitPage(v, func(p *format.Printer) {
-		for _, c := range r.Commits {
-			p.Log(format.Commit{Commit: c}, format.LogStyle{Oneline: true})
+		for _, c := range commits {
+			p.Log(c, format.LogStyle{Oneline: true})
 		}
 		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(len(r.Commits), "commit"), r.Tokens))
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
@@ -58,11 +59,7 @@ func damageOf(d maintain.Damage) damageJSON {
 }
 
 func healthOf(h *maintain.FsckResult) healthJSON {
-	j := healthJSON{h.OK(), h.Objects, h.Commits, h.Refs, h.Entries, h.Erased, h.Unreachable, []damageJSON{}}
-	for _, d := range h.Damages {
-		j.Problems = append(j.Problems, damageOf(d))
-	}
-	return j
+	return healthJSON{h.OK(), h.Objects, h.Commits, h.Refs, h.Entries, h.Erased, h.Unreachable, listOf(h.Damages, damageOf)}
 }
 
 func (a *app) fsck(ctx context.Context) error {
@@ -94,13 +91,8 @@ func (a *app) fsck(ctx context.Context) error {
 
 // damaged is the error of a store that is not sound.
 func damaged(h *maintain.FsckResult, p *storeLocation) error {
-	n := uint64(0)
-	for _, d := range h.Damages {
-		if !d.Harmless {
-			n++
-		}
-	}
-	err := fmt.Errorf("fsck: %s found: %w", count(n, "damage"), objects.ErrCorrupt)
+	harmful := slices.DeleteFunc(slices.Clone(h.Damages), func(d maintain.Damage) bool { return d.Harmless })
+	err := fmt.Errorf("fsck: %s found: %w", count(len(harmful), "damage"), objects.ErrCorrupt)
 	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.shown()))
 }
 

@@ -94,9 +94,6 @@ func locationOf(url string) (*storeLocation, error) {
 		err = fmt.Errorf("find the store: %s is a file: %w", p.root, syscall.ENOTDIR)
 		return nil, withHint(err, "name the folder of a store, such as %s", shellQuote(folder))
 	}
-	if p.root == "" {
-		return p, nil
-	}
 	var err error
 	p.files, err = policyFor(p.root)
 	return p, err

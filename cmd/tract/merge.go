@@ -177,17 +177,10 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 		done = "prepared"
 	}
 	if a.json {
-		v := mergeJSON{Branch: b.Name(), Kind: r.Kind, Done: done, Base: r.Base, Ours: r.Ours, Theirs: r.Theirs, Tip: r.Tip, Commits: r.Commits, Brings: []any{}}
-		if v.Commits == nil {
-			v.Commits = []objects.ID{}
-		}
-		for _, c := range r.Incoming {
-			v.Brings = append(v.Brings, format.CommitJSON(format.Commit{Commit: c}))
-		}
-		for _, c := range r.Conflicts {
-			v.Conflicts = append(v.Conflicts, format.ConflictJSON(c))
-		}
-		return format.Encode(a.out, v)
+		return format.Encode(a.out, mergeJSON{
+			b.Name(), r.Kind, done, r.Base, r.Ours, r.Theirs, r.Tip, append([]objects.ID{}, r.Commits...),
+			listOf(r.Incoming, func(c *commit.Commit) any { return format.CommitJSON(format.Commit{Commit: c}) }), listOf(r.Conflicts, format.ConflictJSON),
+		})
 	}
 	p := a.printer()
 	if o.DryRun {
@@ -200,7 +193,7 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 	case tract.UpToDate:
 		p.Text("Already up to date.\n")
 	case tract.FastForward:
-		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capital(done), shortOrNothing(r.Ours), r.Theirs.Short(), brought))
+		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capital(done), shortOrDashes(r.Ours), r.Theirs.Short(), brought))
 	default:
 		text := fmt.Sprintf("%s %s of %s into %s", capital(done), brought, r.Theirs.Short(), b.Name())
 		if r.Kind == tract.Squashed {
@@ -218,11 +211,4 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 		a.info("the branch has not moved: tract diff HEAD %s shows the changes, tract reset %[1]s applies them", r.Tip.Short())
 	}
 	return p.Err()
-}
-
-func shortOrNothing(id objects.ID) string {
-	if id.IsZero() {
-		return "nothing"
-	}
-	return id.Short()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/inspect"
+	"github.com/tract-vcs/tract/objects"
 )
 
 type mergeBaseOptions struct{ all, ancestor bool }
@@ -54,16 +55,12 @@ func (a *app) mergeBase(ctx context.Context, o *mergeBaseOptions, args []string)
 	if !o.all {
 		bases = bases[:min(len(bases), 1)]
 	}
-	list := []string{}
-	for _, id := range bases {
-		list = append(list, id.String())
-	}
-	err = a.emit(list, func(p *format.Printer) {
-		for _, id := range list {
-			p.Line(id)
+	err = a.emit(append([]objects.ID{}, bases...), func(p *format.Printer) {
+		for _, id := range bases {
+			p.Line(id.String())
 		}
 	})
-	if err == nil && len(list) == 0 {
+	if err == nil && len(bases) == 0 {
 		return negative()
 	}
 	return err

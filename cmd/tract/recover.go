@@ -101,12 +101,10 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 }
 
 func recoveryOf(r *maintain.Recovery, to string) recoveryJSON {
-	j := recoveryJSON{to, r.Objects, r.Lost, r.Refs, r.Entries, []rescuedJSON{}, []damageJSON{}}
-	for _, ref := range slices.Sorted(maps.Keys(r.Rescued)) {
-		j.Rescued = append(j.Rescued, rescuedJSON{ref, r.Rescued[ref]})
+	rescued := func(ref string) rescuedJSON { return rescuedJSON{ref, r.Rescued[ref]} }
+	problem := func(d objects.Damage) damageJSON { return damageOf(maintain.Damage{Damage: d}) }
+	return recoveryJSON{
+		to, r.Objects, r.Lost, r.Refs, r.Entries,
+		listOf(slices.Sorted(maps.Keys(r.Rescued)), rescued), listOf(r.Damages, problem),
 	}
-	for _, d := range r.Damages {
-		j.Problems = append(j.Problems, damageOf(maintain.Damage{Damage: d}))
-	}
-	return j
 }

@@ -34,9 +34,6 @@ func (a *app) serverLocation(address, dir string) (*storeLocation, error) {
 			p.root = filepath.Join(own, "servers", objects.Hash([]byte(p.server)).String()[:12])
 		}
 	}
-	if p.root == "" {
-		return p, nil
-	}
 	var err error
 	p.files, err = policyFor(p.root)
 	return p, err

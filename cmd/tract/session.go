@@ -28,6 +28,7 @@ type session struct {
 	attach []content.Block // to be sent with the next text
 	shown  objects.ID      // tip whose state was shown
 	quit   bool
+	turn   context.Context //nolint:containedctx // of the operation of the last turn
 }
 
 // session runs a conversation until the person leaves.
@@ -52,7 +53,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	s := &session{a: a, o: o, edit: newLineEditor(in, a.out)}
+	s := &session{a: a, o: o, turn: ctx, edit: newLineEditor(in, a.out)}
 	for _, path := range o.attach {
 		if err := s.attachFile(ctx, path); err != nil {
 			return err
@@ -63,7 +64,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if _, err := s.listPending(ctx, b); err != nil {
 		a.report(ctx, err)
 	}
-	for turn := ctx; !s.quit; {
+	for !s.quit {
 		name, err := a.branchName(ctx)
 		if err != nil {
 			return err
@@ -79,44 +80,34 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if err != nil {
 			return err
 		}
-		if command, begins := commandOf(text); begins {
-			turn = tract.AsOperation(ctx, command)
-		}
 		a.damage = damageLog{}
-		if err := a.damage.result(s.handle(turn, text)); err != nil {
+		if err := a.damage.result(s.handle(ctx, text)); err != nil {
 			a.report(ctx, err) // and go on
 		}
 	}
 	return nil
 }
 
-// commandOf returns the command that names a turn's operation, and whether a text starts a turn.
-func commandOf(text string) (command string, begins bool) {
-	word, _, _ := strings.Cut(text, " ")
-	for _, c := range sessionCommands() {
-		if c.name == word {
-			return strings.TrimPrefix(word, "/"), c.turn
-		}
-	}
-	return "chat", true
-}
-
-// handle runs a session command or sends a message.
+// handle runs a session command or sends a message. What comes after the beginning of a turn
+// belongs to the operation of that turn.
 func (s *session) handle(ctx context.Context, text string) error {
 	word, rest, _ := strings.Cut(text, " ")
-	rest = strings.TrimSpace(rest)
-	if strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/") && !strings.Contains(word, "\n") {
-		for _, c := range sessionCommands() {
-			if c.name == word {
-				return c.run(s, ctx, rest)
-			}
-		}
+	command := sessionCommand{name: "/chat", turn: true, run: (*session).send}
+	at := slices.IndexFunc(sessionCommands(), func(c sessionCommand) bool { return c.name == word })
+	switch {
+	case at >= 0:
+		command, rest = sessionCommands()[at], strings.TrimSpace(rest)
+	case strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/") && !strings.Contains(word, "\n"):
 		return withHint(fmt.Errorf("unknown command %s", word), "/help lists commands; to send a text that begins with /, put a space before it")
-	}
-	if text = strings.TrimPrefix(text, " "); strings.TrimSpace(text) == "" && len(s.attach) == 0 {
+	case strings.TrimSpace(text) == "" && len(s.attach) == 0:
 		return nil
+	default:
+		rest = strings.TrimPrefix(text, " ")
 	}
-	return s.send(ctx, text)
+	if command.turn {
+		s.turn = tract.AsOperation(ctx, command.name[1:])
+	}
+	return command.run(s, s.turn, rest)
 }
 
 // send sends a text and what was attached.

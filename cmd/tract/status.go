@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -162,12 +161,8 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	rescues, err := repo.Rescues(ctx)
-	if err != nil {
+	if s.Rescued, err = rescueNames(ctx, repo); err != nil {
 		return nil, err
-	}
-	for _, r := range rescues {
-		s.Rescued = append(s.Rescued, r.Name)
 	}
 	if s.Expired, err = a.expired(ctx); err != nil && !errors.Is(err, objects.ErrCorrupt) { // which the prompt tells
 		return nil, err
@@ -193,9 +188,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if p.Scale.Responses > 0 {
 		s.Scale = &p.Scale
 	}
-	for _, c := range p.Pending {
-		s.Pending = append(s.Pending, pendingJSON{ID: c.Call.CallID, Name: c.Call.Name, Commit: c.Commit})
-	}
+	s.Pending = listOf(p.Pending, func(c compile.Pending) pendingJSON { return pendingJSON{c.Call.CallID, c.Call.Name, c.Commit} })
 	return s, a.budgetStatus(ctx, s)
 }
 
@@ -254,7 +247,7 @@ func (a *app) storeStatus(ctx context.Context) storeJSON {
 	}
 	_ = filepath.WalkDir(s.Path, func(_ string, d fs.DirEntry, err error) error { // what cannot be read is not counted
 		if err == nil && d.Type().IsRegular() {
-			if info, err := os.Stat(filepath.Join(s.Path, d.Name())); err == nil {
+			if info, err := d.Info(); err == nil {
 				s.Bytes += info.Size()
 			}
 		}

@@ -37,9 +37,12 @@ func (p *storeLocation) settings() settings.File {
 	return settings.File{Path: filepath.Join(p.root, "config.toml"), Folder: true, Files: p.files, Trust: trusted()}
 }
 
-// policyFor returns whose files are accepted in a folder. It refuses an untrusted folder that
-// others own or can write.
+// policyFor returns whose files are accepted in a folder; the zero policy if root is empty. It
+// refuses an untrusted folder that others own or can write.
 func policyFor(root string) (safefile.Policy, error) {
+	if root == "" {
+		return safefile.Policy{}, nil
+	}
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return safefile.Policy{}, err
