@@ -175,7 +175,7 @@ func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]str
 	var names []string
 	for _, config := range files {
 		if found, err := config.Profiles(); err == nil {
-			names = append(names, found...)
+			names = append(names, listOf(found, settings.File.ProfileName)...)
 		}
 	}
 	return printableNames(names), cobra.ShellCompDirectiveNoFileComp

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/importers"
 )
 
@@ -116,10 +115,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	}
 	end()
 	if err == nil && m.failed == 0 && len(m.done) == 0 {
-		if folder {
-			return errNoConversations(path, len(files))
-		}
-		return errNoMessages(path)
+		return errNothing(path, folder, len(files))
 	}
 	switch bad := splitErrors(err); {
 	case m.failed > 0:
@@ -143,7 +139,7 @@ func sources(path string) (files []string, folder bool, err error) {
 		return []string{path}, false, err
 	}
 	if files, err = logsIn(path); err == nil && len(files) == 0 {
-		err = errNoConversations(path, 0)
+		err = errNothing(path, true, 0)
 	}
 	return files, true, err
 }
@@ -305,47 +301,30 @@ func (m *importRun) Write(b []byte) (int, error) {
 }
 
 func (m *importRun) show() error {
-	if m.app.json {
-		if m.done == nil {
-			m.done = []importJSON{}
-		}
-		return format.Encode(m.app.out, m.done)
-	}
 	did := "added"
 	if m.o.dry {
 		did = "would be added"
 	}
-	var rows [][]string
-	for _, d := range m.done {
-		rows = append(rows, []string{d.Branch, strconv.Itoa(d.Added) + " of " + count(d.Commits, "block") + " " + did, d.Source})
-	}
-	p := m.app.printer()
-	p.Table(rows)
-	return p.Err()
+	return m.app.emitRows(append([]importJSON{}, m.done...), listOf(m.done, func(d importJSON) []string {
+		return []string{d.Branch, strconv.Itoa(d.Added) + " of " + count(d.Commits, "block") + " " + did, d.Source}
+	}))
 }
 
-// errNoConversations is the error for a folder without a conversation.
-func errNoConversations(folder string, files int) error {
-	if files == 0 {
-		err := fmt.Errorf("import %s: no .json or .jsonl files in the folder", folder)
-		return withHint(err, "name the folder of the logs, such as ~/.claude/projects, or a file")
-	}
-	text := "none of its %s contains a conversation"
-	if files == 1 {
-		text = "its %s contains no conversation"
-	}
-	err := fmt.Errorf("import %s: "+text, folder, count(files, "file"))
-	return withHint(err, "want message arrays, request bodies or session logs; --format sets the format if it is not detected")
-}
-
-// errNoMessages is the error for a log without messages, such as a file of session titles by
-// Claude Code.
-func errNoMessages(path string) error {
+// errNothing is the error for a file without messages, such as one of session titles by Claude
+// Code, and for a folder without conversations.
+func errNothing(path string, folder bool, files int) error {
 	if path == "-" {
 		path = "stdin"
 	}
-	err := fmt.Errorf("import %s: no messages found", path)
-	return withHint(err, "the messages of the session are in another log; importing the folder imports all its logs")
+	what, hint := "no messages found", "the messages of the session are in another log; importing the folder imports all its logs"
+	switch {
+	case folder && files == 0:
+		what, hint = "no .json or .jsonl files in the folder", "name the folder of the logs, such as ~/.claude/projects, or a file"
+	case folder:
+		what = "no conversation in its " + count(files, "file")
+		hint = "want message arrays, request bodies or session logs; --format sets the format if it is not detected"
+	}
+	return withHint(fmt.Errorf("import %s: %s", path, what), "%s", hint)
 }
 
 // noSpaceHint adds how much was imported to the hint of an error about a full disk.

@@ -153,27 +153,20 @@ type logWalk struct {
 // loadDecisions computes the turn and priority of every commit below the heads, by a walk to the
 // root.
 func (w *logWalk) loadDecisions(ctx context.Context, spec string) error {
-	heads := []string{spec}
-	if w.o.all {
-		heads = nil
-		tips, err := tips(ctx, w.app.repo)
-		if err != nil {
-			return err
-		}
-		for _, tip := range tips {
-			heads = append(heads, tip.String())
-		}
+	heads, err := tips(ctx, w.app.repo)
+	if !w.o.all {
+		heads = make([]objects.ID, 1)
+		_, heads[0], err = refs.Resolver{Store: w.app.repo.Store()}.Range(ctx, spec)
+	}
+	if err != nil {
+		return err
 	}
 	w.entries = map[objects.ID]*compile.Entry{}
-	for _, h := range heads {
-		_, to, err := refs.Resolver{Store: w.app.repo.Store()}.Range(ctx, h)
-		if err != nil {
-			return err
-		}
-		if w.entries[to] != nil {
+	for _, head := range heads {
+		if w.entries[head] != nil {
 			continue
 		}
-		entries, err := compile.Decisions(ctx, w.app.repo.Store(), to, compile.Options{Policy: w.app.loaded.Policy()})
+		entries, err := compile.Decisions(ctx, w.app.repo.Store(), head, compile.Options{Policy: w.app.loaded.Policy()})
 		if err != nil && !errors.Is(err, objects.ErrCorrupt) { // the walk meets it again, and tells
 			return err
 		}

@@ -200,17 +200,15 @@ func (a *app) listProfiles() error {
 	}
 	list, rows, seen := []profileJSON{}, [][]string{}, map[string]bool{}
 	for _, config := range files {
-		names, err := config.Profiles()
+		profiles, err := config.Profiles()
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			file, err := config.Profile(name)
-			if err != nil || seen[name] {
-				continue
+		for _, file := range profiles {
+			if name := file.ProfileName(); !seen[name] {
+				seen[name] = true
+				list, rows = append(list, profileJSON{Name: name, Origin: file.Path}), append(rows, []string{name, file.Path})
 			}
-			seen[name] = true
-			list, rows = append(list, profileJSON{Name: name, Origin: file.Path}), append(rows, []string{name, file.Path})
 		}
 	}
 	return a.emitRows(list, rows)

@@ -44,18 +44,8 @@ func (a *app) reportSecrets() {
 	defer a.secretCounts.mu.Unlock()
 	for i, rules := range a.secretCounts.rules {
 		if len(rules) > 0 {
-			a.info(secretMessages[i], count(len(rules), "secret"), strings.Join(distinct(rules), ", "))
+			a.info(secretMessages[i], count(len(rules), "secret"), strings.Join(slices.Compact(slices.Sorted(slices.Values(rules))), ", "))
 		}
 		a.secretCounts.rules[i] = nil
 	}
-}
-
-// distinct returns the different strings of a list, in order.
-func distinct(list []string) (all []string) {
-	for _, s := range list {
-		if !slices.Contains(all, s) {
-			all = append(all, s)
-		}
-	}
-	return all
 }

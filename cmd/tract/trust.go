@@ -205,20 +205,12 @@ func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
 	if p.root == "" {
 		return nil, withHint(fmt.Errorf("trust settings: store %s has no folder", p.shown()), "name the folder with --dir")
 	}
-	files := []settings.File{p.settings()}
-	names, err := p.settings().Profiles()
+	profiles, err := p.settings().Profiles()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		f, err := p.settings().Profile(name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-	}
 	var list []trustJSON
-	for _, f := range files {
+	for _, f := range append([]settings.File{p.settings()}, profiles...) {
 		t, err := a.trustFile(o, f)
 		if err != nil {
 			return list, err

@@ -58,8 +58,11 @@ func (f File) profileDir() (string, error) {
 	return dir, err
 }
 
-// Profiles returns the names of the profiles beside the file.
-func (f File) Profiles() ([]string, error) {
+// ProfileName returns the name of the profile that a file is.
+func (f File) ProfileName() string { return strings.TrimSuffix(filepath.Base(f.Path), ".toml") }
+
+// Profiles returns the profiles beside the file.
+func (f File) Profiles() ([]File, error) {
 	dir, err := f.profileDir()
 	if err != nil {
 		return nil, err
@@ -71,14 +74,14 @@ func (f File) Profiles() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list profiles: %w", err)
 	}
-	var names []string
+	var files []File
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".toml")
-		if _, err := f.Profile(name); ok && err == nil {
-			names = append(names, name)
+		if file, err := f.Profile(name); ok && err == nil {
+			files = append(files, file)
 		}
 	}
-	return names, nil
+	return files, nil
 }
 
 // Profile returns the values that were set and that a profile has, by canonical name.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -66,8 +65,8 @@ func TestAProfileRestoresWhatItKept(t *testing.T) {
 	if live, err = live.Load(profile, Origin{Layer: Call}); err != nil || !maps.Equal(live.Changed(), kept) {
 		t.Errorf("loaded into values: %v, %v", live.Changed(), err)
 	}
-	if names, err := (File{Path: config}).Profiles(); err != nil || !slices.Equal(names, []string{"deep-think"}) {
-		t.Errorf("profiles are %v, %v", names, err)
+	if files, err := (File{Path: config}).Profiles(); err != nil || len(files) != 1 || files[0].ProfileName() != "deep-think" {
+		t.Errorf("profiles are %v, %v", files, err)
 	}
 }
 
