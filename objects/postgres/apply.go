@@ -85,7 +85,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	}
 	for i := range refs {
 		r := &refs[i].state
-		if at, ok := p.placed[r.target]; ok {
+		if at, ok := p.at[r.target]; ok {
 			r.at = at
 		} else if at, ok := a.s.positions.get(r.target); ok {
 			r.at = at

@@ -52,9 +52,8 @@ type planner struct {
 	write
 	put     map[objects.ID]*objects.Object
 	there   map[objects.ID]bool     // objects of the batch that are in the store
-	parents map[objects.ID]position // of first parents outside of the batch
+	at      map[objects.ID]position // of first parents, and of commits of the batch
 	ends    map[position]bool       // places after which no commit can go
-	placed  map[objects.ID]position // commits of the batch
 	inlined map[objects.ID]bool     // contents that went with a commit
 }
 
@@ -64,8 +63,8 @@ type planner struct {
 // not know.
 func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*planner, error) {
 	p := &planner{
-		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, parents: map[objects.ID]position{},
-		ends: map[position]bool{}, placed: map[objects.ID]position{}, inlined: map[objects.ID]bool{},
+		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, at: map[objects.ID]position{},
+		ends: map[position]bool{}, inlined: map[objects.ID]bool{},
 	}
 	p.copies = b.Copies
 	for i := range b.Put {
@@ -98,15 +97,14 @@ func (s *store) look(ctx context.Context, p *planner, put []objects.Object, care
 	}
 	some := false
 	err := s.find(ctx, s, unique(ask), true, func(id objects.ID, f found) error {
-		isCommit := f.object.Kind == objects.KindCommit && f.err == nil
-		switch {
-		case p.put[id] == nil && isCommit:
-			p.parents[id] = f.at
-		case p.put[id] != nil && f.err == nil:
+		if f.err != nil {
+			return nil
+		}
+		if f.object.Kind == objects.KindCommit && f.at.line != 0 {
+			p.at[id] = f.at
+		}
+		if p.put[id] != nil {
 			p.there[id], some = true, true
-			if isCommit && f.at.line != 0 {
-				p.placed[id] = f.at
-			}
 		}
 		return nil
 	})
@@ -131,37 +129,28 @@ func (s *store) unknown(p *planner, put []objects.Object, careful bool) (ask []o
 			}
 			continue
 		}
-		inside := len(o.Parents) > 0 && p.put[o.Parents[0]] != nil
-		if inside && !careful {
+		parent := firstParent(o)
+		at, known := s.positions.get(parent)
+		switch {
+		case !careful && p.put[parent] != nil:
 			continue
-		}
-		if at, ok := s.parentPosition(o); ok && !careful {
-			p.parents[o.Parents[0]] = at
+		case !careful && known:
+			p.at[parent] = at
 			continue
 		}
 		ask, commits = append(ask, o.ID), true
-		if len(o.Parents) > 0 && !inside {
-			ask = append(ask, o.Parents[0])
+		if p.put[parent] == nil {
+			ask = append(ask, parent)
 		}
 	}
 	return ask, commits
 }
 
-// parentPosition returns the place of the first parent of a commit, if this process knows it.
-func (s *store) parentPosition(o *objects.Object) (position, bool) {
-	if len(o.Parents) == 0 {
-		return position{}, false
-	}
-	return s.positions.get(o.Parents[0])
-}
-
 // lookForEnds finds out after which of the places another commit is.
 func (s *store) lookForEnds(ctx context.Context, p *planner) error {
 	var lines, gens []int64
-	for _, known := range []map[objects.ID]position{p.parents, p.placed} {
-		for _, at := range known {
-			lines, gens = append(lines, at.line), append(gens, at.gen)
-		}
+	for _, at := range p.at {
+		lines, gens = append(lines, at.line), append(gens, at.gen)
 	}
 	if len(lines) == 0 {
 		return nil
@@ -180,17 +169,12 @@ or exists (select from tract_line l where l.repo = $1 and l.line = a.line and l.
 // ancestors that are in the batch come first.
 func (p *planner) commit(o *objects.Object) {
 	var todo []*objects.Object
-	for o != nil {
-		if _, done := p.placed[o.ID]; done || p.there[o.ID] {
+	for o != nil && o.Kind == objects.KindCommit {
+		if _, placed := p.at[o.ID]; placed || p.there[o.ID] {
 			break
 		}
 		todo = append(todo, o)
-		if len(o.Parents) == 0 {
-			break
-		}
-		if o = p.put[o.Parents[0]]; o != nil && o.Kind != objects.KindCommit {
-			break
-		}
+		o = p.put[firstParent(o)]
 	}
 	for i := len(todo) - 1; i >= 0; i-- {
 		p.insert(todo[i])
@@ -198,27 +182,16 @@ func (p *planner) commit(o *objects.Object) {
 }
 
 func (p *planner) insert(o *objects.Object) {
-	at := position{gen: 0}
-	if len(o.Parents) > 0 {
-		before, ok := p.placed[o.Parents[0]]
-		if !ok {
-			before = p.parents[o.Parents[0]]
-		}
-		if before.line != 0 {
-			at = position{before.line, before.gen + 1}
-			if p.ends[before] {
-				at.line = 0
-			}
-			p.ends[before] = true
-		}
-		if at.line == 0 {
-			at.line = newLine()
-			p.lines = append(p.lines, lineRow{at.line, at.gen, before})
-		}
-	} else {
-		at.line = newLine()
-		p.lines = append(p.lines, lineRow{line: at.line})
+	var at position
+	before := p.at[firstParent(o)]
+	if before.line != 0 {
+		at = position{before.line, before.gen + 1}
 	}
+	if before.line == 0 || p.ends[before] {
+		at.line = newLine()
+		p.lines = append(p.lines, lineRow{at.line, at.gen, before})
+	}
+	p.ends[before] = true
 	row := commitRow{at: at, id: o.ID, head: encodeObject(o)}
 	if len(o.Links) > 0 {
 		if c := p.put[o.Links[0]]; c != nil && isInline(c) {
@@ -226,7 +199,7 @@ func (p *planner) insert(o *objects.Object) {
 			p.inlined[c.ID] = true
 		}
 	}
-	p.placed[o.ID] = at
+	p.at[o.ID] = at
 	p.commits = append(p.commits, row)
 	p.size += len(row.head) + len(row.body)
 }

@@ -117,7 +117,7 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 	if _, err := tx.Exec(ctx, sweepTables); err != nil {
 		return done, err
 	}
-	for _, read := range []func(context.Context) error{w.readSegments, w.readTail, w.readBlobs, w.readRoots} {
+	for _, read := range []func(context.Context) error{w.readCommits, w.readBlobs, w.readRoots} {
 		if err := read(ctx); err != nil {
 			return done, err
 		}
@@ -161,11 +161,10 @@ func (w *sweeper) query(ctx context.Context, scan func(pgx.Rows) error, sql stri
 	return txQuerier{w.tx}.query(ctx, scan, sql, args...)
 }
 
-// read calls scan for every row of a query, and writes what it has added to the tables. The
-// cursor has the name of the table that is read, since a statement with the same text must have
-// the same columns.
-func (w *sweeper) read(ctx context.Context, table string, page int, scan func(pgx.Rows) error, sql string) error {
-	cursor := "swept_" + table
+// read calls scan for every row of a query, and writes what it has added to the tables. Each
+// query has a cursor of its own, since a statement with the same text must have the same columns.
+func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx.Rows) error, sql string) error {
+	cursor := "swept_" + name
 	if _, err := w.tx.Exec(ctx, `declare `+cursor+` no scroll cursor for `+sql, w.s.repo); err != nil {
 		return err
 	}
@@ -227,10 +226,24 @@ func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put
 	w.last = o.ID
 }
 
-func (w *sweeper) readSegments(ctx context.Context) error {
-	return w.read(ctx, "tract_seg", 8, func(row pgx.Rows) error {
-		r, err := scanSegment(row)
+// readCommits reads one line after the other, each from its first commit on.
+func (w *sweeper) readCommits(ctx context.Context) error {
+	return w.read(ctx, "commits", 16, func(row pgx.Rows) error {
+		var content objects.ID
+		var size int64 // of the content that is stored with a commit of the tail; -1: none is
+		r, err := scanSegment(row, idColumn{&content}, &size)
 		if err != nil {
+			return err
+		}
+		at := position{r.line, r.gen0}
+		if r.number == tailNumber {
+			o, err := readObject(r.tip, r.heads)
+			if size < 0 {
+				content = objects.ID{}
+			} else {
+				w.object(content, at, r.put, size)
+			}
+			w.commit(&o, content, at, r.put)
 			return err
 		}
 		seg, err := decodeSegment(r)
@@ -238,43 +251,23 @@ func (w *sweeper) readSegments(ctx context.Context) error {
 			return err
 		}
 		for i := range seg.commits {
-			at, content := position{r.line, r.gen0 + int64(i)}, objects.ID{}
+			content = objects.ID{}
 			if k := seg.table.Link(seg.rows[i]); k >= 0 && seg.table.Kind(k) == objects.KindContent {
 				_, size := seg.table.Data(k)
 				content = *seg.table.ID(k)
 				w.object(content, at, r.put, int64(size))
 			}
 			w.commit(&seg.commits[i], content, at, r.put)
+			at.gen++
 		}
 		return nil
-	}, `select `+headColumns+` from tract_seg where repo = $1 order by line, gen0`)
-}
-
-func (w *sweeper) readTail(ctx context.Context) error {
-	return w.read(ctx, "tract_tail", 1024, func(row pgx.Rows) error {
-		var at position
-		var id, content objects.ID
-		var head []byte
-		var size, put int64
-		if err := row.Scan(&at.line, &at.gen, idColumn{&id}, &head, idColumn{&content}, &size, &put); err != nil {
-			return err
-		}
-		o, err := readObject(id, head)
-		if err != nil {
-			return err
-		}
-		if size < 0 {
-			content = objects.ID{}
-		} else {
-			w.object(content, at, put, size)
-		}
-		w.commit(&o, content, at, put)
-		return nil
-	}, `select line, gen, id, head, content, coalesce(length(body), -1)::bigint, put from tract_tail where repo = $1 order by line, gen`)
+	}, `select `+headColumns+`, null::bytea, -1 from tract_seg where repo = $1
+union all select 0, line, gen, 1, id, put, head, null, content, coalesce(length(body), -1) from tract_tail where repo = $1
+order by 2, 3`)
 }
 
 func (w *sweeper) readBlobs(ctx context.Context) error {
-	return w.read(ctx, "tract_blob", 1024, func(row pgx.Rows) error {
+	return w.read(ctx, "blobs", 1024, func(row pgx.Rows) error {
 		var id objects.ID
 		var data []byte
 		var codec int16
@@ -291,7 +284,7 @@ func (w *sweeper) readBlobs(ctx context.Context) error {
 
 // readRoots reads what refs and the ref log name.
 func (w *sweeper) readRoots(ctx context.Context) error {
-	err := w.read(ctx, "tract_log", 1024, func(row pgx.Rows) error {
+	err := w.read(ctx, "log", 1024, func(row pgx.Rows) error {
 		e, err := scanEntry(row)
 		for _, u := range e.Refs {
 			w.roots.add(u.Old[:])
