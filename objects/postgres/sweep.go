@@ -73,6 +73,7 @@ func (s *store) repack(ctx context.Context) error {
 // a negative number. Edges are those that do not lead to the commit before in the line, nor to
 // the content that is stored with the commit.
 const sweepTables = `
+set local work_mem = '64MB';
 create temporary table swept_object (id bytea, line bigint, gen bigint, put bigint, size bigint) on commit drop;
 create temporary table swept_edge (line bigint, gen bigint, id bytea) on commit drop;
 create temporary table swept_root (id bytea) on commit drop;
@@ -144,6 +145,9 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 		return done, err
 	}
 	done.Young -= done.Kept
+	if done.Removed == 0 {
+		return done, nil
+	}
 	const most = 10 // of the list for people
 	err = w.query(ctx, func(row pgx.Rows) error {
 		var id objects.ID
