@@ -111,10 +111,12 @@ func (w *auditor) flush() error {
 	return w.call(w.to.Objects(list))
 }
 
+// totalSQL estimates the number of objects: most commits have a content of their own.
+const totalSQL = `select (2 * (select count(*) from tract_tail where repo = $1) + 2 * (select coalesce(sum(n), 0) from tract_seg where repo = $1)
++ (select count(*) from tract_blob where repo = $1))::bigint`
+
 func (w *auditor) begin(ctx context.Context) error {
-	err := w.q.query(ctx, func(row pgx.Rows) error { return row.Scan(&w.total) },
-		`select (2 * (select count(*) from tract_tail where repo = $1) + 2 * (select coalesce(sum(n), 0) from tract_seg where repo = $1)
-+ (select count(*) from tract_blob where repo = $1))::bigint`, w.s.repo)
+	err := w.q.query(ctx, func(row pgx.Rows) error { return row.Scan(&w.total) }, totalSQL, w.s.repo)
 	if err == nil && w.to.Begin != nil {
 		err = w.call(w.to.Begin(int(w.total)))
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -45,43 +44,44 @@ func growLong(t *testing.T, s objects.Store, ref string, n int) (tip objects.ID)
 	return tip
 }
 
-// peak returns by how much the live heap grows at most while f runs.
-func peak(f func()) (bytes int64) {
-	live := func() int64 {
-		runtime.GC()
-		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(sample)
-		return int64(sample[0].Value.Uint64())
-	}
-	before := live()
-	done, most := make(chan struct{}), make(chan int64)
-	go func() {
-		high := before
-		for {
-			select {
-			case <-done:
-				most <- high
-				return
-			case <-time.After(20 * time.Millisecond):
-				high = max(high, live())
-			}
-		}
-	}()
-	f()
-	close(done)
-	return max(0, <-most-before)
+// heap measures by how much the live heap grows while something runs.
+type heap struct {
+	every, calls int
+	before, most uint64
 }
 
-// TestMemoryOfALongHistory walks, audits and sweeps histories of two lengths: the longer
-// one takes no more memory. With TRACT_TORTURE it has a million commits.
-func TestMemoryOfALongHistory(t *testing.T) {
-	// The live heap has what was allocated during a collection, so that it differs from run to
-	// run. A graph in memory takes 300 bytes or more for each commit, a list of hashes 16.
-	short, long, allowed := 5_000, 40_000, int64(6<<20)
-	if os.Getenv("TRACT_TORTURE") != "" {
-		short, long, allowed = 100_000, 1_000_000, 16<<20
+func newHeap(every int) *heap {
+	h := &heap{every: max(1, every)}
+	h.before = h.live()
+	return h
+}
+
+func (h *heap) live() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// sample is called by what runs, from its own goroutine, so that nothing is allocated meanwhile.
+func (h *heap) sample() {
+	if h.calls++; h.calls%h.every == 0 {
+		h.most = max(h.most, h.live())
 	}
-	peaks := map[string][2]int64{}
+}
+
+func (h *heap) growth() int64 { return max(0, int64(h.most)-int64(h.before)) }
+
+// TestMemoryOfALongHistory walks, audits and sweeps histories of two lengths: the longer one
+// takes no more memory. With TRACT_TORTURE it has a million commits.
+func TestMemoryOfALongHistory(t *testing.T) {
+	short, long := 5_000, 40_000
+	if os.Getenv("TRACT_TORTURE") != "" {
+		short, long = 100_000, 1_000_000
+	}
+	const allowed = 1 << 20 // more: a graph in memory takes 300 bytes or more for each commit
+	const samples = 50      // about
+	growth := map[string][2]int64{}
 	for i, n := range []int{short, long} {
 		s := openURL(t, freshURL(t))
 		tip := growLong(t, s, "refs/heads/main", n)
@@ -92,33 +92,47 @@ func TestMemoryOfALongHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, _ := objects.As[objects.Maintainer](s)
-		for name, f := range map[string]func() error{
-			"walk": func() error {
-				_, err := drain(s.Chain(t.Context(), tip, objects.ChainOptions{}))
-				return err
+		for name, f := range map[string]func() (*heap, error){
+			"walk": func() (*heap, error) {
+				h := newHeap(n / samples)
+				for _, err := range s.Chain(t.Context(), tip, objects.ChainOptions{}) {
+					if err != nil {
+						return h, err
+					}
+					h.sample()
+				}
+				return h, nil
 			},
-			"audit": func() error {
-				return m.Audit(t.Context(), objects.Audit{Damage: func(d objects.Damage) error { return fmt.Errorf("damage: %+v", d) }})
+			"audit": func() (*heap, error) {
+				h := newHeap(n / segmentSize / samples)
+				return h, m.Audit(t.Context(), objects.Audit{
+					Objects: func([]objects.Object) error { h.sample(); return nil },
+					Damage:  func(d objects.Damage) error { return fmt.Errorf("damage: %+v", d) },
+				})
 			},
-			"sweep": func() error {
-				done, err := m.Sweep(t.Context(), objects.Sweep{Before: time.Now().Add(time.Hour), Dry: true})
+			"sweep": func() (*heap, error) {
+				h := newHeap(n / segmentSize / 16 / samples)
+				done, err := m.Sweep(t.Context(), objects.Sweep{
+					Before: time.Now().Add(time.Hour), Dry: true, Progress: func(_, _ int64) { h.sample() },
+				})
 				if want := 2 * (n / 10); err == nil && done.Removed < want {
 					err = fmt.Errorf("%d objects are unreachable, want at least %d", done.Removed, want)
 				}
-				return err
+				return h, err
 			},
 		} {
-			start, of := time.Now(), peaks[name]
-			of[i] = peak(func() {
-				if err := f(); err != nil {
-					t.Fatalf("%s of %d commits: %v", name, n, err)
-				}
-			})
-			peaks[name] = of
+			start := time.Now()
+			h, err := f()
+			if err != nil {
+				t.Fatalf("%s of %d commits: %v", name, n, err)
+			}
+			of := growth[name]
+			of[i] = h.growth()
+			growth[name] = of
 			t.Logf("%s of %d commits: %d KB, %v", name, n, of[i]>>10, time.Since(start).Round(time.Millisecond))
 		}
 	}
-	for name, of := range peaks {
+	for name, of := range growth {
 		if of[1] > of[0]+allowed {
 			t.Errorf("%s takes %d KB for %d commits, and %d KB for %d", name, of[0]>>10, short, of[1]>>10, long)
 		}

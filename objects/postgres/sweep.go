@@ -102,9 +102,12 @@ from (select max(size) as size, coalesce(bool_or(o.gen <= r.gen), false) as reac
 
 // sweeper is one pass of Sweep.
 type sweeper struct {
-	s     *store
-	tx    pgx.Tx
-	lines int64 // of blobs
+	s        *store
+	tx       pgx.Tx
+	lines    int64 // of blobs
+	done     int64 // objects that were read
+	total    int64 // about
+	progress func(done, total int64)
 
 	objects, edges, roots columns // that are not in the tables yet
 
@@ -114,7 +117,10 @@ type sweeper struct {
 }
 
 func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bool) (done objects.Swept, err error) {
-	w := &sweeper{s: s, tx: tx}
+	w := &sweeper{s: s, tx: tx, progress: o.Progress}
+	if err := tx.QueryRow(ctx, totalSQL, s.repo).Scan(&w.total); err != nil {
+		return done, err
+	}
 	if _, err := tx.Exec(ctx, sweepTables); err != nil {
 		return done, err
 	}
@@ -200,11 +206,15 @@ func (w *sweeper) flush(ctx context.Context) error {
 		batch.Queue(`insert into swept_root select * from unnest($1::bytea[])`, w.roots...)
 	}
 	w.objects, w.edges, w.roots = nil, nil, nil
+	if w.progress != nil {
+		w.progress(min(w.done, w.total), w.total)
+	}
 	return w.tx.SendBatch(ctx, batch).Close()
 }
 
 // object adds an object.
 func (w *sweeper) object(id objects.ID, at position, put, size int64) {
+	w.done++
 	w.objects.add(id[:], at.line, at.gen, put, size)
 }
 
