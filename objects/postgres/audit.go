@@ -350,22 +350,23 @@ func (w *auditor) checkForks(context.Context) (err error) {
 	return err
 }
 
-// checkIndex checks that the index has every object of the segments, one run of the index after
-// the other.
+// indexRun is the key of a row of level 0 of tract_index, or of a run of level 1.
+type indexRun struct {
+	level int16
+	run   int64
+}
+
+// checkIndex checks that the index has every object of the segments.
 func (w *auditor) checkIndex(ctx context.Context) error {
 	var segments, lost int // not in the index
 	err := w.q.query(ctx, func(row pgx.Rows) error { return row.Scan(&segments) }, `select count(*) from tract_seg where repo = $1`, w.s.repo)
 	if err != nil {
 		return err
 	}
-	type run struct {
-		level  int16
-		number int64
-	}
-	var runs []run
+	var runs []indexRun
 	err = w.q.query(ctx, func(row pgx.Rows) error {
-		var r run
-		err := row.Scan(&r.level, &r.number)
+		var r indexRun
+		err := row.Scan(&r.level, &r.run)
 		runs = append(runs, r)
 		return err
 	}, `select distinct level, run from tract_index where repo = $1`, w.s.repo)
@@ -373,39 +374,50 @@ func (w *auditor) checkIndex(ctx context.Context) error {
 		return err
 	}
 	for _, r := range runs {
-		hints := map[int32]map[[hintSize]byte]bool{} // by the number of a segment
-		err := w.q.query(ctx, func(row pgx.Rows) error {
-			var data []byte
-			err := row.Scan(&data)
-			for h, number := range indexEntries(data, "") {
-				if hints[number] == nil {
-					hints[number] = map[[hintSize]byte]bool{}
-				}
-				hints[number][h] = true
-			}
-			return err
-		}, `select data from tract_index where repo = $1 and level = $2 and run = $3`, w.s.repo, r.level, r.number)
+		have, missing, err := w.checkRun(ctx, r)
 		if err != nil {
 			return err
 		}
-		for number, known := range hints {
-			seg, err := w.s.segment(ctx, w.q, number, false)
-			if err != nil && !errors.Is(err, objects.ErrCorrupt) {
-				return err
-			}
-			if seg != nil || err != nil { // a corrupt one was reported before
-				segments--
-			}
-			for i := 0; seg != nil && i < seg.table.Len(); i++ {
-				if !known[[hintSize]byte(seg.table.ID(i)[:])] {
-					lost++
-				}
-			}
-		}
+		segments, lost = segments-have, lost+missing
 	}
 	if segments <= 0 && lost == 0 {
 		return nil
 	}
 	return w.wrong("tract_index", fmt.Sprintf("%d segments and %d objects of others are not in it", max(0, segments), lost),
 		"they are read by walks, but not found by their ids")
+}
+
+// checkRun returns how many segments a run of the index has, and how many objects of them it
+// has not.
+func (w *auditor) checkRun(ctx context.Context, r indexRun) (segments, lost int, err error) {
+	hints := map[int32]map[[hintSize]byte]bool{} // by the number of a segment
+	err = w.q.query(ctx, func(row pgx.Rows) error {
+		var data []byte
+		err := row.Scan(&data)
+		for h, number := range indexEntries(data, "") {
+			if hints[number] == nil {
+				hints[number] = map[[hintSize]byte]bool{}
+			}
+			hints[number][h] = true
+		}
+		return err
+	}, `select data from tract_index where repo = $1 and level = $2 and run = $3`, w.s.repo, r.level, r.run)
+	if err != nil {
+		return 0, 0, err
+	}
+	for number, known := range hints {
+		seg, err := w.s.segment(ctx, w.q, number, false)
+		if err != nil && !errors.Is(err, objects.ErrCorrupt) {
+			return 0, 0, err
+		}
+		if seg != nil || err != nil { // a corrupt one was reported before
+			segments++
+		}
+		for i := 0; seg != nil && i < seg.table.Len(); i++ {
+			if !known[[hintSize]byte(seg.table.ID(i)[:])] {
+				lost++
+			}
+		}
+	}
+	return segments, lost, nil
 }

@@ -97,13 +97,11 @@ func (s *store) look(ctx context.Context, p *planner, put []objects.Object, care
 	}
 	some := false
 	err := s.find(ctx, s, unique(ask), true, func(id objects.ID, f found) error {
-		if f.err != nil {
-			return nil
-		}
-		if f.object.Kind == objects.KindCommit && f.at.line != 0 {
+		intact := f.err == nil
+		if intact && f.object.Kind == objects.KindCommit && f.at.line != 0 {
 			p.at[id] = f.at
 		}
-		if p.put[id] != nil {
+		if intact && p.put[id] != nil {
 			p.there[id], some = true, true
 		}
 		return nil
