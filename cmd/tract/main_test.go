@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
@@ -37,12 +38,7 @@ type inMemory struct{ *testing.M }
 
 // Run runs the tests.
 func (m inMemory) Run() int {
-	if dir, err := os.MkdirTemp("/dev/shm", "tract-test-"); err == nil {
-		defer os.RemoveAll(dir)
-		if err := os.Setenv("TMPDIR", dir); err != nil {
-			return 1
-		}
-	}
+	defer faulttest.UseMemory()()
 	return m.M.Run()
 }
 

@@ -86,7 +86,7 @@ func (w *woods) pages(t *testing.T, bucket int, leaves bool) (list []*page.Page)
 func (w *woods) flipKeys(p *page.Page, try func(key int, what string)) (flips int) {
 	for i := range p.Count {
 		e := p.Element(i)
-		for bit := 0; bit < 8*e.KeySize; bit += rounds(7, 3, 1) {
+		for bit := 0; bit < 8*e.KeySize; bit += rounds(7, 7, 1) {
 			b := &w.file[int(p.Offset)+e.KeyAt+bit/8]
 			*b ^= 1 << (bit % 8)
 			try(i, fmt.Sprintf("page %d, bit %d of key %d", p.ID, bit, i))

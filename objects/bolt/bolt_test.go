@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
 )
@@ -25,12 +26,17 @@ var roles = map[string]func(args []string) error{
 func TestMain(m *testing.M) {
 	role, ok := roles[os.Getenv(roleEnv)]
 	if !ok {
-		os.Exit(m.Run())
+		os.Exit(runInMemory(m))
 	}
 	if err := role(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func runInMemory(m *testing.M) int {
+	defer faulttest.UseMemory()()
+	return m.Run()
 }
 
 // child is a process that plays a role.

@@ -177,7 +177,7 @@ func torture() bool { return os.Getenv("TRACT_TORTURE") != "" }
 // the audit tells, or the store is as if nothing had happened: all of its objects,
 // refs and entries are there.
 func TestEveryFlipIsFoundOrHarmless(t *testing.T) {
-	flips := rounds(40, 80, 10_000)
+	flips := rounds(40, 40, 10_000)
 	path, m := large(t, 300)
 	files := takeFiles(t, path)
 	seed := uint64(time.Now().UnixNano())

@@ -34,7 +34,7 @@ func (p *packing) pack(ctx context.Context) {
 	if p.writing.Load() > 0 || !p.fresh.Swap(false) { // who writes may read, and waits for nobody
 		return
 	}
-	if (p.looks.Add(1)-1)%int32(rounds(3, 2, 1)) != 0 {
+	if (p.looks.Add(1)-1)%int32(rounds(3, 3, 1)) != 0 {
 		return
 	}
 	c, _ := objects.As[objects.Maintainer](p.Store)
@@ -192,7 +192,7 @@ func TestFlipsInAPackedStore(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	told, lost := 0, 0
-	flips := rounds(8, 24, 3000)
+	flips := rounds(8, 12, 3000)
 	for i := range flips {
 		b := bytes.Clone(files[path])
 		bit := r.IntN(len(b) * 8)

@@ -212,6 +212,19 @@ func traced(t testing.TB, fault *faulttest.Fault, long bool, more ...string) (tr
 	return trace, root
 }
 
+// traceRole runs a role on a store with a fault, or none.
+func traceRole(t testing.TB, path string, fault *faulttest.Fault, role string) *faulttest.Trace {
+	t.Helper()
+	trace, err := faulttest.Run(dirOf(path), fault, child(t, role, path))
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
 // acknowledged is the number of every branch, and which refs are gone, as was said.
 func acknowledged(t testing.TB, trace *faulttest.Trace, steps int) (numbers map[string]int, gone []string) {
 	t.Helper()

@@ -105,7 +105,7 @@ func TestDamageOfEveryKind(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, seed))
 	told, silent := map[string]int{}, map[string]int{}
 	for kind, harm := range harms {
-		for range rounds(3, 8, 1000) {
+		for range rounds(3, 4, 1000) {
 			name := []string{path, path, path, journalPath(path), gatePath(path)}[r.IntN(5)]
 			files.put(t)
 			b := harm(r, bytes.Clone(files[name]), older[name])

@@ -356,12 +356,11 @@ func (w *writer) write(g *group) {
 	w.written(g)
 	close(g.done)
 	w.store.checkpointIfFull(w)
-	stop := w.h.broken.Load() || w.h.side.contended()
-	w.commit.Unlock()
-	if stop {
-		w.close()
+	if w.h.broken.Load() || w.h.side.contended() {
+		w.close() // before another leader can write
 		w.wake()
 	}
+	w.commit.Unlock()
 }
 
 // written takes in a group that is durable now, or has failed. commit is held, mu is not.

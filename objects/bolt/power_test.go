@@ -21,6 +21,7 @@ import (
 type crashes struct {
 	from   int // steps that were done
 	random int // choices at every step
+	every  int // one of so many states is tried; 0: each
 	most   int // states; 0: all
 }
 
@@ -30,7 +31,13 @@ func (c crashes) try(t testing.TB, trace *faulttest.Trace) (tried int, wrong []s
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	dir := filepath.Join(memory(t), "crash")
+	left := 0 // out of what every says
 	for state := range trace.Crashes(c.from, c.random, seed) {
+		if left > 0 {
+			left--
+			continue
+		}
+		left = max(c.every, 1) - 1
 		if err := state.Write(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +69,7 @@ func TestPowerFailure(t *testing.T) {
 	if trace.Code != 0 {
 		t.Fatal(trace.Output("2"))
 	}
-	tried := crashes{random: rounds(0, 1, 600), most: rounds(400, 0, 0)}.mustSurvive(t, "", trace)
+	tried := crashes{random: rounds(0, 1, 600), every: rounds(5, 3, 1)}.mustSurvive(t, "", trace)
 	t.Logf("%d steps, %d states", len(trace.Steps), tried)
 }
 
@@ -71,9 +78,14 @@ func TestPowerFailure(t *testing.T) {
 func TestPowerFailureAfterAKill(t *testing.T) {
 	whole, _ := traced(t, nil, false)
 	tried, killed := 0, 0
-	step := rounds(41, 13, 1)
+	step, syncs := rounds(41, 41, 1), 0
 	for at, s := range attempts(whole) {
-		if at%step != 0 && s.Kind != faulttest.SyncDir {
+		chosen := at%step == 0
+		if s.Kind == faulttest.SyncDir {
+			chosen = chosen || syncs%rounds(3, 3, 1) == 0
+			syncs++
+		}
+		if !chosen {
 			continue
 		}
 		trace, _ := traced(t, &faulttest.Fault{At: at}, false, "again")
@@ -84,7 +96,7 @@ func TestPowerFailureAfterAKill(t *testing.T) {
 			t.Fatalf("killed at step %d: the next one: %s", at, trace.Output("2"))
 		}
 		from := trace.Starts[1]
-		tried += crashes{from: from, random: rounds(0, 1, 20)}.mustSurvive(t, fmt.Sprintf("killed at attempt %d: ", at), trace)
+		tried += crashes{from: from, random: rounds(0, 0, 20), every: rounds(3, 2, 1)}.mustSurvive(t, fmt.Sprintf("killed at attempt %d: ", at), trace)
 		killed++
 	}
 	if t.Logf("%d kills, %d states", killed, tried); killed == 0 {
@@ -113,7 +125,7 @@ var numbersOfWork = map[string]int{"refs/heads/main": 14, "refs/heads/0": 3, "re
 func TestErrorAtEveryStep(t *testing.T) {
 	whole, _ := traced(t, nil, false)
 	faults, states, heard := 0, 0, 0
-	step := rounds(61, 17, 1)
+	step := rounds(61, 43, 1)
 	all, folds := attempts(whole), 0
 	for at := range all {
 		always := endsFold(all, at) && folds < 4
@@ -144,7 +156,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 			if faults++; trace.Output("2") != "" {
 				heard++
 			}
-			states += crashes{from: failedAt(trace), random: rounds(0, 0, 2), most: rounds(10, 20, 150)}.mustSurvive(t, what, trace)
+			states += crashes{from: failedAt(trace), random: rounds(0, 0, 2), most: rounds(10, 10, 150)}.mustSurvive(t, what, trace)
 		}
 	}
 	t.Logf("%d faults, of which %d were heard of; %d states", faults, heard, states)

@@ -1,16 +1,16 @@
 package bolt
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -106,39 +106,40 @@ func dataOf(list []objects.Object, id objects.ID) []byte {
 	return nil
 }
 
-// roleErase erases the contents of a store one by one, and says which: PATH.
+// roleErase erases two contents of a store one by one, and says which: PATH.
 func roleErase(args []string) error {
 	ctx := context.Background()
 	s, err := objects.Open(ctx, args[0], objects.Options{Wait: time.Minute})
 	if err != nil {
 		return err
 	}
-	fmt.Println("begin")
-	for {
-		ids, err := s.Find(ctx, objects.KindContent, "", 0)
+	ids, err := s.Find(ctx, objects.KindContent, "", 0)
+	if err != nil {
+		return err
+	}
+	erased := 0
+	for _, id := range ids {
+		if erased == 2 {
+			break
+		}
+		if _, err := objects.Read(ctx, s, id); errors.Is(err, objects.ErrPurged) {
+			continue
+		}
+		n, err := objects.Purge(ctx, s, []objects.Tombstone{{ID: id, Time: time.Now(), Why: "killed"}}, nil)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			n, err := objects.Purge(ctx, s, []objects.Tombstone{{ID: id, Time: time.Now(), Why: "killed"}}, nil)
-			if err != nil && !errors.Is(err, objects.ErrBusy) {
-				return err
-			}
-			if n == 1 {
-				fmt.Println(id)
-			}
+		erased += n
+		if n == 1 {
+			fmt.Println(id)
 		}
 	}
+	return s.Close()
 }
 
+// TestEraseThatIsKilled kills a process that erases at steps that are spread over all that it
+// does. Each process finds what the one before it has left.
 func TestEraseThatIsKilled(t *testing.T) {
-	kills := 10
-	if testing.Short() {
-		kills = 3
-	}
-	if torture() {
-		kills = 200
-	}
 	const n = 300
 	s, path, said := spoken(t, n)
 	at := map[objects.ID]int{}
@@ -146,26 +147,19 @@ func TestEraseThatIsKilled(t *testing.T) {
 		at[o.ID] = i
 	}
 	idle(t, s)
-	r := rand.New(rand.NewPCG(11, uint64(time.Now().UnixNano())))
+	steps := traceRole(t, path, nil, "erase").Attempts()
+	kills := min(rounds(5, 8, 200), steps)
 	acknowledged := map[objects.ID]bool{}
-	for range kills {
-		cmd := child(t, "erase", path)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
+	for i := range kills {
+		trace := traceRole(t, path, &faulttest.Fault{At: i * steps / kills}, "erase")
+		if trace.Code > 0 {
+			t.Fatalf("the eraser: %s", trace.Output("2"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		lines.Scan()
-		time.AfterFunc(time.Duration(r.IntN(300))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-		for lines.Scan() {
-			if id, err := objects.ParseID(lines.Text()); err == nil {
+		for line := range strings.Lines(trace.Output("1")) {
+			if id, err := objects.ParseID(strings.TrimSpace(line)); err == nil {
 				acknowledged[id] = true
 			}
 		}
-		_ = cmd.Wait()
 		found, err := audit(t, path, false)
 		if err != nil || len(found.harm()) > 0 {
 			t.Fatalf("the store is not sound: %v, %.600v", err, found.damages)
@@ -188,5 +182,7 @@ func TestEraseThatIsKilled(t *testing.T) {
 	if left := names(t, dirOf(path)); len(left) != 4 {
 		t.Errorf("what was interrupted left %v", left)
 	}
-	t.Logf("%d erased in %d processes", len(acknowledged), kills)
+	if len(acknowledged) == 0 {
+		t.Errorf("%d processes have erased nothing", kills)
+	}
 }

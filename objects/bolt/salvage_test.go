@@ -22,7 +22,7 @@ func TestSalvageOfDamagedElements(t *testing.T) {
 		if page.Order.Uint64(b[at:]) != uint64(at/4096) || page.Order.Uint16(b[at+8:]) != page.LeafFlag || page.Order.Uint32(b[at+12:]) < 2 || count > 8 {
 			continue
 		}
-		for bit := 8 * 8; bit < 8*(page.HeaderSize+count*page.ElementSize); bit += rounds(241, 121, 1) {
+		for bit := 8 * 8; bit < 8*(page.HeaderSize+count*page.ElementSize); bit += rounds(241, 241, 1) {
 			damaged := append([]byte(nil), b...)
 			damaged[at+bit/8] ^= 1 << (bit % 8)
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {

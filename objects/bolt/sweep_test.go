@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -157,7 +158,7 @@ func firstLink(o objects.Object) (id objects.ID) {
 	return id
 }
 
-// roleSweep cleans a store again and again: PATH.
+// roleSweep puts an object that nothing leads to into a store and cleans it: PATH.
 func roleSweep(args []string) error {
 	ctx := context.Background()
 	s, err := objects.Open(ctx, args[0], objects.Options{Wait: time.Minute})
@@ -165,44 +166,26 @@ func roleSweep(args []string) error {
 		return err
 	}
 	c, _ := objects.As[objects.Maintainer](s)
-	fmt.Println("begin")
-	for i := 0; ; i++ {
-		stray := object(fmt.Sprint("stray ", os.Getpid(), i))
-		if err := s.Apply(ctx, objects.Batch{Put: []objects.Object{stray}}); err != nil {
-			return err
-		}
-		if _, err := c.Sweep(ctx, objects.Sweep{Before: now()}); err != nil && !errors.Is(err, objects.ErrBusy) {
-			return err
-		}
+	stray := object(fmt.Sprint("stray ", os.Getpid()))
+	if err := s.Apply(ctx, objects.Batch{Put: []objects.Object{stray}}); err != nil {
+		return err
 	}
+	_, err = c.Sweep(ctx, objects.Sweep{Before: now()})
+	return errors.Join(err, s.Close())
 }
 
+// TestSweepThatIsKilled kills a sweep at steps that are spread over all that it does. Each
+// sweep finds what the one before it has left.
 func TestSweepThatIsKilled(t *testing.T) {
-	kills := 15
-	if testing.Short() {
-		kills = 5
-	}
-	if torture() {
-		kills = 300
-	}
 	path, m := large(t, 200)
-	r := rand.New(rand.NewPCG(7, uint64(time.Now().UnixNano())))
-	for range kills {
-		cmd := child(t, "sweep", path)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
+	steps := traceRole(t, path, nil, "sweep").Attempts()
+	kills := min(rounds(5, 15, 300), steps)
+	for i := range kills {
+		if trace := traceRole(t, path, &faulttest.Fault{At: i * steps / kills}, "sweep"); trace.Code > 0 {
+			t.Fatalf("the sweep: %s", trace.Output("2"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = out.Read(make([]byte, 6))
-		time.Sleep(time.Duration(r.IntN(40)) * time.Millisecond)
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		found := wantClean(t, path)
-		if lost := m.lostIn(found); lost > 0 {
-			t.Fatalf("%d objects are lost", lost)
+		if lost := m.lostIn(wantClean(t, path)); lost > 0 {
+			t.Fatalf("killed at step %d of %d: %d objects are lost", i*steps/kills, steps, lost)
 		}
 	}
 	s := mustOpen(t, path, objects.Options{})
