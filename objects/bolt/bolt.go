@@ -38,9 +38,9 @@
 //
 //   - A group of writers costs one write and one sync. Nobody waits for company. The functions of
 //     updates of different refs run at once.
-//   - Any number of processes. Calls of one process share an open handle; a writer keeps it for a few
-//     milliseconds unless another process waits, which gets it after the present group. A wait ends
-//     with the context, or after Options.Wait (10 s) with objects.ErrBusy.
+//   - Any number of processes. Calls of one process share an open handle. Another process that waits
+//     gets the store after the present group. A wait ends with the context, or after Options.Wait
+//     (10 s) with objects.ErrBusy.
 //   - Objects are stored in the order of their history: walking it reads no content, and compiling
 //     it reads what is wanted.
 //   - A damaged file is an objects.CorruptError, never a crash or a hang, and it is not changed.
@@ -92,6 +92,7 @@ func init() {
 const (
 	fileName    = "tract.db"
 	defaultWait = 10 * time.Second
+	closeWait   = 100 * time.Millisecond
 )
 
 // store is a database file and what this process is doing with it.
@@ -120,6 +121,7 @@ type store struct {
 	writer  *writer       // through which everybody writes; nil: there is none
 	request *leaseRequest // for the next writer; nil: nobody waits for one
 	leasing bool          // the lease goroutine runs
+	wrote   bool          // a writer was granted
 	tidied  bool          // leftovers were removed; only the lease goroutine uses it
 
 	file   os.FileInfo // of the file that was opened last
@@ -199,7 +201,8 @@ func (s *store) Size(context.Context) (path string, bytes int64, err error) {
 	return s.path, bytes, nil
 }
 
-// Close is objects.Store.
+// Close is objects.Store. What this process has left in the journal is checkpointed, or the
+// journal truncated, if no other process keeps the store.
 func (s *store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -209,10 +212,15 @@ func (s *store) Close() error {
 	s.closed = true
 	s.signalMoved()
 	s.signal()
-	if s.writer != nil {
-		s.writer.wake()
-	}
+	n := s.position.Length()
+	untidy := s.wrote && !s.readOnly && (n <= 0 || n > journalClose)
 	s.mu.Unlock()
+	if untidy {
+		limit := waitLimit{ctx: context.Background(), end: time.Now().Add(closeWait)}
+		if w, err := s.acquireWriter(limit, true); err == nil {
+			s.releaseWriter(w) // endLease does it
+		}
+	}
 	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.leasing })
 }
 

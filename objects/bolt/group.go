@@ -34,8 +34,7 @@ const plannedRefs = 4096
 type writer struct {
 	store  *store
 	h      *handle
-	commit sync.Mutex    // held while the files are written
-	wakeup chan struct{} // wakes the lease goroutine
+	commit sync.Mutex // held while the files are written
 
 	mu         sync.Mutex
 	snapshot   *snapshot             // what is durable, and the objects that are planned
@@ -49,9 +48,7 @@ type writer struct {
 
 	queues refQueues
 
-	// The mutex of the store guards these.
-	users  int // calls that use the writer
-	served int // calls that have used it
+	users int // calls that use the writer; the mutex of the store guards it
 }
 
 // group is what is written together.
@@ -75,7 +72,7 @@ var (
 
 func newWriter(s *store, h *handle) *writer {
 	w := &writer{
-		store: s, h: h, wakeup: make(chan struct{}, 1), snapshot: h.snapshot(),
+		store: s, h: h, snapshot: h.snapshot(),
 		refs: map[string]*refRecord{}, queues: refQueues{waiting: map[string][]chan struct{}{}},
 	}
 	h.planner = w
@@ -356,10 +353,7 @@ func (w *writer) write(g *group) {
 	w.written(g)
 	close(g.done)
 	w.store.checkpointIfFull(w)
-	if w.h.broken.Load() || w.h.side.contended() {
-		w.close() // before another leader can write
-		w.wake()
-	}
+	w.closeIfContended() // before another leader can write
 	w.commit.Unlock()
 }
 

@@ -3,73 +3,62 @@ package bolt
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
 // The writer lease. Opening a store for writing takes the ticket lock, which excludes other
-// processes, so the handle is kept for a moment after the last write of this process. One
-// goroutine at a time (leaseLoop) opens the handle for those who wait, holds it while
-// somebody writes and for leaseIdle after, and lets it go at once if another process waits
-// for the lock: then no group is opened any more, and the next write waits for a new lease.
-
-const (
-	leaseIdle = 4 * time.Millisecond
-	leasePoll = 500 * time.Microsecond // how often an idle lease looks for other processes
-)
+// processes. One goroutine at a time (leaseLoop) opens the handle for the calls that wait for
+// it, and closes it when no call uses it any more. If another process waits for the lock, no
+// group is opened after the present one, and the next call waits for a new lease.
 
 // leaseRequest is the wait for a writer. All who wait for one wait together.
 type leaseRequest struct {
 	waiting int
 	cancel  func()        // ends the wait for the lock; nil: it has not begun
 	done    chan struct{} // closed when there is a writer or an error
+	writer  *writer       // of which each of those who wait is a user
 	err     error
 }
 
 // acquireWriter returns the writer, which stays until releaseWriter. A call that was
 // admitted before the store was closed may still write.
 func (s *store) acquireWriter(limit waitLimit, admitted bool) (*writer, error) {
-	for ; ; admitted = true {
-		s.mu.Lock()
-		switch {
-		case s.closed && !admitted:
-			s.mu.Unlock()
-			return nil, objects.ErrClosed
-		case s.readOnly:
-			s.mu.Unlock()
-			return nil, fmt.Errorf("write store %s: %w", s.path, objects.ErrReadOnly)
-		case s.writer != nil:
-			w := s.writer
-			w.users++
-			s.mu.Unlock()
-			return w, nil
-		}
-		r := s.request
-		if r == nil {
-			r = &leaseRequest{done: make(chan struct{})}
-			s.request = r
-		}
-		if r.waiting++; !s.leasing {
-			s.leasing = true
-			go s.leaseLoop()
-		}
+	s.mu.Lock()
+	switch {
+	case s.closed && !admitted:
 		s.mu.Unlock()
-		if err := limit.wait(r.done); err != nil {
-			s.abandon(r)
-			return nil, s.explainWait("write", err)
-		}
-		if r.err != nil {
-			return nil, r.err
-		}
+		return nil, objects.ErrClosed
+	case s.readOnly:
+		s.mu.Unlock()
+		return nil, fmt.Errorf("write store %s: %w", s.path, objects.ErrReadOnly)
+	case s.writer != nil:
+		w := s.writer
+		w.users++
+		s.mu.Unlock()
+		return w, nil
 	}
+	r := s.request
+	if r == nil {
+		r = &leaseRequest{done: make(chan struct{})}
+		s.request = r
+	}
+	if r.waiting++; !s.leasing {
+		s.leasing = true
+		go s.leaseLoop()
+	}
+	s.mu.Unlock()
+	if err := limit.wait(r.done); err != nil {
+		s.abandon(r)
+		return nil, s.explainWait("write", err)
+	}
+	return r.writer, r.err
 }
 
 func (s *store) releaseWriter(w *writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.served++
-	if w.users--; w.users == 0 && s.writer != w {
+	if w.users--; w.users == 0 {
 		s.signal()
 	}
 }
@@ -79,12 +68,15 @@ func (s *store) releaseWriter(w *writer) {
 func (s *store) abandon(r *leaseRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.waiting--; r.waiting > 0 || s.request != r {
-		return
+	if r.waiting--; r.writer != nil { // granted at the same moment
+		r.writer.users--
+		s.signal()
 	}
-	s.request = nil
-	if r.cancel != nil {
-		r.cancel()
+	if r.waiting == 0 && s.request == r {
+		s.request = nil
+		if r.cancel != nil {
+			r.cancel()
+		}
 	}
 }
 
@@ -109,7 +101,7 @@ func (s *store) leaseLoop() {
 			s.tidied = s.resumePurge(h) == nil // a later writer tries again
 		}
 		if w := s.grant(r, h, s.explain("write", err)); w != nil {
-			s.holdLease(w)
+			s.endLease(w)
 		}
 		cancel()
 	}
@@ -130,57 +122,15 @@ func (s *store) grant(r *leaseRequest, h *handle, err error) (w *writer) {
 		return nil
 	}
 	w = newWriter(s, h)
-	s.writer, s.shared = w, h
+	s.writer, s.shared, s.wrote = w, h, true
 	s.open++
 	if s.request != nil {
 		r = s.request
 	}
 	s.request = nil
+	r.writer, w.users = w, r.waiting
 	close(r.done)
 	return w
-}
-
-// wake wakes the lease goroutine.
-func (w *writer) wake() {
-	select {
-	case w.wakeup <- struct{}{}:
-	default:
-	}
-}
-
-// holdLease keeps a writer until nobody needs it here or another process waits. Those who
-// waited for it have been served by then.
-func (s *store) holdLease(w *writer) {
-	tick := time.NewTicker(leasePoll)
-	defer tick.Stop()
-	for seen, end := 0, time.Now().Add(leaseIdle); ; {
-		select {
-		case <-w.wakeup:
-		case <-tick.C:
-		}
-		contended, broken := s.checkLease(w)
-		s.mu.Lock()
-		served, users, closed, stopped := w.served, w.users, s.closed, s.writer != w
-		s.mu.Unlock()
-		if served != seen || users > 0 {
-			seen, end = served, time.Now().Add(leaseIdle)
-		}
-		if stopped || broken || contended && served > 0 || closed && users == 0 || time.Now().After(end) {
-			break
-		}
-	}
-	s.endLease(w)
-}
-
-// checkLease reports whether another process waits and whether the handle is broken. While
-// a group is written it reports neither: its leader does the same.
-func (s *store) checkLease(w *writer) (contended, broken bool) {
-	if !w.commit.TryLock() {
-		return false, false
-	}
-	defer w.commit.Unlock()
-	s.checkpointIfFull(w)
-	return w.h.side.contended(), w.h.broken.Load()
 }
 
 // checkpointIfFull makes a checkpoint if the journal has its full length. commit is held.
@@ -202,11 +152,23 @@ func (w *writer) close() {
 	w.store.mu.Unlock()
 }
 
-// endLease waits until everything that was planned is written, and closes the handle.
+// closeIfContended closes a writer that is broken, or whose lock another process waits for.
+// commit is held.
+func (w *writer) closeIfContended() {
+	if w.h.broken.Load() || w.h.side.contended() {
+		w.close()
+	}
+}
+
+// endLease closes the handle of a writer when no call uses it any more.
 func (s *store) endLease(w *writer) {
 	h := w.h
-	w.close()
-	_ = s.await(context.Background(), func() bool { return w.users == 0 })
+	_ = s.await(context.Background(), func() bool {
+		if w.users == 0 && s.writer == w {
+			s.writer = nil
+		}
+		return w.users == 0
+	})
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
