@@ -49,9 +49,6 @@ func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.O
 	if err != nil {
 		return err
 	}
-	if h.planner != nil {
-		h.planner.renew()
-	}
 	h.acknowledge()
 	return nil
 }
@@ -66,11 +63,18 @@ func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.C
 		}
 		return err
 	}
+	w := h.planner
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	h.before, h.now = h.now, &fileVersion{meta: now}
 	h.restartJournal(bound)
-	s.mem, s.position = h.mem, h.journal.Position
-	s.mu.Unlock()
+	if w != nil {
+		w.renew()
+	}
 	return nil
 }
 

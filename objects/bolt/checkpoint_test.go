@@ -51,10 +51,10 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 	if err := in.commitGroup(h, g); err != nil || h.now.meta.Tx != was+2 {
 		t.Fatalf("%d transactions, %v", h.now.meta.Tx-was, err)
 	}
-	if w.snapshot.pages.Meta.Tx == was {
+	if w.planned.pages.Meta.Tx == was {
 		t.Error("the file was written twice, and who plans still looks at what it was before")
 	}
-	if r, err := w.snapshot.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
+	if r, err := w.planned.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
 		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
 	}
 	w.written(g)

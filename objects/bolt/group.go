@@ -11,6 +11,7 @@ import (
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 )
 
 // Group commit. The goroutines of this process that write share one writer. Each encodes
@@ -37,7 +38,7 @@ type writer struct {
 	commit sync.Mutex // held while the files are written
 
 	mu         sync.Mutex
-	snapshot   *snapshot             // what is durable, and the objects that are planned
+	planned    *snapshot             // the store with all that is planned
 	refs       map[string]*refRecord // as planned, of the refs that were asked for; a zero target: deleted
 	last       uint64                // Seq of the newest log entry as planned
 	lastKnown  bool
@@ -53,11 +54,11 @@ type writer struct {
 
 // group is what is written together.
 type group struct {
-	frame   *journal.Frame
-	bulk    []objects.Object // of a large batch, after which the group takes no more
-	pending *pending
-	moved   bool // it moves refs
-	led     bool // it has a leader
+	frame *journal.Frame
+	bulk  []objects.Object // of a large batch, after which the group takes no more
+	mark  memtable.Mark    // of the memtable after its changes
+	moved bool             // it moves refs
+	led   bool             // it has a leader
 
 	done chan struct{} // closed when err is final
 	err  error
@@ -71,11 +72,9 @@ var (
 )
 
 func newWriter(s *store, h *handle) *writer {
-	w := &writer{
-		store: s, h: h, snapshot: h.snapshot(),
-		refs: map[string]*refRecord{}, queues: refQueues{waiting: map[string][]chan struct{}{}},
-	}
+	w := &writer{store: s, h: h, refs: map[string]*refRecord{}, queues: refQueues{waiting: map[string][]chan struct{}{}}}
 	h.planner = w
+	w.renew()
 	return w
 }
 
@@ -84,12 +83,12 @@ func (w *writer) ref(name string) (*refRecord, error) {
 	if r := w.refs[name]; r != nil {
 		return r, nil
 	}
-	r, err := w.snapshot.ref(name)
+	r, err := w.planned.ref(name)
 	if err != nil {
 		return nil, err
 	}
 	if r.Target.IsZero() { // it may have been deleted
-		e, err := w.snapshot.newestEntry(name)
+		e, err := w.planned.newestEntry(name)
 		if err != nil {
 			return nil, err
 		}
@@ -142,23 +141,31 @@ func (w *writer) plan(b objects.Batch, ref string, tip objects.ID) (g *group, le
 	})
 }
 
-// join calls add with the open group.
+// join calls add with the open group, which has nothing of it if add returns an error. What is
+// planned can be read at once, so that one batch can depend on another.
 func (w *writer) join(add func(*group) error) (g *group, leads bool, err error) {
 	w.lock()
 	defer w.mu.Unlock()
 	if w.isClosed() {
 		return nil, false, errRetry
 	}
-	if g = w.open; g == nil {
-		g = w.openGroup()
+	if w.open == nil {
+		w.open = &group{frame: journal.NewFrame(w.size), done: make(chan struct{})}
 	}
+	g = w.open
+	had, size := len(g.frame.Changes), g.frame.Size()
 	err = protect(func() error { return add(g) })
+	if err != nil {
+		g.frame.Truncate(had, size)
+	}
 	if errors.Is(err, errRefMoved) {
 		return nil, false, err
 	}
 	if err != nil {
 		return nil, false, w.store.explain("read", err)
 	}
+	w.h.mem.Add(g.frame.Changes[had:])
+	g.mark = w.h.mem.Mark()
 	leads, g.led = !g.led, true
 	return g, leads, nil
 }
@@ -180,30 +187,11 @@ func (w *writer) lock() {
 	}
 }
 
-// openGroup opens a group. Its objects can be read by their ids from now on, so that one
-// batch can depend on another. mu is held.
-func (w *writer) openGroup() *group {
-	g := &group{frame: journal.NewFrame(w.size), pending: &pending{records: map[objects.ID][]byte{}}, done: make(chan struct{})}
-	w.open = g
-	w.setPending(append(slices.Clip(w.h.pending), g.pending))
-	return g
-}
-
-// setPending publishes the objects of the groups that are not written yet. mu is held.
-func (w *writer) setPending(list []*pending) {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	w.h.pending = list
-	w.snapshot.mem, w.snapshot.mark, w.snapshot.pending = w.h.mem, w.h.mark, list
-}
-
-// add puts a batch into a group, or nothing of it if it returns an error. *ConflictError
-// and *CorruptError concern the batch or an object; any other error is damage. mu is held.
+// add puts a batch into a group. *ConflictError and *CorruptError concern the batch or an object; any other error is damage. mu is held.
 func (w *writer) add(g *group, b objects.Batch) (err error) {
 	if isBulk(b) {
 		return w.addBulk(g, b)
 	}
-	had, size := len(g.frame.Changes), g.frame.Size()
 	var moves []objects.RefUpdate
 	if len(b.Refs) > 0 {
 		moves, err = objects.PendingUpdates(b.Refs, w.target)
@@ -217,10 +205,6 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 			w.move(g, last+1, b.Note, moves)
 		}
 	}
-	if err != nil {
-		g.pending.remove(g.frame.Changes[had:])
-		g.frame.Truncate(had, size)
-	}
 	return err
 }
 
@@ -229,18 +213,18 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 // that is there with other bytes is damaged, and putting it must not seem to succeed. One
 // that was purged counts as there for a batch of copies.
 func (w *writer) put(g *group, o *objects.Object, copies bool) error {
-	if have := w.snapshot.record(o.ID); have != nil {
+	if have := w.planned.record(o.ID); have != nil {
 		if !bytes.Equal(have, encodeObject(*o)) {
 			return otherBytes(o.ID)
 		}
 		return nil
 	}
 	if copies || recordSize(o) >= looseSize {
-		if there, err := w.snapshot.there(o, copies); there || err != nil {
+		if there, err := w.planned.there(o, copies); there || err != nil {
 			return err
 		}
 	}
-	g.pending.put(o.ID, g.frame.PutFunc(objectsBucket, o.ID[:], recordSize(o), func(b []byte) []byte { return appendObject(b, o) }))
+	g.frame.PutFunc(objectsBucket, o.ID[:], recordSize(o), func(b []byte) []byte { return appendObject(b, o) })
 	return nil
 }
 
@@ -265,7 +249,7 @@ func otherBytes(id objects.ID) error {
 // lastSeq returns the Seq of the newest log entry as planned. mu is held.
 func (w *writer) lastSeq() (uint64, error) {
 	if !w.lastKnown {
-		last, err := w.snapshot.newestEntry("")
+		last, err := w.planned.newestEntry("")
 		if err != nil {
 			return 0, err
 		}
@@ -367,16 +351,17 @@ func (w *writer) written(g *group) {
 	if w.open == nil && len(w.refs) > plannedRefs {
 		clear(w.refs)
 	}
-	w.setPending(slices.DeleteFunc(slices.Clone(w.h.pending), func(p *pending) bool { return p == g.pending }))
 }
 
-// renew makes the writer plan on the file as a checkpoint has left it.
+// renew makes the writer plan on the present state of the handle, on top of which it puts the
+// open group again. mu is held, or nobody else has the writer.
 func (w *writer) renew() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	w.snapshot = w.h.snapshot()
+	w.planned = w.h.snapshot()
+	w.planned.mark = memtable.Newest
+	if g := w.open; g != nil {
+		w.h.mem.Add(g.frame.Changes)
+		g.mark = w.h.mem.Mark()
+	}
 }
 
 // commitGroup makes a group durable: in the journal, or, if it is too large for that, in
@@ -414,11 +399,10 @@ func (s *store) append(h *handle, g *group) error {
 		}
 		return err
 	}
-	h.mem.Add(g.frame.Changes)
 	h.acknowledge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.mark, s.position = h.mem.Mark(), h.journal.Position
+	h.mark = g.mark
 	return nil
 }
 
@@ -436,34 +420,4 @@ func (s *store) checkNotReplaced(h *handle) error {
 		return fmt.Errorf("write store %s: another file has taken its place: %w: try again", s.path, objects.ErrUnsafe)
 	}
 	return nil
-}
-
-// pending are the objects of a group that is not written yet.
-type pending struct {
-	mu      sync.RWMutex
-	records map[objects.ID][]byte
-}
-
-func (p *pending) put(id objects.ID, record []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.records[id] = record
-}
-
-// get returns the record of an object; nil: it is not there.
-func (p *pending) get(id objects.ID) []byte {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.records[id]
-}
-
-// remove removes the objects of changes that are not written after all.
-func (p *pending) remove(list []journal.Change) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range list {
-		if c.Bucket == objectsBucket {
-			delete(p.records, objects.ID(c.Key))
-		}
-	}
 }

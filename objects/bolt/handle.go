@@ -35,11 +35,10 @@ type handle struct {
 	broken  atomic.Bool // it must not be used again
 
 	// The mutex of the store guards these.
-	now     *fileVersion
-	before  *fileVersion // what now was before the last checkpoint
-	mark    memtable.Mark
-	pending []*pending
-	opened  time.Time
+	now    *fileVersion
+	before *fileVersion  // what now was before the last checkpoint
+	mark   memtable.Mark // of mem, up to what is durable
+	opened time.Time
 
 	planner *writer // plans on this handle; nil: nobody does
 }
@@ -57,7 +56,7 @@ type fileVersion struct {
 func (h *handle) snapshot() *snapshot {
 	l := newSnapshot(h.file, h.now.meta)
 	l.number = h.number
-	l.mem, l.mark, l.pending, l.bodies = h.mem, h.mark, h.pending, h.bodies
+	l.mem, l.mark, l.bodies = h.mem, h.mark, h.bodies
 	return l
 }
 
@@ -175,8 +174,8 @@ func (s *store) shut(h *handle) {
 	h.side.release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h.broken.Load() {
-		s.mem = nil
+	if h.writer && !h.broken.Load() {
+		s.mem, s.position = h.mem, h.journal.Position
 	}
 	s.open--
 	s.signal()

@@ -79,9 +79,11 @@ func (s *store) openJournal(h *handle, bound journal.Binding, flags int) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	h.mem, h.mark = mem, mem.Mark()
-	s.mu.Lock()
-	s.mem, s.position = mem, log.Position
-	s.mu.Unlock()
+	if flags == os.O_RDONLY { // a writer gives its memtable back when it has written all that is planned
+		s.mu.Lock()
+		s.mem, s.position = mem, log.Position
+		s.mu.Unlock()
+	}
 	return nil
 }
 

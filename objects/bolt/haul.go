@@ -7,7 +7,7 @@ import (
 )
 
 // A batch that is too large for the journal is written by a checkpoint. Nobody reads its objects
-// before they are written, so they are not pending, and they are looked up all at once.
+// before they are written, and they are looked up all at once.
 
 // isBulk reports whether a batch is too large for the journal.
 func isBulk(b objects.Batch) bool {
@@ -38,7 +38,7 @@ func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
 // order.
 func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 	s := sortIDs(b.Put)
-	if err := w.snapshot.findStored(s); err != nil {
+	if err := w.planned.findStored(s); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(s.again, true) && !slices.Contains(s.seen, true) {
@@ -49,7 +49,7 @@ func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 		o, there := &b.Put[i], s.again[i]
 		if s.seen[i] && !there {
 			var err error
-			if there, err = w.snapshot.there(o, b.Copies); err != nil {
+			if there, err = w.planned.there(o, b.Copies); err != nil {
 				return nil, err
 			}
 		}

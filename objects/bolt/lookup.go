@@ -7,25 +7,24 @@ import (
 	"os"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // keepPacks is how many heads of packs a snapshot keeps.
 const keepPacks = 8
 
-// record returns the record of an object of a pending group or of the journal; nil: there is
-// none.
+// record returns the record of an object of the journal, or of a group that is planned; nil:
+// there is none.
 func (l *snapshot) record(id objects.ID) []byte {
-	for _, s := range l.pending {
-		if value := s.get(id); value != nil {
-			return value
-		}
+	if l.mem == nil {
+		return nil
 	}
-	value, _ := l.inJournal(objectsBucket, id[:])
+	value, _ := l.mem.Get(objectsBucket, id[:], memtable.Newest)
 	return value
 }
 
-// object reads one object, of a pending group too. The object has the id, or the error is a
+// object reads one object, of a group that is planned too. The object has the id, or the error is a
 // *CorruptError; a missing one is a *NotFoundError.
 func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 	if value := l.record(id); value != nil {
@@ -64,7 +63,7 @@ func packError(id objects.ID, err error) error {
 	return err
 }
 
-// has reports whether an object is stored, without reading it. One of a pending group counts
+// has reports whether an object is stored, without reading it. One that is planned counts
 // as missing.
 func (l *snapshot) has(id objects.ID) (bool, error) {
 	if _, ok := l.inJournal(objectsBucket, id[:]); ok {

@@ -178,7 +178,7 @@ func ofOneObject(err error) bool {
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrPurged)
 }
 
-// Missing is objects.Reader. An object of a pending group counts as missing: it may never be
+// Missing is objects.Reader. An object that is planned counts as missing: it may never be
 // written.
 func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
 	for page := range slices.Chunk(ids, pageKeys) {

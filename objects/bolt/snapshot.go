@@ -13,13 +13,12 @@ import (
 )
 
 // snapshot is the store as it is at one moment: the pages of the file after one transaction,
-// under what the journal says and what will be put next. It is for one goroutine.
+// under what the journal says. It is for one goroutine.
 type snapshot struct {
 	pages    *page.Reader
 	number   uint64          // of the file; see Spot
 	mem      *memtable.Table // the changes of the journal; nil: none
 	mark     memtable.Mark   // how much of it is visible
-	pending  []*pending      // what will be put next
 	packs    map[uint32]*pack
 	lastBody bodyEntry
 	bodies   *bodyCache

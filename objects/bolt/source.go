@@ -71,7 +71,7 @@ func (src *source) view(f func(l *snapshot) error) error {
 			return src.replaced()
 		}
 		if !src.journal {
-			l.mem, l.pending, l.mark = nil, nil, 0
+			l.mem, l.mark = nil, 0
 		}
 		return f(l)
 	})

@@ -6,6 +6,8 @@ package memtable
 
 import (
 	"bytes"
+	"cmp"
+	"math"
 	"slices"
 	"sync"
 
@@ -14,6 +16,9 @@ import (
 
 // Mark is a moment of a table: the number of changes that it had.
 type Mark int
+
+// Newest is the mark of a reader that sees every change, also those that are added later.
+const Newest Mark = math.MaxInt
 
 // Entry is the value that a key was set to; nil: it was deleted.
 type Entry struct {
@@ -31,16 +36,16 @@ type Table struct {
 
 // bucket has the changes of one bucket in the order of their arrival.
 type bucket struct {
-	versions  []version
-	latest    map[string]int32 // the newest version of each key
+	entries   []Entry
+	versions  []version        // of each entry
+	latest    map[string]int32 // the newest entry of each key
 	ascending bool             // each key is above the one before it
 }
 
-// version is one value of a key.
+// version says when an entry came, and which it replaced.
 type version struct {
-	Entry
 	at       Mark
-	previous int32 // the version before it; -1: none
+	previous int32 // the entry of the same key before it; -1: none
 }
 
 // listing is the sorted list that was asked for last.
@@ -69,14 +74,14 @@ func (t *Table) Add(list []journal.Change) {
 }
 
 func (b *bucket) add(e Entry, at Mark) {
-	n := int32(len(b.versions))
+	n := int32(len(b.entries))
 	previous, ok := b.latest[string(e.Key)]
 	if !ok {
 		previous = -1
 	}
-	b.ascending = b.ascending && (n == 0 || bytes.Compare(b.versions[n-1].Key, e.Key) < 0)
+	b.ascending = b.ascending && (n == 0 || bytes.Compare(b.entries[n-1].Key, e.Key) < 0)
 	b.latest[string(e.Key)] = n
-	b.versions = append(b.versions, version{e, at, previous})
+	b.entries, b.versions = append(b.entries, e), append(b.versions, version{at, previous})
 }
 
 // Mark returns the present moment.
@@ -99,10 +104,10 @@ func (t *Table) Get(bucket int, key []byte, m Mark) (value []byte, ok bool) {
 	if i = b.asOf(i, m); i < 0 {
 		return nil, false
 	}
-	return b.versions[i].Value, true
+	return b.entries[i].Value, true
 }
 
-// asOf returns the newest version at a moment, from version i back; -1: there is none.
+// asOf returns the newest entry of a key at a moment, from entry i back; -1: there is none.
 func (b *bucket) asOf(i int32, m Mark) int32 {
 	for i >= 0 && b.versions[i].at >= m {
 		i = b.versions[i].previous
@@ -118,11 +123,12 @@ func (t *Table) Len(bucket int, m Mark) int {
 }
 
 func (b *bucket) len(m Mark) int {
-	n, _ := slices.BinarySearchFunc(b.versions, m, func(v version, m Mark) int { return int(v.at - m) })
+	n, _ := slices.BinarySearchFunc(b.versions, m, func(v version, m Mark) int { return cmp.Compare(v.at, m) })
 	return n
 }
 
-// All returns the changes of a bucket up to a moment, in the order of their arrival.
+// All returns the newest entry of every key of a bucket at a moment, in the order of their
+// arrival. The list is shared: the caller must not change it.
 func (t *Table) All(bucket int, m Mark) []Entry {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -130,9 +136,15 @@ func (t *Table) All(bucket int, m Mark) []Entry {
 }
 
 func (b *bucket) all(m Mark) []Entry {
-	list := make([]Entry, b.len(m))
-	for i := range list {
-		list[i] = b.versions[i].Entry
+	n := b.len(m)
+	if b.ascending { // each key once
+		return b.entries[:n:n]
+	}
+	list := make([]Entry, 0, n)
+	for i, e := range b.entries[:n] {
+		if b.asOf(b.latest[string(e.Key)], m) == int32(i) {
+			list = append(list, e)
+		}
 	}
 	return list
 }
@@ -150,15 +162,8 @@ func (t *Table) Sorted(bucket int, m Mark) []Entry {
 	if s := &t.sorted; s.bucket == bucket && s.versions == n {
 		return s.entries
 	}
-	var list []Entry
-	if b.ascending {
-		list = b.all(m)
-	} else {
-		for _, i := range b.latest {
-			if i = b.asOf(i, m); i >= 0 {
-				list = append(list, b.versions[i].Entry)
-			}
-		}
+	list := b.all(m)
+	if !b.ascending { // else the list is that of the bucket
 		slices.SortFunc(list, func(a, b Entry) int { return bytes.Compare(a.Key, b.Key) })
 	}
 	t.sorted = listing{bucket, n, list}
