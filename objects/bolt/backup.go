@@ -37,7 +37,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	var out newFile
 	defer out.discard()
 	copier := compaction.New(src, &out, nil)
-	if err = out.create(s, path, src.bound, formatFirst); err == nil {
+	if err = out.create(s, path, src.bound); err == nil {
 		err = copier.Rounds()
 	}
 	if err == nil {

@@ -216,8 +216,9 @@ func (s *store) Close() error {
 	untidy := s.wrote && !s.readOnly && (n <= 0 || n > journalClose)
 	s.mu.Unlock()
 	if untidy {
-		limit := waitLimit{ctx: context.Background(), end: time.Now().Add(closeWait)}
-		if w, err := s.acquireWriter(limit, true); err == nil {
+		waiting, cancel := context.WithTimeout(context.Background(), closeWait)
+		defer cancel()
+		if w, err := s.acquireWriter(waiting, true); err == nil {
 			s.releaseWriter(w) // endLease does it
 		}
 	}

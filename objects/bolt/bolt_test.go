@@ -106,7 +106,7 @@ func idle(t testing.TB, s objects.Store) *store {
 // writing is a handle that is open for writing, and a writer that nobody waits for.
 func writing(t *testing.T, s *store) (*handle, *writer) {
 	t.Helper()
-	h, err := s.openWrite(t.Context())
+	h, err := s.openHandle(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,21 +21,21 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// checkpoint moves the changes of the journal into the file, with more changes and the objects
-// of a bulk batch, in one bbolt transaction. The transaction also raises the generation of the
+// checkpoint moves what is planned up to a mark of the memtable into the file, with the objects of
+// a bulk batch, in one bbolt transaction. The transaction also raises the generation of the
 // journal, so that its frames stop counting and the next one is written at its start. The caller
 // holds writer.commit. Unless the error is an unknown outcome, an error means that nothing was
 // written.
-func (s *store) checkpoint(h *handle, more []journal.Change, hauled ...objects.Object) error {
+func (s *store) checkpoint(h *handle, mark memtable.Mark, bulk ...objects.Object) error {
 	if h.before != nil { // see fileVersion
 		_ = s.await(context.Background(), func() bool { return h.before.readers == 0 })
 	}
-	own, bound := len(more)+len(hauled) > 0, h.journal.Binding
+	own, bound := mark != h.mark || len(bulk) > 0, h.journal.Binding
 	bound.Generation, bound.Sequence = bound.Generation+1, h.journal.Sequence
 	if own {
 		bound.Sequence++
 	}
-	list, err := s.changes(h, bound, more, hauled)
+	list, err := s.changes(h, bound, mark, bulk)
 	if err != nil {
 		return s.explain("write", err)
 	}
@@ -107,86 +107,33 @@ func sortChanges(list []journal.Change) {
 
 // changes returns the changes of a checkpoint, after it has checked the pages that bbolt will
 // touch.
-func (s *store) changes(h *handle, bound journal.Binding, more []journal.Change, hauled []objects.Object) (list []journal.Change, err error) {
+func (s *store) changes(h *handle, bound journal.Binding, mark memtable.Mark, bulk []objects.Object) (list []journal.Change, err error) {
 	l := newSnapshot(h.file, h.now.meta)
 	l.number = h.number
 	err = protect(func() error {
-		var records []memtable.Entry
-		records, list = h.journaled(l)
-		for _, c := range more {
-			if c.Bucket == objectsBucket {
-				records = append(records, memtable.Entry{Key: c.Key, Value: c.Value})
-			} else {
-				list = append(list, c)
-			}
-		}
-		packed, err := sealObjects(l, records, hauled)
-		list = append(list, packed...)
-		if err == nil {
-			packed, err = l.ageChange(packed, time.Now())
-			list = append(list, packed...)
-		}
-		if err == nil {
-			list, err = l.packLog(list)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	sortChanges(list)
-	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
-	return list, protect(func() error { return checkPaths(l, list) })
-}
-
-// journaled returns the content of the journal: the records of objects in the order of their
-// arrival, and the newest change of every other key. The changes of the refs by time are computed
-// from the refs in the file and in the journal, since most of those in the journal cancel each
-// other.
-func (h *handle) journaled(l *snapshot) (records []memtable.Entry, list []journal.Change) {
-	records = h.mem.All(objectsBucket, h.mark)
-	add := func(bucket int, entries []memtable.Entry) {
-		for _, e := range entries {
-			list = append(list, setKey(bucket, e.Key, e.Value))
-		}
-	}
-	for bucket := range buckets {
-		switch bucket {
-		case objectsBucket, recentBucket:
-		case movesBucket:
-			if h.mem.Len(logBucket, h.mark) < logFew { // else packLog writes them
-				add(bucket, h.mem.Sorted(bucket, h.mark))
-			}
-		default:
-			add(bucket, h.mem.Sorted(bucket, h.mark))
-		}
-	}
-	recent, err := movedByTime(l, h.mem.Sorted(refsBucket, h.mark))
-	if err != nil { // a ref cannot be read
-		add(recentBucket, h.mem.Sorted(recentBucket, h.mark))
-	}
-	return records, append(list, recent...)
-}
-
-// movedByTime returns the changes of the refs by time for moved refs.
-func movedByTime(l *snapshot, refs []memtable.Entry) (list []journal.Change, err error) {
-	for _, e := range refs {
-		was, err := l.ref(string(e.Key))
-		now := refRecord{}
-		if err == nil && e.Value != nil {
-			now, err = decodeRef(string(e.Key), e.Value)
-		}
+		list, err = sealObjects(l, h.mem.All(objectsBucket, mark), bulk)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !was.Target.IsZero() && (e.Value == nil || !was.Updated.Equal(now.Updated)) {
-			list = append(list, deleteKey(recentBucket, recentKey(was.Ref)))
+		age, err := l.ageChange(list, time.Now())
+		if err != nil {
+			return err
 		}
-		if e.Value != nil {
-			list = append(list, setKey(recentBucket, recentKey(now.Ref), []byte{}))
+		log, err := packLog(h.mem.Sorted(logBucket, mark))
+		if err != nil {
+			return err
 		}
-	}
-	return list, nil
+		list = slices.Concat(list, age, log)
+		for _, bucket := range []int{refsBucket, recentBucket} {
+			for _, e := range h.mem.Sorted(bucket, mark) {
+				list = append(list, setKey(bucket, e.Key, e.Value))
+			}
+		}
+		sortChanges(list)
+		list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
+		return checkPaths(l, list)
+	})
+	return list, err
 }
 
 // settle determines the outcome of a transaction. With an error the outcome is unknown only if

@@ -34,7 +34,7 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 	h, w := writing(t, in)
 	put(t, w, "refs/heads/a", "small")
 	was := h.now.meta.Tx
-	if err := in.checkpoint(h, nil); err != nil {
+	if err := in.checkpoint(h, h.mark); err != nil {
 		t.Fatal(err)
 	}
 	b := batch("refs/heads/b", "large")
@@ -116,7 +116,7 @@ func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
 	tip := line(t, s, "main", 40)
 	fold(t, s)
 	in := idle(t, s)
-	h, err := in.openWrite(t.Context())
+	h, err := in.openHandle(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
 	in.shared = h
 	in.mu.Unlock()
 	folds := func(ref string) error {
-		return in.checkpoint(h, planned(t, in, h, batch(ref, ref)).frame.Changes)
+		return in.checkpoint(h, planned(t, in, h, batch(ref, ref)).mark)
 	}
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {

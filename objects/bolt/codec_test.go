@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -130,44 +129,6 @@ func TestPackedStoreAnswersAsBefore(t *testing.T) {
 	}
 	if err := appendOne(t, s, "main", 1); err != nil {
 		t.Errorf("append after it: %v", err)
-	}
-}
-
-// TestFormatBecomesNewerWhenThereIsNeed, and not before: other programs may not know it.
-func TestFormatBecomesNewerWhenThereIsNeed(t *testing.T) {
-	s, path := fresh(t)
-	write := func(n int, want uint64) {
-		t.Helper()
-		for i := range n {
-			if err := appendOne(t, s, "main", i); err != nil {
-				t.Fatal(err)
-			}
-		}
-		fold(t, s)
-		wantFormat(t, s, want)
-	}
-	write(3, formatFirst)
-	sweep(t, s, objects.Sweep{})
-	wantFormat(t, s, formatPacked)
-	write(3, formatPacked)
-	wantClean(t, path)
-	s, path = fresh(t)
-	write(logFew, formatPacked)
-	write(3, formatPacked)
-	wantClean(t, path)
-}
-
-func wantFormat(t testing.TB, s objects.Store, want uint64) {
-	t.Helper()
-	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
-		have, err := l.version()
-		if err == nil && have != want {
-			err = fmt.Errorf("it is %d, want %d", have, want)
-		}
-		return err
-	})
-	if err != nil {
-		t.Errorf("format: %v", err)
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *store) publish(dir string) error {
 	if err := s.publishJournal(dir, bound.Salt); err != nil {
 		return err
 	}
-	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound, formatFirst)
+	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound)
 	if path != "" {
 		defer func() { _ = os.Remove(path) }()
 	}
@@ -99,8 +99,8 @@ func (s *store) publishJournal(dir string, salt [journal.SaltSize]byte) error {
 	return syncDir(dir) // after a power failure there is no file without a journal
 }
 
-// build creates a durable file with an empty store of a version.
-func build(dir, pattern string, bound journal.Binding, version uint64) (path string, err error) {
+// build creates a durable file with an empty store.
+func build(dir, pattern string, bound journal.Binding) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func build(dir, pattern string, bound journal.Binding, version uint64) (path str
 				}
 			}
 			meta := tx.Bucket([]byte(buckets[metaBucket]))
-			return errors.Join(meta.Put(formatKey, encodeFormat(version)), meta.Put(journalKey, encodeBinding(bound)), meta.Put(runsKey, runs{}.encode()))
+			return errors.Join(meta.Put(formatKey, encodeFormat(formatVersion)), meta.Put(journalKey, encodeBinding(bound)), meta.Put(runsKey, runs{}.encode()))
 		})
 		return errors.Join(err, db.Sync(), db.Close())
 	})

@@ -196,7 +196,7 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 // tryFold is fold, which may meet damage.
 func tryFold(t testing.TB, s objects.Store) error {
 	in := idle(t, s)
-	h, err := in.openWrite(t.Context())
+	h, err := in.openHandle(t.Context(), true)
 	if err != nil {
 		return in.explain("write", err)
 	}
@@ -204,7 +204,7 @@ func tryFold(t testing.TB, s objects.Store) error {
 	in.open++
 	in.mu.Unlock()
 	defer in.shut(h)
-	return in.checkpoint(h, nil)
+	return in.checkpoint(h, h.mark)
 }
 
 func mustRead(t testing.TB, path string) []byte {
@@ -423,8 +423,8 @@ func TestFormats(t *testing.T) {
 	}{
 		"another bbolt file": {"things", []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
 		"no format":          {buckets[metaBucket], []byte("k"), []byte("v"), objects.ErrFormat, "no tract store"},
-		"a newer format":     {buckets[metaBucket], formatKey, encodeFormat(formatNewest + 1), objects.ErrFormat, "upgrade tract"},
-		"an older format":    {buckets[metaBucket], formatKey, encodeFormat(formatFirst - 1), objects.ErrFormat, "never released"},
+		"a newer format":     {buckets[metaBucket], formatKey, encodeFormat(formatVersion + 1), objects.ErrFormat, "upgrade tract"},
+		"an older format":    {buckets[metaBucket], formatKey, encodeFormat(formatVersion - 1), objects.ErrFormat, "never released"},
 		"a spoilt format":    {buckets[metaBucket], formatKey, []byte("v"), objects.ErrCorrupt, "format"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.db")

@@ -75,16 +75,12 @@ func (c *gc) begin(ctx context.Context, s *store) error {
 			return err
 		}
 		if h.journal.Length() > 0 {
-			if err := t.checkpoint(h, nil); err != nil {
+			if err := t.checkpoint(h, h.mark); err != nil {
 				return err
 			}
 		}
-		version, err := newSnapshot(h.file, h.now.meta).version()
-		if err != nil {
-			return err
-		}
 		c.out.repack = true
-		return c.out.create(t, t.path, journal.Binding{Generation: 1}, max(version, formatPacked))
+		return c.out.create(t, t.path, journal.Binding{Generation: 1})
 	})
 }
 
@@ -137,7 +133,7 @@ func (c *gc) replace() error {
 			return src.replaced()
 		}
 		if h.journal.Length() > 0 {
-			if err := t.checkpoint(h, nil); err != nil {
+			if err := t.checkpoint(h, h.mark); err != nil {
 				return err
 			}
 		}

@@ -39,7 +39,7 @@ type writer struct {
 
 	mu         sync.Mutex
 	planned    *snapshot             // the store with all that is planned
-	refs       map[string]*refRecord // as planned, of the refs that were asked for; a zero target: deleted
+	known      map[string]*refRecord // as planned, of the refs that were asked for; a zero target: deleted
 	last       uint64                // Seq of the newest log entry as planned
 	lastKnown  bool
 	open       *group // takes batches; nil: none
@@ -47,7 +47,7 @@ type writer struct {
 	size       int    // bytes of the last groups
 	closing    bool   // no group is opened any more
 
-	queues refQueues
+	refs refLocks // one Update of a ref runs at a time
 
 	users int // calls that use the writer; the mutex of the store guards it
 }
@@ -72,7 +72,7 @@ var (
 )
 
 func newWriter(s *store, h *handle) *writer {
-	w := &writer{store: s, h: h, refs: map[string]*refRecord{}, queues: refQueues{waiting: map[string][]chan struct{}{}}}
+	w := &writer{store: s, h: h, known: map[string]*refRecord{}, refs: refLocks{locks: map[string]*refLock{}}}
 	h.planner = w
 	w.renew()
 	return w
@@ -80,7 +80,7 @@ func newWriter(s *store, h *handle) *writer {
 
 // ref returns a ref as planned. mu is held.
 func (w *writer) ref(name string) (*refRecord, error) {
-	if r := w.refs[name]; r != nil {
+	if r := w.known[name]; r != nil {
 		return r, nil
 	}
 	r, err := w.planned.ref(name)
@@ -94,7 +94,7 @@ func (w *writer) ref(name string) (*refRecord, error) {
 		}
 		r.entry = e.Hash
 	}
-	w.refs[name] = &r
+	w.known[name] = &r
 	return &r, nil
 }
 
@@ -262,12 +262,12 @@ func (w *writer) lastSeq() (uint64, error) {
 func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.RefUpdate) {
 	moves = slices.Clone(moves) // those of a batch are the caller's
 	for i := range moves {
-		moves[i].Prev = w.refs[moves[i].Name].entry
+		moves[i].Prev = w.known[moves[i].Name].entry
 	}
 	entry := objects.NewLogEntry(seq, note, moves)
 	putSealed(g.frame, logBucket, logKey(seq), entry.Record())
 	for _, u := range moves {
-		r := w.refs[u.Name]
+		r := w.known[u.Name]
 		g.frame.Put(movesBucket, movesKey(u.Name, seq))
 		if !r.Target.IsZero() {
 			g.frame.Delete(recentBucket, recentKey(r.Ref))
@@ -348,8 +348,8 @@ func (w *writer) written(g *group) {
 	w.closing = w.closing || w.h.broken.Load()
 	w.committing = nil
 	w.size = max(g.frame.Size(), w.size*3/4)
-	if w.open == nil && len(w.refs) > plannedRefs {
-		clear(w.refs)
+	if w.open == nil && len(w.known) > plannedRefs {
+		clear(w.known)
 	}
 }
 
@@ -373,7 +373,7 @@ func (s *store) commitGroup(h *handle, g *group) error {
 	err := s.checkNotReplaced(h)
 	if err == nil {
 		if h.journal.Length() > journalMost || g.frame.Size() > frameMost || g.bulk != nil {
-			err = s.checkpoint(h, g.frame.Changes, g.bulk...)
+			err = s.checkpoint(h, g.mark, g.bulk...)
 		} else {
 			err = s.append(h, g)
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
@@ -93,7 +92,7 @@ func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
 		case r != nil || err != nil:
 			return r, err
 		case changed == nil:
-			h, err := s.openRead(waiting)
+			h, err := s.openHandle(waiting, false)
 			if r = s.share(h, err); r == nil {
 				return nil, s.waited(ctx, op, err)
 			}
@@ -200,52 +199,30 @@ func (s *store) busy(op string) error {
 	return fmt.Errorf("%s store %s: others have held it for %v: %w", op, s.path, s.wait, objects.ErrBusy)
 }
 
-func (s *store) openRead(ctx context.Context) (*handle, error) {
+// openHandle opens the store for reading, or for writing once nobody else has it open.
+func (s *store) openHandle(ctx context.Context, writer bool) (*handle, error) {
 	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
-	side, err := s.lockShared(ctx)
+	flags, lock := os.O_RDONLY, s.lockShared
+	if writer {
+		flags, lock = os.O_RDWR, s.lockExclusive
+	}
+	side, err := lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.openFiles(ctx, side, os.O_RDONLY)
-	if err != nil {
-		side.release()
-		return nil, err
+	h, err := s.openFiles(ctx, side, flags)
+	if err == nil && writer {
+		if err = h.recoverTail(); err != nil {
+			h.close()
+		}
 	}
-	return h, nil
-}
-
-// lockShared takes the ticket lock for reading. If that needs a permission that is missing, it
-// returns nil, and the lock of the file itself must do.
-func (s *store) lockShared(ctx context.Context) (*ticketLock, error) {
-	side, err := s.lock(ctx, false)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return nil, nil //nolint:nilnil // see above
-	}
-	return side, err
-}
-
-// openWrite opens the store for writing, once nobody else has it open.
-func (s *store) openWrite(ctx context.Context) (*handle, error) {
-	if err := s.checkPath(); err != nil {
-		return nil, err
-	}
-	side, err := s.lock(ctx, true)
-	if err != nil {
-		return nil, err
-	}
-	h, err := s.openFiles(ctx, side, os.O_RDWR)
 	if err != nil {
 		side.release()
 		return nil, err
 	}
-	h.writer = true
-	if err := h.recoverTail(); err != nil {
-		h.close()
-		side.release()
-		return nil, err
-	}
+	h.writer = writer
 	return h, nil
 }
 
@@ -325,10 +302,10 @@ func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
 // checkFormat refuses a format that this package does not know.
 func (s *store) checkFormat(version uint64) error {
 	switch {
-	case version > formatNewest:
+	case version > formatVersion:
 		return fmt.Errorf("open store %s: format %d is newer than %d, the newest known here: %w: upgrade tract",
-			s.path, version, formatNewest, objects.ErrFormat)
-	case version < formatFirst:
+			s.path, version, formatVersion, objects.ErrFormat)
+	case version < formatVersion:
 		return fmt.Errorf("open store %s: format %d was never released: %w", s.path, version, objects.ErrFormat)
 	}
 	return nil

@@ -321,7 +321,7 @@ func TestFoldingIsNotSeen(t *testing.T) {
 			}
 		}
 	}
-	h, err := inner(t, s).openRead(context.Background())
+	h, err := inner(t, s).openHandle(context.Background(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

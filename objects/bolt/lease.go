@@ -23,7 +23,7 @@ type leaseRequest struct {
 
 // acquireWriter returns the writer, which stays until releaseWriter. A call that was
 // admitted before the store was closed may still write.
-func (s *store) acquireWriter(limit waitLimit, admitted bool) (*writer, error) {
+func (s *store) acquireWriter(ctx context.Context, admitted bool) (*writer, error) {
 	s.mu.Lock()
 	switch {
 	case s.closed && !admitted:
@@ -48,9 +48,9 @@ func (s *store) acquireWriter(limit waitLimit, admitted bool) (*writer, error) {
 		go s.leaseLoop()
 	}
 	s.mu.Unlock()
-	if err := limit.wait(r.done); err != nil {
+	if err := wait(ctx, r.done); err != nil {
 		s.abandon(r)
-		return nil, s.explainWait("write", err)
+		return nil, err
 	}
 	return r.writer, r.err
 }
@@ -95,7 +95,7 @@ func (s *store) leaseLoop() {
 		}
 		r.cancel, s.wanted = cancel, true // new readers wait for the handle
 		s.mu.Unlock()
-		h, err := s.openWrite(ctx)
+		h, err := s.openHandle(ctx, true)
 		if err == nil && !s.tidied {
 			removeLeftovers(s.path, false)
 			s.tidied = s.resumePurge(h) == nil // a later writer tries again
@@ -136,7 +136,7 @@ func (s *store) grant(r *leaseRequest, h *handle, err error) (w *writer) {
 // checkpointIfFull makes a checkpoint if the journal has its full length. commit is held.
 func (s *store) checkpointIfFull(w *writer) {
 	if h := w.h; !h.broken.Load() && h.journal.Length() > s.limit {
-		_ = s.checkpoint(h, nil) // if it fails, a later one returns the error
+		_ = s.checkpoint(h, h.mark) // if it fails, a later one returns the error
 	}
 }
 
@@ -174,7 +174,7 @@ func (s *store) endLease(w *writer) {
 	s.mu.Unlock()
 	if closed && !h.broken.Load() {
 		if h.journal.Length() > journalClose {
-			_ = s.checkpoint(h, nil) // otherwise the next process makes it
+			_ = s.checkpoint(h, h.mark) // otherwise the next process makes it
 		}
 		if !h.broken.Load() {
 			h.journal.Discard()

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 )
 
 // An entry of the ref log is a value of its own in the journal. A checkpoint, and gc, store many
@@ -21,12 +21,10 @@ import (
 //	         earlier entry of the value moves too has no Prev: it is the hash of that.
 //	moves    name, 0, seq of the first -> nothing: one of them moves the ref
 //
-// A single entry begins with the tag of its sequence number, which is 8. gc keeps the newest
-// entry single: writers need it, whatever else is damaged.
+// A single entry begins with the tag of its sequence number, which is 8.
 const (
-	logEntries = 256      // most in one value
-	logBytes   = 64 << 10 // of their records
-	logFew     = 16       // a checkpoint with fewer leaves them single
+	logEntries = 256  // most in one value
+	logMoves   = 1024 // moves of refs after which a value is full
 )
 
 // encodeEntries encodes entries that ascend by Seq into one value.
@@ -130,27 +128,17 @@ func movesOf(list []objects.LogEntry) (keys [][]byte) {
 
 // entryRun collects entries for one value.
 type entryRun struct {
-	list []objects.LogEntry
-	size int
+	list  []objects.LogEntry
+	moves int
 }
 
 // add adds the next entry. When the value is full it returns the changes that write it.
 func (r *entryRun) add(e objects.LogEntry) (list []journal.Change) {
-	size := roughSize(e)
-	if len(r.list) == logEntries || r.size+size > logBytes {
+	if len(r.list) == logEntries || r.moves >= logMoves {
 		list = r.flush()
 	}
-	r.list, r.size = append(r.list, e), r.size+size
+	r.list, r.moves = append(r.list, e), r.moves+len(e.Refs)
 	return list
-}
-
-// roughSize returns about the length of the record of an entry.
-func roughSize(e objects.LogEntry) int {
-	n := 64 + 2*len(objects.Group{}) + len(e.Note.Author) + len(e.Note.Command)
-	for _, u := range e.Refs {
-		n += 3*(idSize+2) + 4 + len(u.Name)
-	}
-	return n
 }
 
 // flush returns the changes that write the collected entries.
@@ -163,52 +151,22 @@ func (r *entryRun) flush() []journal.Change {
 	for _, key := range movesOf(r.list) {
 		list = append(list, setKey(movesBucket, key, []byte{}))
 	}
-	r.list, r.size = r.list[:0], 0
+	r.list, r.moves = r.list[:0], 0
 	return list
 }
 
-// end returns the changes that write the collected entries, the last of them single.
-func (r *entryRun) end() []journal.Change {
-	n := len(r.list)
-	if n < 2 {
-		return r.flush()
-	}
-	last := r.list[n-1]
-	r.list = r.list[:n-1]
-	list := r.flush()
-	r.list = append(r.list, last)
-	return append(list, r.flush()...)
-}
-
-// packLog combines the log entries that a checkpoint writes, unless they are few.
-func (l *snapshot) packLog(list []journal.Change) ([]journal.Change, error) {
-	rest := make([]journal.Change, 0, len(list))
-	var entries []objects.LogEntry
-	for _, c := range list {
-		switch c.Bucket {
-		case logBucket:
-			some, err := decodeEntries(c.Key, c.Value)
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, some...)
-		case movesBucket:
-		default:
-			rest = append(rest, c)
+// packLog returns the changes that write log entries of the journal, the oldest first, many in
+// one value.
+func packLog(log []memtable.Entry) (list []journal.Change, err error) {
+	var run entryRun
+	for _, c := range log {
+		entries, err := decodeEntries(c.Key, c.Value)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			list = append(list, run.add(e)...)
 		}
 	}
-	if len(entries) < logFew {
-		return list, nil
-	}
-	slices.SortFunc(entries, func(a, b objects.LogEntry) int { return cmp.Compare(a.Seq, b.Seq) })
-	var run entryRun
-	for _, e := range entries {
-		rest = append(rest, run.add(e)...)
-	}
-	rest = append(rest, run.flush()...)
-	version, err := l.version()
-	if err == nil && version < formatPacked {
-		rest = append(rest, setKey(metaBucket, formatKey, encodeFormat(formatPacked)))
-	}
-	return rest, err
+	return append(list, run.flush()...), nil
 }

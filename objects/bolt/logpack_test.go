@@ -13,7 +13,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/compression"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 )
 
 // someEntries makes so many entries, the first of them with a number; every fifth number
@@ -122,38 +122,32 @@ func FuzzLogEntries(f *testing.F) {
 
 // TestAFoldReadsWholeLogEntries: it takes none of which a byte has changed.
 func TestAFoldReadsWholeLogEntries(t *testing.T) {
-	s, _ := fresh(t)
-	var log []journal.Change
-	for _, e := range someEntries(1, logFew) {
-		log = append(log, setKey(logBucket, logKey(e.Seq), encodeEntry(e)))
+	const alone = 16
+	var log []memtable.Entry
+	for _, e := range someEntries(1, alone) {
+		log = append(log, memtable.Entry{Key: logKey(e.Seq), Value: encodeEntry(e)})
 	}
 	key, value := encodeEntries(someEntries(200, 4))
-	log = append(log, setKey(logBucket, key, value))
-	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
-		list, err := l.packLog(log)
-		if err != nil {
-			return err
-		}
-		if got, err := decodeEntries(list[0].Key, list[0].Value); err != nil || len(got) != logFew+4 {
-			t.Errorf("%d entries, %v", len(got), err)
-		}
-		for i := range log {
-			for at := range log[i].Value {
-				log[i].Value[at] ^= 1
-				if _, err := l.packLog(log); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("log entry %x", log[i].Key)) {
-					t.Errorf("byte %d of entry %d has changed: %v", at, i, err)
-				}
-				log[i].Value[at] ^= 1
-			}
-		}
-		log[2].Key = logKey(77)
-		if _, err := l.packLog(log); err == nil {
-			t.Error("one is taken under the number of another")
-		}
-		return nil
-	})
+	log = append(log, memtable.Entry{Key: key, Value: value})
+	list, err := packLog(log)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got, err := decodeEntries(list[0].Key, list[0].Value); err != nil || len(got) != alone+4 {
+		t.Errorf("%d entries, %v", len(got), err)
+	}
+	for i := range log {
+		for at := range log[i].Value {
+			log[i].Value[at] ^= 1
+			if _, err := packLog(log); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("log entry %x", log[i].Key)) {
+				t.Errorf("byte %d of entry %d has changed: %v", at, i, err)
+			}
+			log[i].Value[at] ^= 1
+		}
+	}
+	log[2].Key = logKey(77)
+	if _, err := packLog(log); err == nil {
+		t.Error("one is taken under the number of another")
 	}
 }
 

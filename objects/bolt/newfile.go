@@ -41,9 +41,9 @@ const (
 )
 
 // create creates a file that is to get a path, and locks it until it is finished.
-func (f *newFile) create(s *store, path string, bound journal.Binding, version uint64) (err error) {
+func (f *newFile) create(s *store, path string, bound journal.Binding) (err error) {
 	f.limit = s.mapMost
-	if f.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", bound, version); err != nil {
+	if f.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", bound); err != nil {
 		return err
 	}
 	return protect(func() (err error) {
@@ -214,7 +214,7 @@ func (f *newFile) sync() error {
 
 // finish adds what the file says about itself, makes it durable and closes it.
 func (f *newFile) finish(meta ...journal.Change) error {
-	err := f.add(f.log.end()...)
+	err := f.add(f.log.flush()...)
 	if err == nil {
 		err = f.addRun()
 	}

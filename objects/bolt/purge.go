@@ -78,7 +78,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 func (s *store) exclusively(ctx context.Context, op string, f func(h *handle) error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
-	h, err := s.openWrite(waiting)
+	h, err := s.openHandle(waiting, true)
 	if err != nil {
 		return s.waited(ctx, op, err)
 	}
@@ -144,7 +144,7 @@ func (l *snapshot) describe(id objects.ID) (o objects.Object, pack uint32, err e
 // step does a part of the purge.
 func (p *purge) step(s *store, h *handle) (done bool, err error) {
 	if h.journal.Length() > 0 {
-		if err := s.checkpoint(h, nil); err != nil {
+		if err := s.checkpoint(h, h.mark); err != nil {
 			return false, err
 		}
 	}
@@ -199,13 +199,6 @@ func (p *purge) erase(s *store, h *handle) error {
 			return err
 		}
 		list = append(list, setKey(headsBucket, packKey(n), head), setKey(bodiesBucket, packKey(n), body))
-	}
-	version, err := l.version()
-	if err != nil {
-		return err
-	}
-	if version < formatPurged {
-		list = append(list, setKey(metaBucket, formatKey, encodeFormat(formatPurged)))
 	}
 	if !p.stored {
 		list = append(list, setKey(metaBucket, purgeKey, encodePurge(p.rest)))

@@ -323,18 +323,6 @@ func TestErasedObjectsComeBackWhole(t *testing.T) {
 	want("in a new file", 1)
 }
 
-func TestAStoreWithTombstonesIsOfALaterFormat(t *testing.T) {
-	s, path, said := spoken(t, 5)
-	wantFormat(t, s, formatFirst)
-	sweep(t, s, objects.Sweep{Before: now()})
-	wantFormat(t, s, formatPacked)
-	erase(t, s, said[1])
-	wantFormat(t, s, formatPurged)
-	sweep(t, s, objects.Sweep{Before: now()})
-	wantFormat(t, s, formatPurged)
-	wantClean(t, path)
-}
-
 // TestPurgeRefusesADamagedPack purges an object of a pack in which another is damaged: the
 // new checksum would stand for both.
 func TestPurgeRefusesADamagedPack(t *testing.T) {

@@ -54,14 +54,8 @@ func deleteKey(bucket int, key []byte) journal.Change {
 	return journal.Change{Bucket: bucket, Key: key}
 }
 
-// The format versions that this package knows. A store is created in the first of them, and its
-// version is raised when something is written that the version does not have.
-const (
-	formatFirst  = 20 // those before it were never released
-	formatPacked = 21 // with compressed packs
-	formatPurged = 23 // with tombstones, and packs whose objects they stand for
-	formatNewest = formatPurged
-)
+// formatVersion is the version of the format. Those before it were never released.
+const formatVersion = 24
 
 var formatKey = []byte("format")
 
@@ -94,7 +88,7 @@ func decodeFormat(value []byte) (version uint64, err error) {
 		return 0, err
 	}
 	r := canonical.NewReader(record)
-	if r.Uint(1, &version); version > formatNewest {
+	if r.Uint(1, &version); version > formatVersion {
 		return version, nil // a newer format may add fields
 	}
 	return version, r.Err()

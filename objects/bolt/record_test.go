@@ -98,8 +98,8 @@ func TestFormatRecord(t *testing.T) {
 			t.Errorf("version %d reads %d, %v", version, got, err)
 		}
 	}
-	newer := seal(formatKey, []byte{0x08, formatNewest + 1, 0x10, 1, 0x1a, 1, 'x'})
-	if got, err := decodeFormat(newer); err != nil || got != formatNewest+1 {
+	newer := seal(formatKey, []byte{0x08, formatVersion + 1, 0x10, 1, 0x1a, 1, 'x'})
+	if got, err := decodeFormat(newer); err != nil || got != formatVersion+1 {
 		t.Errorf("a newer format with fields of its own reads %d, %v", got, err)
 	}
 	for _, bad := range [][]byte{nil, encodeFormat(1)[:sealSize], seal(formatKey, []byte{0x08, 0}), seal(formatKey, []byte{0x08, 1, 0x10, 1})} {

@@ -14,7 +14,7 @@ const restoreStep = 4096
 // Restore is objects.Maintainer. Many entries share a group and its sync.
 func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	for len(list) > 0 {
-		err := s.submit(ctx, func(w *writer, _ waitLimit) error {
+		err := s.submit(ctx, func(_ context.Context, w *writer) error {
 			n, err := w.restore(list[:min(len(list), restoreStep)])
 			list = list[n:]
 			return err
@@ -71,7 +71,7 @@ func (w *writer) planEntry(g *group, e objects.LogEntry) error {
 	}
 	follows := e.Seq > last && len(moves) == len(e.Refs)
 	for _, u := range moves {
-		follows = follows && w.refs[u.Name].entry == u.Prev
+		follows = follows && w.known[u.Name].entry == u.Prev
 	}
 	if !follows {
 		return &objects.CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, last)}

@@ -18,7 +18,7 @@ func TestOnlyWhatWasHashedIsLaidTogether(t *testing.T) {
 	put(t, w, "refs/heads/a", "what was said")
 	record := h.mem.All(objectsBucket, h.mark)[0].Value
 	record[bytes.Index(record, []byte("what was said"))] ^= 1
-	err := in.checkpoint(h, nil)
+	err := in.checkpoint(h, h.mark)
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) {
 		t.Errorf("what changed in memory is folded: %v", err)
 	}
@@ -47,7 +47,7 @@ func TestOnlyWhatWasHashedIsLaidTogether(t *testing.T) {
 	h, _ = writing(t, in)
 	defer h.side.release()
 	defer h.close()
-	err = in.checkpoint(h, nil)
+	err = in.checkpoint(h, h.mark)
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) || damaged.ID != wrong.Put[0].ID {
 		t.Errorf("what another process wrote wrong is folded: %v", err)
 	}

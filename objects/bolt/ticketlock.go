@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/tract-vcs/tract/internal/filelock"
@@ -51,6 +52,18 @@ func (s *store) lock(ctx context.Context, exclusive bool) (*ticketLock, error) {
 		return nil, err
 	}
 	return &ticketLock{gate: gate, ticketPath: turnPath(s.path), policy: s.policy}, nil
+}
+
+func (s *store) lockExclusive(ctx context.Context) (*ticketLock, error) { return s.lock(ctx, true) }
+
+// lockShared takes the ticket lock for reading. If that needs a permission that is missing, it
+// returns nil, and the lock of the file itself must do.
+func (s *store) lockShared(ctx context.Context) (*ticketLock, error) {
+	side, err := s.lock(ctx, false)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return nil, nil //nolint:nilnil // see above
+	}
+	return side, err
 }
 
 // ticketRequest is a wait for the ticket. The system cannot end such a wait, so one that

@@ -40,10 +40,6 @@ func purgedError(id objects.ID, value []byte) error {
 // dropTombstones returns the changes that delete the tombstones of objects that were put
 // again and go into a pack.
 func (l *snapshot) dropTombstones(list []objects.Object) (changes []journal.Change, err error) {
-	version, err := l.version()
-	if err != nil || version < formatPurged {
-		return nil, err
-	}
 	for i := range list {
 		id := list[i].ID
 		value, err := l.get(objectsBucket, id[:])

@@ -3,16 +3,14 @@ package bolt
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
 // Apply is objects.Writer.
 func (s *store) Apply(ctx context.Context, b objects.Batch) error {
-	return s.submit(ctx, func(w *writer, _ waitLimit) error {
+	return s.submit(ctx, func(_ context.Context, w *writer) error {
 		return w.finish(w.plan(b, "", objects.ID{}))
 	})
 }
@@ -21,25 +19,31 @@ func (s *store) Apply(ctx context.Context, b objects.Batch) error {
 // the lease, so that no other process can write in between. The functions of one ref run
 // one at a time, in the order of the calls.
 func (s *store) Update(ctx context.Context, ref string, f func(tip objects.ID) (objects.Batch, error)) error {
-	return s.submit(ctx, func(w *writer, limit waitLimit) error {
-		return w.finish(w.update(ref, limit, f))
+	return s.submit(ctx, func(waiting context.Context, w *writer) error {
+		unlock, err := w.refs.lock(waiting, ref)
+		if err != nil {
+			return s.waited(ctx, "write", err)
+		}
+		return w.finish(w.update(ref, unlock, f))
 	})
 }
 
-// submit calls f with a writer, and again if what f planned could not be written.
-func (s *store) submit(ctx context.Context, f func(*writer, waitLimit) error) error {
+// submit calls f with a writer, and again if what f planned could not be written. waiting ends
+// when ctx does, or when the call has waited too long.
+func (s *store) submit(ctx context.Context, f func(waiting context.Context, w *writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	limit := waitLimit{ctx: ctx, end: time.Now().Add(s.wait)}
+	waiting, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
 	for admitted := false; ; admitted = true {
-		w, err := s.acquireWriter(limit, admitted)
+		w, err := s.acquireWriter(waiting, admitted)
 		if err != nil {
-			return err
+			return s.waited(ctx, "write", err)
 		}
 		err = func() error {
 			defer s.releaseWriter(w) // f may panic
-			return f(w, limit)
+			return f(waiting, w)
 		}()
 		if !errors.Is(err, errRetry) {
 			return err
@@ -47,12 +51,9 @@ func (s *store) submit(ctx context.Context, f func(*writer, waitLimit) error) er
 	}
 }
 
-// update plans the batch that f makes of the tip of a ref.
-func (w *writer) update(ref string, limit waitLimit, f func(tip objects.ID) (objects.Batch, error)) (*group, bool, error) {
-	if err := w.queues.lock(ref, limit); err != nil {
-		return nil, false, w.store.explainWait("write", err)
-	}
-	defer w.queues.unlock(ref)
+// update plans the batch that f makes of the tip of a ref, whose lock the caller has.
+func (w *writer) update(ref string, unlock func(), f func(tip objects.ID) (objects.Batch, error)) (*group, bool, error) {
+	defer unlock()
 	for {
 		tip, err := w.tip(ref)
 		if err != nil {
@@ -69,77 +70,50 @@ func (w *writer) update(ref string, limit waitLimit, f func(tip objects.ID) (obj
 	}
 }
 
-// waitLimit is how long a call may wait.
-type waitLimit struct {
-	ctx context.Context //nolint:containedctx // it is one call
-	end time.Time
-}
-
-var errWaitTimeout = errors.New("waited too long")
-
-// explainWait returns the error of a wait that has ended.
-func (s *store) explainWait(op string, err error) error {
-	if errors.Is(err, errWaitTimeout) {
-		return s.busy(op)
-	}
-	return err
-}
-
 // wait waits until a channel is closed.
-func (l waitLimit) wait(done <-chan struct{}) error {
-	timer := time.NewTimer(time.Until(l.end))
-	defer timer.Stop()
+func wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
 		return nil
-	case <-l.ctx.Done():
-		return l.ctx.Err()
-	case <-timer.C:
-		return errWaitTimeout
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// refQueues are locks of refs, given in the order in which they are asked for.
-type refQueues struct {
-	mu      sync.Mutex
-	waiting map[string][]chan struct{} // by locked ref; a waiter's channel is closed when it has the lock
+// refLocks has a lock for each ref that somebody updates.
+type refLocks struct {
+	mu    sync.Mutex
+	locks map[string]*refLock
 }
 
-func (q *refQueues) lock(ref string, limit waitLimit) error {
-	q.mu.Lock()
-	line, locked := q.waiting[ref]
-	if !locked {
-		q.waiting[ref] = nil
-		q.mu.Unlock()
-		return nil
-	}
-	mine := make(chan struct{})
-	q.waiting[ref] = append(line, mine)
-	q.mu.Unlock()
-	err := limit.wait(mine)
-	if err == nil {
-		return nil
-	}
-	q.mu.Lock()
-	i := slices.Index(q.waiting[ref], mine)
-	if i >= 0 {
-		q.waiting[ref] = slices.Delete(q.waiting[ref], i, i+1)
-	}
-	q.mu.Unlock()
-	if i < 0 { // it got the lock at the same moment
-		q.unlock(ref)
-	}
-	return err
+// refLock is the lock of a ref. A channel serves those who wait in their order.
+type refLock struct {
+	held  chan struct{} // full while somebody has the lock
+	users int           // that have it or wait for it
 }
 
-func (q *refQueues) unlock(ref string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	line := q.waiting[ref]
-	if len(line) == 0 {
-		delete(q.waiting, ref)
-		return
+// lock takes the lock of a ref.
+func (l *refLocks) lock(ctx context.Context, ref string) (unlock func(), err error) {
+	l.mu.Lock()
+	one := l.locks[ref]
+	if one == nil {
+		one = &refLock{held: make(chan struct{}, 1)}
+		l.locks[ref] = one
 	}
-	close(line[0])
-	q.waiting[ref] = line[1:]
+	one.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(l.locks, ref)
+		}
+	}
+	select {
+	case one.held <- struct{}{}:
+		return func() { <-one.held; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
 }

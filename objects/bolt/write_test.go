@@ -52,13 +52,13 @@ func gather(t *testing.T, s objects.Store, path string, n int, do func(i int)) u
 			wg.Go(func() { do(i); done <- struct{}{} })
 		}
 		for planned := 0; planned < n; time.Sleep(time.Millisecond) {
-			w.queues.mu.Lock()
+			w.refs.mu.Lock()
 			in.mu.Lock()
-			if len(w.queues.waiting) == 1 { // that of this one
+			if len(w.refs.locks) == 1 { // that of this one
 				planned = w.users - 1 + len(done)
 			}
 			in.mu.Unlock()
-			w.queues.mu.Unlock()
+			w.refs.mu.Unlock()
 		}
 		return objects.Batch{}, nil
 	})
@@ -223,7 +223,7 @@ func TestOutcomeOfAFailedFold(t *testing.T) {
 		name    string
 		written bool
 	}{{"before the meta page", false}, {"after the meta page", true}} {
-		h, err := in.openWrite(t.Context())
+		h, err := in.openHandle(t.Context(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestOutcomeOfAFailedCommit(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "first")
 	in := idle(t, s)
-	h, err := in.openWrite(t.Context())
+	h, err := in.openHandle(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,14 +140,19 @@ func TestTruncateKeepsWhatIsRead(t *testing.T) {
 // as a reader without a lock can see it.
 func TestJournalTruncatedWhileRead(t *testing.T) {
 	l := newLog(t)
-	w := window{file: l.File, size: l.size}
-	if err := l.File.Truncate(int64(HeaderSize)); err != nil {
+	f := NewFrame(0)
+	f.Put(0, []byte("key"), []byte("value"))
+	if _, err := l.Append(f); err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []int64{0, Start} {
-		b, err := w.bytes(at, FrameHeader+Start)
-		if want := max(int64(HeaderSize)-at, 0); err != nil || int64(len(b)) != want {
-			t.Errorf("%d bytes at %d of %d, %v", len(b), at, want, err)
+	begin := StartOf(l.Binding)
+	for _, end := range []int64{Start + FrameHeader + 1, Start + 1, int64(HeaderSize)} {
+		if err := l.File.Truncate(end); err != nil {
+			t.Fatal(err)
+		}
+		now, err := Replay(l.File, l.size, begin, buckets, func([]Change) { t.Errorf("of %d bytes a frame counts", end) })
+		if err != nil || now != begin {
+			t.Errorf("%d bytes are read up to %+v, %v", end, now, err)
 		}
 	}
 }

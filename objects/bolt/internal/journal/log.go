@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -83,23 +84,25 @@ func (l *Log) Replay(acknowledged int64, buckets int, add func([]Change)) (err e
 }
 
 // Replay reads the frames of a journal of size bytes from a position on, and passes their
-// changes to add. It returns the end of the last valid frame.
+// changes to add. It returns the end of the last valid frame. Without a lock the file may be
+// shorter than it was: a writer truncates it when no frame counts.
 func Replay(f io.ReaderAt, size int64, p Position, buckets int, add func([]Change)) (Position, error) {
-	r := window{file: f, size: size}
+	r := bufio.NewReader(io.NewSectionReader(f, p.End, size-p.End))
 	for {
-		head, err := r.bytes(p.End, FrameHeader)
-		if err != nil {
+		head, err := r.Peek(FrameHeader)
+		need := frameLength(p.Binding, head)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return p, err
 		}
-		need := frameLength(p.Binding, head)
 		if need == 0 || p.End+need > size {
 			return p, nil
 		}
-		frame, err := r.bytes(p.End, need)
-		if err != nil {
+		frame := make([]byte, aligned(need)) // the memtable keeps it
+		n, err := io.ReadFull(r, frame)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) { // padding may be missing
 			return p, err
 		}
-		payload, sequence, ok := parseFrame(p.Binding, p.End, frame)
+		payload, sequence, ok := parseFrame(p.Binding, p.End, frame[:n])
 		if !ok || sequence != p.Sequence+1 {
 			return p, nil
 		}
@@ -139,33 +142,6 @@ func (p Position) IsTorn(f io.ReaderAt) bool {
 	var head [FrameHeader]byte
 	_, err := f.ReadAt(head[:], p.End)
 	return err == nil && frameLength(p.Binding, head[:]) > 0
-}
-
-// window reads a file in growing pieces. What it returns is never overwritten.
-type window struct {
-	file io.ReaderAt
-	size int64
-	buf  []byte
-	from int64 // offset of buf
-}
-
-// bytes returns n bytes, or fewer at the end of the file. Without a lock the file may be
-// shorter than it was: a writer truncates it when no frame counts.
-func (w *window) bytes(at, n int64) ([]byte, error) {
-	if n = min(n, w.size-at); n <= 0 {
-		return nil, nil
-	}
-	if at+n > w.from+int64(len(w.buf)) {
-		more := min(max(n, min(4*int64(len(w.buf)), 256<<10)), w.size-at)
-		w.buf, w.from = make([]byte, more), at
-		have, err := w.file.ReadAt(w.buf, at)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		w.buf = w.buf[:have]
-	}
-	from, to := at-w.from, min(at-w.from+n, int64(len(w.buf)))
-	return w.buf[from:to:to], nil
 }
 
 // zeros is what a journal holds before it is written.
