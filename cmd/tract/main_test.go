@@ -38,7 +38,12 @@ type inMemory struct{ *testing.M }
 
 // Run runs the tests.
 func (m inMemory) Run() int {
-	defer faulttest.UseMemory()()
+	if dir := faulttest.MemoryDir(); dir != "" {
+		defer os.RemoveAll(dir)
+		if err := os.Setenv("TMPDIR", dir); err != nil {
+			return 1
+		}
+	}
 	return m.M.Run()
 }
 

@@ -2,5 +2,5 @@
 
 package faulttest
 
-// UseMemory does nothing: where this system has a file system in memory is not known.
-func UseMemory() (remove func()) { return func() {} }
+// MemoryDir returns "": where this system has a file system in memory is not known.
+func MemoryDir() string { return "" }

@@ -34,8 +34,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// runInMemory runs the tests with temporary files in memory, but for make torture, if the system
+// has such a folder.
 func runInMemory(m *testing.M) int {
-	defer faulttest.UseMemory()()
+	if dir := faulttest.MemoryDir(); dir != "" && !torture() {
+		defer os.RemoveAll(dir)
+		if err := os.Setenv("TMPDIR", dir); err != nil {
+			return 1
+		}
+	}
 	return m.Run()
 }
 
