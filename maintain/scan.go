@@ -76,9 +76,9 @@ func Scan(ctx context.Context, repo *tract.Repo, o ScanOptions) iter.Seq2[Leak, 
 		k := &scanner{ScanOptions: o, repo: repo, store: repo.Store(), seen: map[objects.ID]bool{}, names: map[string]bool{}, yield: yield}
 		err := k.walk(ctx)
 		if err == nil && k.Rev == "" {
-			err = k.descriptions(ctx)
+			err = k.scanRefs(ctx)
 		}
-		if err != nil && !k.stopped {
+		if err = cmp.Or(err, k.failed); err != nil && !k.stopped {
 			yield(Leak{}, fmt.Errorf("scan: %w", err))
 		}
 	}
@@ -93,7 +93,8 @@ type scanner struct {
 	names   map[string]bool     // of authors
 	open    map[objects.ID]bool // contents of open turns; nil before the first sealed secret
 	yield   func(Leak, error) bool
-	stopped bool // the caller wants no more
+	stopped bool  // the caller wants no more
+	failed  error // of reading the open turns: nothing more is scanned
 }
 
 // commits returns the commits to scan, and about how many they are.
@@ -125,7 +126,7 @@ func (k *scanner) walk(ctx context.Context) error {
 		if c == nil {
 			return err
 		}
-		if err := k.scan(ctx, c, err); err != nil || k.stopped {
+		if err := k.scan(ctx, c, err); err != nil || k.ended() {
 			return err
 		}
 		if done++; k.Progress != nil {
@@ -134,6 +135,9 @@ func (k *scanner) walk(ctx context.Context) error {
 	}
 	return nil
 }
+
+// ended reports whether nothing more is to be scanned.
+func (k *scanner) ended() bool { return k.stopped || k.failed != nil }
 
 // scan scans a commit, and continues after damage. damaged is the error of reading it.
 func (k *scanner) scan(ctx context.Context, c *commit.Commit, damaged error) error {
@@ -160,52 +164,36 @@ func (k *scanner) firstVisit(id objects.ID) bool {
 func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
 	if c.Block != nil && c.Tombstone == nil && k.firstVisit(c.ContentID) {
 		leak := Leak{Commit: c, Object: c.ContentID, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
-		var failed error
 		content.RewriteText(c.Block, func(s string) string {
-			if err := k.text(ctx, leak, s); err != nil {
-				failed = err
-			}
+			k.text(ctx, leak, s)
 			return s
 		})
-		if failed != nil {
-			return failed
-		}
 	}
 	if k.firstVisit(c.LabelID) {
-		if err := k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: inLabel}, c.Label.Text); err != nil {
-			return err
-		}
+		k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: inLabel}, c.Label.Text)
 		for _, name := range slices.Sorted(maps.Keys(c.Label.Meta)) {
-			if err := k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: "meta " + name}, c.Label.Meta[name]); err != nil {
-				return err
-			}
+			k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: "meta " + name}, c.Label.Meta[name])
 		}
 	}
-	if err := k.author(ctx, c, c.Author); err != nil {
-		return err
+	k.author(ctx, c, c.Author)
+	if c.Origin == nil || !k.firstVisit(c.OriginID) {
+		return nil
 	}
-	if c.Origin != nil && k.firstVisit(c.OriginID) {
-		return k.origin(ctx, c)
-	}
-	return nil
-}
-
-// origin scans the origin of a commit.
-func (k *scanner) origin(ctx context.Context, c *commit.Commit) error {
 	from := Leak{Commit: c, Object: c.OriginID, Where: inOrigin}
-	said := []string{c.Origin.Finish, string(c.Origin.Usage.Raw)}
-	for _, name := range slices.Sorted(maps.Keys(c.Origin.Original)) {
-		said = append(said, c.Origin.Original[name])
-	}
-	for _, s := range said {
-		if err := k.text(ctx, from, s); err != nil {
-			return err
-		}
-	}
+	k.text(ctx, from, c.Origin.Finish)
+	k.text(ctx, from, string(c.Origin.Usage.Raw))
+	k.values(ctx, from, c.Origin.Original)
 	if !k.firstVisit(c.Origin.Manifest) {
 		return nil
 	}
 	return k.request(ctx, c)
+}
+
+// values scans the values of a map.
+func (k *scanner) values(ctx context.Context, leak Leak, m map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		k.text(ctx, leak, m[name])
+	}
 }
 
 // request scans what the request of a response was made of.
@@ -214,19 +202,13 @@ func (k *scanner) request(ctx context.Context, c *commit.Commit) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.RequestSettings)) {
-		if err := k.text(ctx, Leak{Commit: c, Object: c.Origin.Manifest, Where: inRequest}, m.RequestSettings[name]); err != nil {
-			return err
-		}
-	}
+	k.values(ctx, Leak{Commit: c, Object: c.Origin.Manifest, Where: inRequest}, m.RequestSettings)
 	if k.firstVisit(m.Tools) {
 		tools, err := objects.Read(ctx, k.store, m.Tools)
 		if err != nil && !errors.Is(err, objects.ErrPurged) {
 			return err
 		}
-		if err := k.text(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data)); err != nil {
-			return err
-		}
+		k.text(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data))
 	}
 	if c.Op != commit.Compress && c.Kind != content.KindSummary {
 		return nil
@@ -235,55 +217,57 @@ func (k *scanner) request(ctx context.Context, c *commit.Commit) error {
 		if asked == nil {
 			return err
 		}
-		if err := k.scan(ctx, asked, err); err != nil || k.stopped {
+		if err := k.scan(ctx, asked, err); err != nil || k.ended() {
 			return err
 		}
 	}
 	return nil
 }
 
-// text scans one text.
-func (k *scanner) text(ctx context.Context, leak Leak, s string) error {
-	if k.stopped {
-		return nil
+// text scans one text, unless the scan has ended.
+func (k *scanner) text(ctx context.Context, leak Leak, s string) {
+	if k.ended() {
+		return
 	}
 	for _, f := range secrets.Find(s) {
 		if len(k.Rules) > 0 && !slices.Contains(k.Rules, f.Rule) {
 			continue
 		}
 		leak.Rule, leak.Start, leak.End, leak.Line, leak.Excerpt = f.Rule, f.Start, f.End, f.Line, f.Excerpt
-		if leak.Sealed {
-			open, err := k.isOpen(ctx, leak.Object)
-			if err != nil {
-				return err
-			}
-			leak.Open = open
+		leak.Open = leak.Sealed && k.isOpen(ctx, leak.Object)
+		if k.failed != nil {
+			return
 		}
 		if k.stopped = !k.yield(leak, nil); k.stopped {
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // isOpen reports whether content is part of an open turn.
-func (k *scanner) isOpen(ctx context.Context, id objects.ID) (bool, error) {
+func (k *scanner) isOpen(ctx context.Context, id objects.ID) bool {
 	if k.open == nil {
-		turns, err := openTurns(ctx, k.store)
-		if err != nil {
-			return false, err
-		}
 		k.open = map[objects.ID]bool{}
+		var turns map[objects.ID]*commit.Commit
+		turns, k.failed = openTurns(ctx, k.store)
 		for _, c := range turns {
 			k.open[c.ContentID] = true
 		}
 	}
-	return k.open[id], nil
+	return k.open[id]
 }
 
-// descriptions scans the present and former descriptions of branches, and the names in the
-// ref log.
-func (k *scanner) descriptions(ctx context.Context) error {
+// author scans the name of an author, each once.
+func (k *scanner) author(ctx context.Context, c *commit.Commit, name string) {
+	if !k.names[name] {
+		k.names[name] = true
+		k.text(ctx, Leak{Commit: c, Object: c.ID, Where: inAuthor}, name)
+	}
+}
+
+// scanRefs scans the names that branches and tags have or had, the authors in the ref log,
+// and the present and former descriptions of branches.
+func (k *scanner) scanRefs(ctx context.Context) error {
 	log, err := k.store.Log(ctx, "", 0, 0)
 	if err != nil {
 		return err
@@ -293,16 +277,14 @@ func (k *scanner) descriptions(ctx context.Context) error {
 		for _, u := range entry.Refs {
 			if tips[u.Name].IsZero() {
 				tips[u.Name] = cmp.Or(u.New, u.Old)
+				k.refName(ctx, u.Name, tips[u.Name], entry.Note.Author)
 			}
 		}
-	}
-	if err := k.refNames(ctx, log, tips); err != nil {
-		return err
 	}
 	for _, entry := range log {
 		for _, u := range entry.Refs {
 			name, is := strings.CutPrefix(u.Name, refs.Describe)
-			if !is || k.stopped || !k.firstVisit(u.New) {
+			if !is || k.ended() || !k.firstVisit(u.New) {
 				continue
 			}
 			if err := k.description(ctx, u.New, tips[refs.Heads+name]); err != nil {
@@ -311,6 +293,21 @@ func (k *scanner) descriptions(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// refName scans the name of a branch or a tag, and the author who moved it last to tip.
+func (k *scanner) refName(ctx context.Context, ref string, tip objects.ID, author string) {
+	where := inBranch
+	name, is := strings.CutPrefix(ref, refs.Heads)
+	if !is {
+		where = inTag
+		name, is = strings.CutPrefix(ref, refs.Tags)
+	}
+	if is {
+		c := &commit.Commit{ID: tip}
+		k.text(ctx, Leak{Commit: c, Object: tip, Where: where}, name)
+		k.author(ctx, c, author)
+	}
 }
 
 func (k *scanner) description(ctx context.Context, id, tip objects.ID) error {
@@ -328,5 +325,6 @@ func (k *scanner) description(ctx context.Context, id, tip objects.ID) error {
 	if err != nil {
 		return err
 	}
-	return k.text(ctx, Leak{Commit: c, Object: id, Where: inDescription}, label.Text)
+	k.text(ctx, Leak{Commit: c, Object: id, Where: inDescription}, label.Text)
+	return nil
 }
