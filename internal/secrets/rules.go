@@ -13,7 +13,7 @@ type rule struct {
 
 // format is a secret that begins with a prefix of its own.
 type format struct {
-	prefix   string
+	prefixes string // with blanks between them
 	body     set
 	min, max int // bytes after the prefix; max 0: no limit
 	fits     func(body string) bool
@@ -24,95 +24,73 @@ type format struct {
 var table = []rule{
 	{
 		Rule: Rule{"private-key", "a private key in PEM form, the whole block, or an age key"}, keywords: []string{"-----begin "}, look: (*view).pem,
-		tokens: []format{{prefix: "AGE-SECRET-KEY-1", body: upper, min: 50}},
+		tokens: []format{{prefixes: "AGE-SECRET-KEY-1", body: upper, min: 50}},
 	},
-	{Rule: Rule{"anthropic", "an API key of Anthropic"}, tokens: []format{{prefix: "sk-ant-", body: token, min: 20, fits: mixed}}},
-	{Rule: Rule{"openrouter", "an API key of OpenRouter"}, tokens: []format{{prefix: "sk-or-", body: token, min: 24, fits: mixed}}},
+	{Rule: Rule{"anthropic", "an API key of Anthropic"}, tokens: []format{{prefixes: "sk-ant-", body: token, min: 20, fits: mixed}}},
+	{Rule: Rule{"openrouter", "an API key of OpenRouter"}, tokens: []format{{prefixes: "sk-or-", body: token, min: 24, fits: mixed}}},
 	{Rule: Rule{"openai", "an API key of OpenAI, or of one that forms its keys alike"}, tokens: []format{
-		{prefix: "sk-proj-", body: token, min: 20, fits: mixed},
-		{prefix: "sk-svcacct-", body: token, min: 20, fits: mixed},
-		{prefix: "sk-admin-", body: token, min: 20, fits: mixed},
-		{prefix: "sk-None-", body: token, min: 20, fits: mixed},
-		{prefix: "sk-", body: alnum, min: 32},
+		{prefixes: "sk-proj- sk-svcacct- sk-admin- sk-None-", body: token, min: 20, fits: mixed},
+		{prefixes: "sk-", body: alnum, min: 32},
 	}},
 	{Rule: Rule{"google", "an API key, client secret or access token of Google"}, tokens: []format{
-		{prefix: "AIza", body: token, min: 35, max: 45},
-		{prefix: "GOCSPX-", body: token, min: 20, max: 60, fits: mixed},
-		{prefix: "ya29.", body: dotted, min: 30},
+		{prefixes: "AIza", body: token, min: 35, max: 45},
+		{prefixes: "GOCSPX-", body: token, min: 20, max: 60, fits: mixed},
+		{prefixes: "ya29.", body: dotted, min: 30},
 	}},
-	{Rule: Rule{"xai", "an API key of xAI"}, tokens: []format{{prefix: "xai-", body: alnum, min: 40}}},
-	{Rule: Rule{"groq", "an API key of Groq"}, tokens: []format{{prefix: "gsk_", body: alnum, min: 32}}},
-	{Rule: Rule{"huggingface", "a token of Hugging Face"}, tokens: []format{{prefix: "hf_", body: alnum, min: 30}, {prefix: "api_org_", body: alnum, min: 30}}},
-	{Rule: Rule{"replicate", "a token of Replicate"}, tokens: []format{{prefix: "r8_", body: alnum, min: 30}}},
+	{Rule: Rule{"xai", "an API key of xAI"}, tokens: []format{{prefixes: "xai-", body: alnum, min: 40}}},
+	{Rule: Rule{"groq", "an API key of Groq"}, tokens: []format{{prefixes: "gsk_", body: alnum, min: 32}}},
+	{Rule: Rule{"huggingface", "a token of Hugging Face"}, tokens: []format{{prefixes: "hf_", body: alnum, min: 30}, {prefixes: "api_org_", body: alnum, min: 30}}},
+	{Rule: Rule{"replicate", "a token of Replicate"}, tokens: []format{{prefixes: "r8_", body: alnum, min: 30}}},
 	{Rule: Rule{"model-key", "a key of Perplexity, Cerebras, NVIDIA, Fireworks or Tavily"}, tokens: []format{
-		{prefix: "pplx-", body: alnum, min: 32},
-		{prefix: "csk-", body: alnum, min: 32},
-		{prefix: "nvapi-", body: token, min: 40, fits: mixed},
-		{prefix: "fw_", body: alnum, min: 22},
-		{prefix: "tvly-", body: token, min: 24, fits: mixed},
+		{prefixes: "pplx- csk-", body: alnum, min: 32},
+		{prefixes: "nvapi-", body: token, min: 40, fits: mixed},
+		{prefixes: "fw_", body: alnum, min: 22},
+		{prefixes: "tvly-", body: token, min: 24, fits: mixed},
 	}},
 	{Rule: Rule{"aws-id", "an access key id of AWS"}, keywords: []string{"akia", "asia", "abia", "acca"}, look: (*view).awsID},
 	{Rule: Rule{ruleAWSSecret, "a secret access key of AWS, beside its name or its id"}},
-	{Rule: Rule{ruleAzure, "an account key or a signature of Azure"}, tokens: []format{{prefix: "sig=", body: escaped, min: 40, fits: mixed}}},
+	{Rule: Rule{ruleAzure, "an account key or a signature of Azure"}, tokens: []format{{prefixes: "sig=", body: escaped, min: 40, fits: mixed}}},
 	{Rule: Rule{"github", "a token of GitHub"}, tokens: []format{
-		{prefix: "ghp_", body: alnum, min: 36},
-		{prefix: "gho_", body: alnum, min: 36},
-		{prefix: "ghu_", body: alnum, min: 36},
-		{prefix: "ghs_", body: alnum, min: 36},
-		{prefix: "ghr_", body: alnum, min: 36},
-		{prefix: "github_pat_", body: word, min: 40},
+		{prefixes: "ghp_ gho_ ghu_ ghs_ ghr_", body: alnum, min: 36},
+		{prefixes: "github_pat_", body: word, min: 40},
 	}},
 	{Rule: Rule{"gitlab", "a token of GitLab"}, tokens: []format{
-		{prefix: "glpat-", body: dotted, min: 20, fits: mixed},
-		{prefix: "gldt-", body: token, min: 20, fits: mixed},
-		{prefix: "glrt-", body: dotted, min: 20, fits: mixed},
-		{prefix: "glptt-", body: alnum, min: 40},
+		{prefixes: "glpat- glrt-", body: dotted, min: 20, fits: mixed},
+		{prefixes: "gldt-", body: token, min: 20, fits: mixed},
+		{prefixes: "glptt-", body: alnum, min: 40},
 	}},
 	{Rule: Rule{"slack", "a token or a webhook of Slack"}, tokens: []format{
-		{prefix: "xoxb-", body: token, min: 20, fits: mixed},
-		{prefix: "xoxp-", body: token, min: 20, fits: mixed},
-		{prefix: "xoxa-", body: token, min: 20, fits: mixed},
-		{prefix: "xoxr-", body: token, min: 20, fits: mixed},
-		{prefix: "xoxs-", body: token, min: 20, fits: mixed},
-		{prefix: "xoxe-", body: token, min: 20, fits: mixed},
-		{prefix: "xoxe.xoxp-", body: token, min: 20, fits: mixed},
-		{prefix: "xapp-", body: token, min: 20, fits: mixed},
-		{prefix: "hooks.slack.com/services/", body: b64, min: 30, fits: mixed},
+		{prefixes: "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xoxe.xoxp- xapp-", body: token, min: 20, fits: mixed},
+		{prefixes: "hooks.slack.com/services/", body: b64, min: 30, fits: mixed},
 	}},
 	{Rule: Rule{"stripe", "a secret, restricted or webhook key of Stripe"}, tokens: []format{
-		{prefix: "sk_live_", body: alnum, min: 16},
-		{prefix: "rk_live_", body: alnum, min: 16},
-		{prefix: "sk_test_", body: alnum, min: 16},
-		{prefix: "rk_test_", body: alnum, min: 16},
-		{prefix: "whsec_", body: b64, min: 24, fits: mixed},
+		{prefixes: "sk_live_ rk_live_ sk_test_ rk_test_", body: alnum, min: 16},
+		{prefixes: "whsec_", body: b64, min: 24, fits: mixed},
 	}},
-	{Rule: Rule{"sendgrid", "an API key of SendGrid"}, tokens: []format{{prefix: "SG.", body: dotted, min: 60, max: 80, fits: sendgrid}}},
-	{Rule: Rule{"npm", "a token of npm"}, tokens: []format{{prefix: "npm_", body: alnum, min: 36}}},
-	{Rule: Rule{"pypi", "a token of PyPI"}, tokens: []format{{prefix: "pypi-", body: token, min: 50, fits: mixed}}},
-	{Rule: Rule{ruleTwilio, "an API key or an auth token of Twilio"}, tokens: []format{{prefix: "SK", body: hexLower, min: 32, max: 32}}},
+	{Rule: Rule{"sendgrid", "an API key of SendGrid"}, tokens: []format{{prefixes: "SG.", body: dotted, min: 60, max: 80, fits: sendgrid}}},
+	{Rule: Rule{"npm", "a token of npm"}, tokens: []format{{prefixes: "npm_", body: alnum, min: 36}}},
+	{Rule: Rule{"pypi", "a token of PyPI"}, tokens: []format{{prefixes: "pypi-", body: token, min: 50, fits: mixed}}},
+	{Rule: Rule{ruleTwilio, "an API key or an auth token of Twilio"}, tokens: []format{{prefixes: "SK", body: hexLower, min: 32, max: 32}}},
 	{Rule: Rule{ruleTerraform, "a token of Terraform"}, keywords: []string{".atlasv1."}, look: (*view).terraform},
 	{
 		Rule: Rule{"service-token", "a token of a service that gives it a prefix: Docker, DigitalOcean, Shopify, Databricks, Vault, Linear, Atlassian, Telegram, ..."},
 		tokens: []format{
-			{prefix: "dckr_pat_", body: token, min: 20, fits: mixed},
-			{prefix: "dop_v1_", body: hexLower, min: 64},
-			{prefix: "doo_v1_", body: hexLower, min: 64},
-			{prefix: "shpat_", body: alnum, min: 32},
-			{prefix: "shpss_", body: alnum, min: 32},
-			{prefix: "dapi", body: hexLower, min: 32, max: 34},
-			{prefix: "hvs.", body: token, min: 24, fits: mixed},
-			{prefix: "lin_api_", body: alnum, min: 32},
-			{prefix: "ATATT3", body: header, min: 60, fits: mixed},
-			{prefix: "figd_", body: token, min: 32, fits: mixed},
-			{prefix: "sbp_", body: hexLower, min: 40},
-			{prefix: "glsa_", body: word, min: 32, fits: mixed},
-			{prefix: "NRAK-", body: upper, min: 24},
-			{prefix: "PMAK-", body: token, min: 40, fits: mixed},
-			{prefix: "pul-", body: hexLower, min: 40, max: 40},
-			{prefix: "ntn_", body: alnum, min: 40},
-			{prefix: "sntrys_", body: header, min: 40, fits: mixed},
-			{prefix: "discord.com/api/webhooks/", body: b64, min: 17, fits: nil},
-			{prefix: "EAACEdEose0cBA", body: alnum, min: 20},
+			{prefixes: "dckr_pat_", body: token, min: 20, fits: mixed},
+			{prefixes: "dop_v1_ doo_v1_", body: hexLower, min: 64},
+			{prefixes: "shpat_ shpss_ lin_api_", body: alnum, min: 32},
+			{prefixes: "dapi", body: hexLower, min: 32, max: 34},
+			{prefixes: "hvs.", body: token, min: 24, fits: mixed},
+			{prefixes: "ATATT3", body: header, min: 60, fits: mixed},
+			{prefixes: "figd_", body: token, min: 32, fits: mixed},
+			{prefixes: "sbp_", body: hexLower, min: 40},
+			{prefixes: "glsa_", body: word, min: 32, fits: mixed},
+			{prefixes: "NRAK-", body: upper, min: 24},
+			{prefixes: "PMAK-", body: token, min: 40, fits: mixed},
+			{prefixes: "pul-", body: hexLower, min: 40, max: 40},
+			{prefixes: "ntn_", body: alnum, min: 40},
+			{prefixes: "sntrys_", body: header, min: 40, fits: mixed},
+			{prefixes: "discord.com/api/webhooks/", body: b64, min: 17},
+			{prefixes: "EAACEdEose0cBA", body: alnum, min: 20},
 		}, keywords: []string{":aa"}, look: (*view).telegram,
 	},
 	{Rule: Rule{"jwt", "a JSON web token"}, keywords: []string{"eyj"}, look: (*view).jwt},
@@ -148,10 +126,10 @@ var ranks = sync.OnceValue(func() map[string]int {
 	return ranks
 })
 
-// look looks at a place where the prefix of a format stands.
-func (f format) look(rule string) func(v *view, at, end int) {
+// look looks at a place where a prefix of a format stands.
+func (f format) look(rule, prefix string) func(v *view, at, end int) {
 	return func(v *view, at, end int) {
-		if v.text[at:end] != f.prefix || !v.begins(at) {
+		if v.text[at:end] != prefix || !v.begins(at) {
 			return
 		}
 		stop := v.run(f.body, end)
