@@ -60,7 +60,7 @@ func (op *Operation) addEarlier(e objects.LogEntry) {
 func (r *Repo) Operations(ctx context.Context) iter.Seq2[Operation, error] {
 	return func(yield func(Operation, error) bool) {
 		o := operationReader{undone: map[objects.Group]bool{}}
-		for e, err := range r.refLog(ctx, "") {
+		for e, err := range refs.Log(ctx, r.store, "") {
 			if err != nil {
 				yield(Operation{}, err)
 				return
@@ -75,29 +75,6 @@ func (r *Repo) Operations(ctx context.Context) iter.Seq2[Operation, error] {
 		}
 		for _, op := range o.open {
 			if !yield(*op, nil) {
-				return
-			}
-		}
-	}
-}
-
-// refLog yields the entries of the ref log that moved a ref, newest first; the empty name
-// is all refs.
-func (r *Repo) refLog(ctx context.Context, ref string) iter.Seq2[objects.LogEntry, error] {
-	return func(yield func(objects.LogEntry, error) bool) {
-		const page = 64
-		for before := uint64(0); ; {
-			entries, err := r.store.Log(ctx, ref, before, page)
-			if err != nil {
-				yield(objects.LogEntry{}, err)
-				return
-			}
-			for _, e := range entries {
-				if before = e.Seq; !yield(e, nil) {
-					return
-				}
-			}
-			if len(entries) < page {
 				return
 			}
 		}

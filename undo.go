@@ -181,7 +181,7 @@ func (r *Repo) applyReversal(ctx context.Context, c *callOptions, command string
 // ref.
 func (r *Repo) movedError(ctx context.Context, op Operation, ref string, group objects.Group) error {
 	e := &MovedError{Operation: op.Seq, Ref: ref}
-	for entry, err := range r.refLog(ctx, ref) {
+	for entry, err := range refs.Log(ctx, r.store, ref) {
 		if err != nil {
 			return err
 		}

@@ -225,16 +225,11 @@ func newFrontier(r objects.Reader) *frontier {
 // begin puts the tips on the frontier.
 func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) sides) error {
 	if len(tips) > 2 {
-		for obj, err := range f.r.Get(ctx, tips) {
-			if err != nil {
-				return err
-			}
-			c, err := Parse(obj)
-			if err != nil {
-				return err
-			}
-			f.readAhead[c.ID] = c
+		known, err := objects.ReadAll(ctx, f.r, tips, Parse)
+		if err != nil {
+			return err
 		}
+		f.readAhead = known
 	}
 	for i, id := range tips {
 		if id.IsZero() {

@@ -21,16 +21,9 @@ func Read(ctx context.Context, r objects.Reader, id objects.ID) (*Commit, error)
 
 // ReadHeaders reads the headers of some commits, in the order of ids.
 func ReadHeaders(ctx context.Context, r objects.Reader, ids []objects.ID) ([]*Commit, error) {
-	known := make(map[objects.ID]*Commit, len(ids))
-	for obj, err := range r.Get(ctx, ids) {
-		if err != nil {
-			return nil, fmt.Errorf("read commits: %w", err)
-		}
-		c, err := Parse(obj)
-		if err != nil {
-			return nil, err
-		}
-		known[c.ID] = c
+	known, err := objects.ReadAll(ctx, r, ids, Parse)
+	if err != nil {
+		return nil, fmt.Errorf("read commits: %w", err)
 	}
 	list := make([]*Commit, len(ids))
 	for i, id := range ids {

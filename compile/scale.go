@@ -141,23 +141,6 @@ func latestResponses(entries []Entry, sum weights, low int) (list []response) {
 	return list
 }
 
-// readParsed reads and parses the objects of some ids, without those that are missing.
-func readParsed[T any](ctx context.Context, r objects.Reader, ids []objects.ID, parse func(objects.Object) (*T, error)) (map[objects.ID]*T, error) {
-	found := make(map[objects.ID]*T, len(ids))
-	if len(ids) == 0 {
-		return found, nil
-	}
-	for obj, err := range r.Get(ctx, ids) {
-		if err != nil {
-			return nil, err
-		}
-		if found[obj.ID], err = parse(obj); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
 // withReportedInput reads the origins of responses, and returns those that reported their input
 // and are of the model that did so last.
 func withReportedInput(ctx context.Context, r objects.Reader, list []response) ([]response, error) {
@@ -165,7 +148,7 @@ func withReportedInput(ctx context.Context, r objects.Reader, list []response) (
 	for i := range list {
 		ids[i] = list[i].origin
 	}
-	origins, err := readParsed(ctx, r, ids, commit.ParseOrigin)
+	origins, err := objects.ReadAll(ctx, r, ids, commit.ParseOrigin)
 	if err != nil {
 		return nil, fmt.Errorf("read what responses reported: %w", err)
 	}
@@ -200,7 +183,7 @@ func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Ent
 			asked = append(asked, a.report.Manifest)
 		}
 	}
-	manifests, err := readParsed(ctx, r, asked, ParseManifest)
+	manifests, err := objects.ReadAll(ctx, r, asked, ParseManifest)
 	if err != nil {
 		return Scale{}, fmt.Errorf("read what responses were asked: %w", err)
 	}

@@ -3,12 +3,12 @@ package content
 // Usage is what a response cost, in tokens. Zero is none, or not reported; a
 // response with no report at all has the zero Usage.
 type Usage struct {
-	Input      int64  // all of the prompt, cached or not
-	Output     int64  // all that was generated, reasoning included
-	Reasoning  int64  // the part of Output that was thought
-	Cached     int64  // the part of Input that was read from a cache
-	CacheWrite int64  // the part of Input that was written to one
-	Raw        []byte // the provider's own JSON
+	Input      int64  `json:"input"`                 // all of the prompt, cached or not
+	Output     int64  `json:"output"`                // all that was generated, reasoning included
+	Reasoning  int64  `json:"reasoning"`             // the part of Output that was thought
+	Cached     int64  `json:"cached"`                // the part of Input that was read from a cache
+	CacheWrite int64  `json:"cache_write,omitempty"` // the part of Input that was written to one
+	Raw        []byte `json:"-"`                     // the provider's own JSON
 }
 
 // IsZero reports whether nothing was reported.

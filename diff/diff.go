@@ -59,12 +59,12 @@ type Item struct {
 
 // Block is one block of a prompt.
 type Block struct {
-	Commit  objects.ID
-	Edit    objects.ID // the commit whose content stands for it; zero: its own
-	Role    content.Role
-	Kind    content.Kind
-	Content content.Block
-	Tokens  int // estimated
+	Commit  objects.ID    `json:"commit"`
+	Edit    objects.ID    `json:"edit,omitzero"` // the commit whose content stands for it; zero: its own
+	Role    content.Role  `json:"role"`
+	Kind    content.Kind  `json:"kind"`
+	Tokens  int           `json:"tokens"` // estimated
+	Content content.Block `json:"-"`
 
 	key key
 }
@@ -75,10 +75,14 @@ type key struct {
 	content objects.ID
 }
 
-// Stat counts a comparison.
+// Stat counts the blocks of a comparison.
 type Stat struct {
-	Same, Added, Removed, Changed int // blocks
-	TokensA, TokensB              int // of the whole prompts, estimated
+	Same    int `json:"same"`
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	Changed int `json:"changed"`
+	TokensA int `json:"tokens_a"` // of the whole prompts, estimated
+	TokensB int `json:"tokens_b"`
 }
 
 func (s *Stat) count(it Item) {

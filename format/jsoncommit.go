@@ -55,7 +55,7 @@ type originJSON struct {
 	Model      string            `json:"model,omitempty"`
 	ResponseID string            `json:"response_id,omitempty"`
 	Finish     string            `json:"finish_reason,omitempty"`
-	Usage      *usageJSON        `json:"usage,omitempty"`
+	Usage      content.Usage     `json:"usage,omitzero"`
 	Manifest   objects.ID        `json:"manifest,omitzero"`
 	Incomplete bool              `json:"incomplete,omitempty"`
 	Unkept     int               `json:"unkept,omitempty"`
@@ -65,21 +65,6 @@ type originJSON struct {
 	Settings   map[string]string `json:"settings,omitempty"`
 	Importer   string            `json:"importer,omitempty"`
 	Original   map[string]string `json:"original,omitempty"`
-}
-
-type usageJSON struct {
-	Input      int64 `json:"input"`
-	Output     int64 `json:"output"`
-	Reasoning  int64 `json:"reasoning"`
-	Cached     int64 `json:"cached"`
-	CacheWrite int64 `json:"cache_write,omitempty"`
-}
-
-func newUsage(u content.Usage) *usageJSON {
-	if u.IsZero() {
-		return nil
-	}
-	return &usageJSON{Input: u.Input, Output: u.Output, Reasoning: u.Reasoning, Cached: u.Cached, CacheWrite: u.CacheWrite}
 }
 
 // CommitJSON returns a commit for programs, without its content.
@@ -116,7 +101,7 @@ func newOrigin(o *commit.Origin) *originJSON {
 	}
 	return &originJSON{
 		Source: string(o.Source), Session: o.Session, Provider: o.Provider, Dialect: o.Dialect, Endpoint: o.Endpoint,
-		Model: o.Model, ResponseID: o.ResponseID, Finish: o.Finish, Usage: newUsage(o.Usage), Manifest: o.Manifest,
+		Model: o.Model, ResponseID: o.ResponseID, Finish: o.Finish, Usage: o.Usage, Manifest: o.Manifest,
 		Incomplete: o.Incomplete, Unkept: o.UncommittedReasoning, Started: jsonTime(o.Started), FirstToken: o.FirstToken.Milliseconds(),
 		Duration: o.Duration.Milliseconds(), Settings: o.Settings, Importer: o.Importer, Original: o.Original,
 	}

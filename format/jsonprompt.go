@@ -79,17 +79,8 @@ type diffJSON struct {
 	A     objects.ID `json:"a"`
 	B     objects.ID `json:"b"`
 	Equal bool       `json:"equal"`
-	Stat  statJSON   `json:"stat"`
+	Stat  diff.Stat  `json:"stat"`
 	Items []itemJSON `json:"items"`
-}
-
-type statJSON struct {
-	Same    int `json:"same"`
-	Added   int `json:"added"`
-	Removed int `json:"removed"`
-	Changed int `json:"changed"`
-	TokensA int `json:"tokens_a"`
-	TokensB int `json:"tokens_b"`
 }
 
 type itemJSON struct {
@@ -100,12 +91,8 @@ type itemJSON struct {
 }
 
 type sideJSON struct {
-	Commit  objects.ID   `json:"commit"`
-	Edit    objects.ID   `json:"edit,omitzero"`
-	Role    content.Role `json:"role"`
-	Kind    content.Kind `json:"kind"`
-	Tokens  int          `json:"tokens"`
-	Content *blockJSON   `json:"content,omitempty"` // of a block that is not the same
+	*diff.Block
+	Content *blockJSON `json:"content,omitempty"` // of a block that is not the same
 }
 
 type spanJSON struct {
@@ -118,7 +105,7 @@ func newSide(b *diff.Block, op diff.Op) *sideJSON {
 	if b == nil {
 		return nil
 	}
-	v := &sideJSON{Commit: b.Commit, Edit: b.Edit, Role: b.Role, Kind: b.Kind, Tokens: b.Tokens}
+	v := &sideJSON{Block: b}
 	if op != diff.Same {
 		v.Content = newBlock(b.Content)
 	}
@@ -127,11 +114,7 @@ func newSide(b *diff.Block, op diff.Op) *sideJSON {
 
 // DiffJSON is the difference of two prompts for programs.
 func DiffJSON(d *diff.Diff) any {
-	s := d.Stat
-	v := diffJSON{
-		A: d.A, B: d.B, Equal: d.Equal(), Items: []itemJSON{},
-		Stat: statJSON{Same: s.Same, Added: s.Added, Removed: s.Removed, Changed: s.Changed, TokensA: s.TokensA, TokensB: s.TokensB},
-	}
+	v := diffJSON{A: d.A, B: d.B, Equal: d.Equal(), Stat: d.Stat, Items: []itemJSON{}}
 	for _, it := range d.Items {
 		item := itemJSON{Op: it.Op, A: newSide(it.A, it.Op), B: newSide(it.B, it.Op)}
 		if it.Op == diff.Change {

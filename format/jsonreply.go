@@ -14,17 +14,17 @@ import (
 
 // Reply is a response and its commits, for programs.
 type Reply struct {
-	Text            string       `json:"text"`
-	TextBase64      string       `json:"text_base64,omitempty"`
-	Reasoning       string       `json:"reasoning,omitempty"`
-	ReasoningBase64 string       `json:"reasoning_base64,omitempty"`
-	ToolCalls       []*callJSON  `json:"tool_calls"`
-	Commits         []objects.ID `json:"commits"`
-	Usage           *usageJSON   `json:"usage,omitempty"`
-	FinishReason    string       `json:"finish_reason,omitempty"`
-	Manifest        objects.ID   `json:"manifest,omitzero"`
-	Rescued         string       `json:"rescued,omitempty"`
-	Warnings        []Warning    `json:"warnings,omitempty"`
+	Text            string        `json:"text"`
+	TextBase64      string        `json:"text_base64,omitempty"`
+	Reasoning       string        `json:"reasoning,omitempty"`
+	ReasoningBase64 string        `json:"reasoning_base64,omitempty"`
+	ToolCalls       []*callJSON   `json:"tool_calls"`
+	Commits         []objects.ID  `json:"commits"`
+	Usage           content.Usage `json:"usage,omitzero"`
+	FinishReason    string        `json:"finish_reason,omitempty"`
+	Manifest        objects.ID    `json:"manifest,omitzero"`
+	Rescued         string        `json:"rescued,omitempty"`
+	Warnings        []Warning     `json:"warnings,omitempty"`
 }
 
 // Warning is what a provider did not do as it was asked to, or may mind.
@@ -38,7 +38,7 @@ type Warning struct {
 func NewReply(r *tract.Response) Reply {
 	v := Reply{
 		Text: r.Text, TextBase64: base64Of(r.Text), Reasoning: r.Reasoning, ReasoningBase64: base64Of(r.Reasoning),
-		ToolCalls: []*callJSON{}, Commits: append([]objects.ID{}, r.Commits...), Usage: newUsage(r.Usage), FinishReason: r.Finish, Manifest: r.Manifest,
+		ToolCalls: []*callJSON{}, Commits: append([]objects.ID{}, r.Commits...), Usage: r.Usage, FinishReason: r.Finish, Manifest: r.Manifest,
 	}
 	for _, c := range newCalls(r.Blocks) {
 		if !c.Server {
@@ -61,7 +61,7 @@ type decodeJSON struct {
 	TextBase64   string                 `json:"text_base64,omitempty"`
 	ToolCalls    []*callJSON            `json:"tool_calls"`
 	OtherSeals   []otherSealJSON        `json:"signatures_on_other_blocks,omitempty"`
-	Usage        *usageJSON             `json:"usage,omitempty"`
+	Usage        content.Usage          `json:"usage,omitzero"`
 	FinishReason string                 `json:"finish_reason,omitempty"`
 	Incomplete   bool                   `json:"incomplete,omitempty"`
 	Error        *responseErrorJSON     `json:"error,omitempty"`
@@ -113,7 +113,7 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 	if r == nil {
 		return v
 	}
-	v.Model, v.ResponseID, v.FinishReason, v.Usage, v.Incomplete = r.Model, r.ID, r.Finish, newUsage(r.Usage), r.Incomplete
+	v.Model, v.ResponseID, v.FinishReason, v.Usage, v.Incomplete = r.Model, r.ID, r.Finish, r.Usage, r.Incomplete
 	var text strings.Builder
 	for i, b := range r.Blocks {
 		name := blockName(b)
@@ -254,16 +254,16 @@ func newResponseError(err error) *responseErrorJSON {
 }
 
 type eventJSON struct {
-	Type       string     `json:"type"`
-	Index      *int       `json:"index,omitempty"`
-	Name       string     `json:"name,omitempty"`
-	Text       *string    `json:"text,omitempty"`
-	TextBase64 string     `json:"text_base64,omitempty"`
-	Block      *blockJSON `json:"block,omitempty"`
-	Model      string     `json:"model,omitempty"`
-	ResponseID string     `json:"response_id,omitempty"`
-	Finish     string     `json:"finish_reason,omitempty"`
-	Usage      *usageJSON `json:"usage,omitempty"`
+	Type       string        `json:"type"`
+	Index      *int          `json:"index,omitempty"`
+	Name       string        `json:"name,omitempty"`
+	Text       *string       `json:"text,omitempty"`
+	TextBase64 string        `json:"text_base64,omitempty"`
+	Block      *blockJSON    `json:"block,omitempty"`
+	Model      string        `json:"model,omitempty"`
+	ResponseID string        `json:"response_id,omitempty"`
+	Finish     string        `json:"finish_reason,omitempty"`
+	Usage      content.Usage `json:"usage,omitzero"`
 }
 
 // EventJSON returns an event for programs. If the text is cut inside a character, text_base64
@@ -272,7 +272,7 @@ func EventJSON(e llm.Event) any {
 	v := eventJSON{Type: e.Type.String()}
 	switch e.Type {
 	case llm.HeadDone:
-		v.Model, v.ResponseID, v.Finish, v.Usage = e.Head.Model, e.Head.ID, e.Head.Finish, newUsage(e.Head.Usage)
+		v.Model, v.ResponseID, v.Finish, v.Usage = e.Head.Model, e.Head.ID, e.Head.Finish, e.Head.Usage
 	case llm.BlockDone:
 		v.Index, v.Block = &e.Index, newBlock(e.Block)
 	default:

@@ -119,7 +119,7 @@ type whyJSON struct {
 	Ref       objects.ID            `json:"reasoning_ref,omitzero"`
 	Prompt    *whyPromptJSON        `json:"prompt,omitempty"`
 	Settings  map[string]string     `json:"settings,omitempty"`
-	Usage     *usageJSON            `json:"usage,omitempty"`
+	Usage     content.Usage         `json:"usage,omitzero"`
 	Model     string                `json:"model,omitempty"`
 	Provider  string                `json:"provider,omitempty"`
 	Dialect   string                `json:"dialect,omitempty"`
@@ -156,7 +156,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 		v.Reasoning = append(v.Reasoning, whyReasoningJSON{Commit: c.ID, Text: text, TextBase64: base64Of(text)})
 	}
 	if o := w.Commit.Origin; o != nil {
-		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = newUsage(o.Usage), o.Model, o.Provider, o.Dialect, o.Settings
+		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = o.Usage, o.Model, o.Provider, o.Dialect, o.Settings
 		v.Duration = o.Duration.Milliseconds()
 	}
 	for _, link := range w.Links {

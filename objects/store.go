@@ -193,6 +193,24 @@ func Read(ctx context.Context, r Reader, id ID) (Object, error) {
 	return Object{}, &NotFoundError{ID: id}
 }
 
+// ReadAll reads and parses the objects of some ids, each once. Those that do not exist are not in
+// the result.
+func ReadAll[T any](ctx context.Context, r Reader, ids []ID, parse func(Object) (*T, error)) (map[ID]*T, error) {
+	found := make(map[ID]*T, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	for o, err := range r.Get(ctx, ids) {
+		if err == nil {
+			found[o.ID], err = parse(o)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
 // ReadRef returns one ref; a missing one has a zero Target.
 func ReadRef(ctx context.Context, r RefReader, name string) (Ref, error) {
 	refs, err := r.GetRefs(ctx, name)

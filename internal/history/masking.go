@@ -33,34 +33,24 @@ func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
 	if m.Mode == MaskOff {
 		return drafts
 	}
-	var origins map[*commit.Origin]*commit.Origin // masked, by the original: drafts share them
+	origins := map[*commit.Origin]*commit.Origin{} // masked, by the original: drafts share them
 	masked := make([]commit.Draft, len(drafts))
 	for i, d := range drafts {
-		masked[i] = m.draft(d, &origins)
+		if d = m.maskMetadata(d, origins); d.Block != nil {
+			d.Block = m.block(d.Block, m.isExternal(&d))
+		}
+		masked[i] = d
 	}
 	return masked
 }
 
 // Blocks returns blocks as they would be committed.
 func (m *Masker) Blocks(list []content.Block) []content.Block {
-	drafts := make([]commit.Draft, len(list))
-	for i, b := range list {
-		drafts[i].Block = b
-	}
 	masked := make([]content.Block, len(list))
-	for i, d := range m.Drafts(drafts) {
-		masked[i] = d.Block
+	for i, b := range list {
+		masked[i] = m.block(b, m.External)
 	}
 	return masked
-}
-
-// draft masks a draft. origins has the origins that were masked before, since drafts share
-// them.
-func (m *Masker) draft(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
-	if d = m.maskMetadata(d, origins); d.Block != nil {
-		d.Block = m.block(d.Block, m.isExternal(&d))
-	}
-	return d
 }
 
 // isExternal reports whether the content of a draft comes from another program.
@@ -78,22 +68,20 @@ func (m *Masker) block(b content.Block, brought bool) content.Block {
 	return content.RewriteText(b, m.text)
 }
 
-// maskMetadata masks the label and the origin of a draft.
-func (m *Masker) maskMetadata(d commit.Draft, origins *map[*commit.Origin]*commit.Origin) commit.Draft {
+// maskMetadata masks the label and the origin of a draft. origins has the origins that were
+// masked before.
+func (m *Masker) maskMetadata(d commit.Draft, origins map[*commit.Origin]*commit.Origin) commit.Draft {
 	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.isExternal(&d), false, content.KindNote
 	if d.Block != nil {
 		m.kind = d.Block.Kind()
 	}
 	d.Label = m.label(d.Label)
 	if o := d.Origin; o != nil && (o.Finish != "" || len(o.Original)+len(o.Usage.Raw) > 0) {
-		if (*origins)[o] == nil {
+		if origins[o] == nil {
 			m.mask, m.sealed = true, false
-			if *origins == nil {
-				*origins = map[*commit.Origin]*commit.Origin{}
-			}
-			(*origins)[o] = m.origin(o)
+			origins[o] = m.origin(o)
 		}
-		d.Origin = (*origins)[o]
+		d.Origin = origins[o]
 	}
 	return d
 }
@@ -139,17 +127,9 @@ func (m *Masker) label(l commit.Label) commit.Label {
 
 // values masks the values of a map, which is not changed.
 func (m *Masker) values(of map[string]string) map[string]string {
-	var masked map[string]string
+	masked := maps.Clone(of)
 	for k, v := range of {
-		if now := m.text(v); now != v {
-			if masked == nil {
-				masked = maps.Clone(of)
-			}
-			masked[k] = now
-		}
-	}
-	if masked == nil {
-		return of
+		masked[k] = m.text(v)
 	}
 	return masked
 }

@@ -161,19 +161,14 @@ func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, c
 }
 
 func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[objects.ID]*commit.Origin, error) {
-	found := make(map[objects.ID]*commit.Origin, len(ids))
-	for obj, err := range r.Get(ctx, ids) {
-		if err != nil {
-			return nil, fmt.Errorf("read origins: %w", err)
-		}
-		if found[obj.ID], err = commit.ParseOrigin(obj); err != nil {
-			return nil, err
+	found, err := objects.ReadAll(ctx, r, ids, commit.ParseOrigin)
+	for i := 0; i < len(ids) && err == nil; i++ {
+		if found[ids[i]] == nil {
+			err = &objects.NotFoundError{ID: ids[i]}
 		}
 	}
-	for _, id := range ids {
-		if found[id] == nil {
-			return nil, fmt.Errorf("read origins: %w", &objects.NotFoundError{ID: id})
-		}
+	if err != nil {
+		return nil, fmt.Errorf("read origins: %w", err)
 	}
 	return found, nil
 }

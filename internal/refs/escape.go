@@ -2,6 +2,7 @@ package refs
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -61,25 +62,12 @@ func Unescape(name string) (string, error) {
 	if name == emptyName {
 		return "", nil
 	}
-	var b strings.Builder
-	for rest := name; rest != ""; {
-		before, after, found := strings.Cut(rest, "%")
-		b.WriteString(before)
-		if rest = after; !found {
-			break
-		}
-		var c byte
-		if len(rest) < 2 {
-			return "", fmt.Errorf("name %q: want two digits after %%", name)
-		}
-		if _, err := fmt.Sscanf(rest[:2], "%02X", &c); err != nil {
-			return "", fmt.Errorf("name %q: want two digits after %%, not %q", name, rest[:2])
-		}
-		b.WriteByte(c)
-		rest = rest[2:]
+	text, err := url.PathUnescape(name)
+	if err != nil {
+		return "", fmt.Errorf("name %q: want two digits after %%: %w", name, err)
 	}
-	if want := Escape(b.String()); want != name {
+	if want := Escape(text); want != name {
 		return "", fmt.Errorf("name %q: want %q", name, want)
 	}
-	return b.String(), nil
+	return text, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -238,20 +239,13 @@ func (r Resolver) refAt(ctx context.Context, rev, name, when string) (objects.ID
 	if err != nil {
 		return objects.ID{}, &UnknownError{Rev: rev, Why: err.Error()}
 	}
-	const page = 100
 	var oldest objects.LogEntry
-	for before := uint64(0); ; before = oldest.Seq {
-		entries, err := r.Store.Log(ctx, full, before, page)
+	for e, err := range Log(ctx, r.Store, full) {
 		if err != nil {
 			return objects.ID{}, err
 		}
-		for _, e := range entries {
-			if oldest = e; !e.Note.Time.After(t) {
-				return target(rev, full, e)
-			}
-		}
-		if len(entries) < page {
-			break
+		if oldest = e; !e.Note.Time.After(t) {
+			return target(rev, full, e)
 		}
 	}
 	if oldest.Seq == 0 {
@@ -278,6 +272,29 @@ func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (ob
 		}
 	}
 	return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("it has moved only %d times", len(entries))}
+}
+
+// Log yields the entries of the ref log that moved a ref, newest first; the empty name is all
+// refs. An error is the last element.
+func Log(ctx context.Context, r objects.RefReader, ref string) iter.Seq2[objects.LogEntry, error] {
+	return func(yield func(objects.LogEntry, error) bool) {
+		const page = 64
+		for before := uint64(0); ; {
+			entries, err := r.Log(ctx, ref, before, page)
+			if err != nil {
+				yield(objects.LogEntry{}, err)
+				return
+			}
+			for _, e := range entries {
+				if before = e.Seq; !yield(e, nil) {
+					return
+				}
+			}
+			if len(entries) < page {
+				return
+			}
+		}
+	}
 }
 
 // target returns where a log entry left a ref.
