@@ -142,9 +142,7 @@ func problemCommit(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID
 	last, of := -1, objects.ID{}
 	for i, commits := range p.MessageCommits() {
 		for j, b := range p.Messages[i].Blocks {
-			call, isCall := b.(content.ToolCall)
-			result, isResult := b.(content.ToolResult)
-			if i > last && (isCall && call.CallID == found.CallID || isResult && result.CallID == found.CallID) {
+			if i > last && content.CallIDOf(b) == found.CallID {
 				last, of = i, commits[j]
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
@@ -76,7 +75,7 @@ func positionOf(importer, part string) commit.Key {
 // of the list, or the end of ctx, ends the import: what came before it is committed and
 // returned with the error.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error], o ImportOptions) ([]ImportResult, error) {
-	m := &importing{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*growing{}, at: map[commit.Key]objects.ID{}}
+	m := &importing{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[commit.Key]objects.ID{}}
 	kept := context.WithoutCancel(ctx) // who stops it keeps what was read
 	var err error
 	for f, bad := range list {
@@ -98,17 +97,16 @@ type importing struct {
 	repo     *Repo
 	options  *callOptions
 	dry      bool
-	branches map[string]*growing
-	order    []*growing
-	at       map[commit.Key]objects.ID // by positionOf a part: the commit of its last block; see trace
-	traced   bool                      // at has every place
+	branches map[string]*importedBranch
+	order    []*importedBranch
+	at       map[commit.Key]objects.ID // by positionOf a part: the commit of its last block; zero in a dry run
 	writer   commit.Writer             // of the batch
 	count    int                       // commits in it
 	size     int                       // bytes of what they say
 }
 
-// growing is a branch that is being added to.
-type growing struct {
+// importedBranch is a branch that an import adds to.
+type importedBranch struct {
 	name    string
 	stored  objects.ID     // its tip in the store
 	tip     *commit.Commit // with what waits in the batch
@@ -116,7 +114,7 @@ type growing struct {
 	ends    map[commit.Key]bool // keys of the last answer and its results: what is new may follow these
 	foreign bool                // the branch has blocks of its own after what was imported
 	reached bool                // one of them was seen
-	grows   bool
+	ready   bool                // new parts may be added
 	ImportResult
 	waiting int // parts in the batch
 }
@@ -131,7 +129,7 @@ func (m *importing) result(err error) ([]ImportResult, error) {
 }
 
 // loadBranch finds out what an earlier import brought to a branch.
-func (m *importing) loadBranch(ctx context.Context, name string) (*growing, error) {
+func (m *importing) loadBranch(ctx context.Context, name string) (*importedBranch, error) {
 	if g := m.branches[name]; g != nil {
 		return g, nil
 	}
@@ -142,9 +140,9 @@ func (m *importing) loadBranch(ctx context.Context, name string) (*growing, erro
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	g := &growing{name: name, stored: tip, known: map[commit.Key]*commit.Commit{}, ends: map[commit.Key]bool{}}
+	g := &importedBranch{name: name, stored: tip, known: map[commit.Key]*commit.Commit{}, ends: map[commit.Key]bool{}}
 	if !tip.IsZero() {
-		if err := m.look(ctx, g); err != nil {
+		if err := m.readImported(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
 		}
 	}
@@ -152,7 +150,8 @@ func (m *importing) loadBranch(ctx context.Context, name string) (*growing, erro
 	return g, nil
 }
 
-func (m *importing) look(ctx context.Context, g *growing) error {
+// readImported reads what earlier imports brought to a branch.
+func (m *importing) readImported(ctx context.Context, g *importedBranch) error {
 	closed := false
 	for c, err := range commit.Walk(ctx, m.repo.store, g.stored, 0) {
 		if err != nil {
@@ -211,17 +210,15 @@ func (m *importing) add(ctx context.Context, f *ImportedMessage) error {
 			}
 			continue
 		}
-		if err := m.opens(ctx, g, f); err != nil {
+		if err := m.prepareBranch(ctx, g, f); err != nil {
 			return err
 		}
 		g.Parts++
 		if before, err = m.write(g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
-		switch {
-		case m.dry:
-			m.at[position] = objects.ID{}
-		case m.traced:
+		m.at[position] = objects.ID{}
+		if before != nil { // nil in a dry run
 			m.at[position] = before.ID
 		}
 	}
@@ -231,17 +228,14 @@ func (m *importing) add(ctx context.Context, f *ImportedMessage) error {
 	return nil
 }
 
-// opens makes a branch ready for what is new.
-func (m *importing) opens(ctx context.Context, g *growing, f *ImportedMessage) error {
+// prepareBranch makes a branch ready for what is new.
+func (m *importing) prepareBranch(ctx context.Context, g *importedBranch, f *ImportedMessage) error {
 	switch {
-	case g.grows:
+	case g.ready:
 		return nil
 	case !g.stored.IsZero() && (g.foreign || !g.reached):
 		return &DivergedError{g.name}
 	case g.stored.IsZero() && f.From != "":
-		if err := m.indexPositions(ctx); err != nil {
-			return err
-		}
 		at, known := m.at[positionOf(f.Origin.Importer, f.From)]
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, f.From)
@@ -255,41 +249,14 @@ func (m *importing) opens(ctx context.Context, g *growing, f *ImportedMessage) e
 		}
 		g.tip = tip
 	}
-	g.grows = true
-	return nil
-}
-
-// indexPositions finds where the parts are that were imported so far. Few sources have branches
-// that begin within others, so nobody keeps that in mind until one comes.
-func (m *importing) indexPositions(ctx context.Context) error {
-	if m.dry || m.traced {
-		return nil
-	}
-	if err := m.flush(ctx); err != nil {
-		return err
-	}
-	for _, g := range m.order {
-		var line []*commit.Commit
-		for c, err := range commit.Walk(ctx, m.repo.store, g.stored, 0) {
-			if err != nil {
-				return err
-			}
-			if (c.Op == commit.Append || c.Op == commit.Merge) && c.Key.Kind == commit.KeyImport {
-				line = append(line, c)
-			}
-		}
-		for _, c := range slices.Backward(line) {
-			m.at[positionOf(c.Key.Importer, c.Key.Text)] = c.ID
-		}
-	}
-	m.traced = true
+	g.ready = true
 	return nil
 }
 
 // write makes the commit of a part, after the part before it in its message, and puts it into the batch. The commit is nil when nothing is to be
 // written. A part that comes later than the rest of its message has what is known of the
 // message by then: a log may tell what it cost only with its last part.
-func (m *importing) write(g *growing, part ImportedPart, key commit.Key, f *ImportedMessage, before *commit.Commit) (*commit.Commit, error) {
+func (m *importing) write(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before *commit.Commit) (*commit.Commit, error) {
 	if m.dry {
 		g.Added++
 		return nil, nil

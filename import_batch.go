@@ -23,17 +23,17 @@ func (m *importing) flush(ctx context.Context) error {
 	}
 	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.options.note(ctx, "import")}
 	m.writer, m.count, m.size = commit.Writer{}, 0, 0
-	var grown []*growing
+	var changed []*importedBranch
 	for _, g := range m.order {
 		if g.waiting > 0 {
-			grown = append(grown, g)
+			changed = append(changed, g)
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
 		}
 	}
 	if err := m.repo.store.Apply(ctx, batch); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	for _, g := range grown {
+	for _, g := range changed {
 		g.stored = g.tip.ID
 		g.Added += g.waiting
 		g.waiting = 0

@@ -206,7 +206,7 @@ func (p *Prompt) closure(from, to int) [2]int {
 			continue
 		}
 		messages[e.message] = true
-		if id := callID(e.Block); id != "" {
+		if id := content.CallIDOf(e.Block); id != "" {
 			calls[id] = true
 		}
 	}
@@ -219,7 +219,7 @@ func (p *Prompt) closure(from, to int) [2]int {
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		near := e.Turn >= turns[0] && e.Turn <= turns[1]
-		joined := e.Op == commit.Append && (messages[e.message] || near && calls[callID(e.Block)])
+		joined := e.Op == commit.Append && (messages[e.message] || near && calls[content.CallIDOf(e.Block)])
 		if joined {
 			low, high = min(low, i), max(high, i)
 		}
@@ -238,14 +238,4 @@ func (p *Prompt) outermostSummary(e *Entry) objects.ID {
 		id = by
 	}
 	return id
-}
-
-func callID(b content.Block) string {
-	switch b := b.(type) {
-	case content.ToolCall:
-		return b.CallID
-	case content.ToolResult:
-		return b.CallID
-	}
-	return ""
 }

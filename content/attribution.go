@@ -1,5 +1,16 @@
 package content
 
+// CallIDOf returns the id of the tool call that a block is or answers; empty for any other block.
+func CallIDOf(b Block) string {
+	switch b := b.(type) {
+	case ToolCall:
+		return b.CallID
+	case ToolResult:
+		return b.CallID
+	}
+	return ""
+}
+
 // Attribution is the reasoning that led to a tool call: that since the call before it.
 type Attribution struct {
 	Call      int   // index of the call among the blocks

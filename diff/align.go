@@ -3,7 +3,6 @@ package diff
 import (
 	"slices"
 	"sort"
-	"sync"
 )
 
 // pair is two paired indexes.
@@ -107,11 +106,7 @@ func (g *grid) bounds(row int) (lo, hi int) {
 
 // align pairs blocks so that the sum of their similarities is greatest.
 func align(a, b []*Block) []pair {
-	var left, right []*sketch
-	var both sync.WaitGroup
-	both.Go(func() { left = sketches(a) })
-	right = sketches(b)
-	both.Wait()
+	left, right := sketches(a), sketches(b)
 	g := newGrid(len(a), len(b))
 	g.fill(func(i, j int) int { return similarity(a[i], b[j], left[i], right[j]) })
 	return g.trace()

@@ -23,7 +23,7 @@ func similarity(a, b *Block, left, right *sketch) int {
 		return 0
 	}
 	score := left.overlap(right)
-	if a.Kind == content.KindSystem || id(a.Content) != "" && id(a.Content) == id(b.Content) {
+	if a.Kind == content.KindSystem || content.CallIDOf(a.Content) != "" && content.CallIDOf(a.Content) == content.CallIDOf(b.Content) {
 		score = max(score, minRelated)
 	}
 	if score < threshold {
@@ -39,17 +39,6 @@ func name(b content.Block) string {
 		return b.Name
 	case content.ToolCall:
 		return b.Name
-	}
-	return ""
-}
-
-// id returns the tool call that a block belongs to.
-func id(b content.Block) string {
-	switch b := b.(type) {
-	case content.ToolCall:
-		return b.CallID
-	case content.ToolResult:
-		return b.CallID
 	}
 	return ""
 }

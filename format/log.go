@@ -165,7 +165,8 @@ func agentList(branches []string) string {
 	return "-> " + Line(strings.Join(branches, ", "))
 }
 
-func (g *lineBuffer) commitHeader(c Commit) {
+// commitLine adds the id of a commit, its revision and the refs at it.
+func (g *lineBuffer) commitLine(c Commit) {
 	g.add(paint(g.styles.id, "commit "+c.ID.String()))
 	if c.Rev != "" {
 		g.add(" ", paint(g.styles.dim, Line(c.Rev)))
@@ -174,6 +175,10 @@ func (g *lineBuffer) commitHeader(c Commit) {
 		g.add(" ", paint(g.styles.ref, refs))
 	}
 	g.gap()
+}
+
+func (g *lineBuffer) commitHeader(c Commit) {
+	g.commitLine(c)
 	g.kindField(c)
 	if c.Op == commit.Merge {
 		g.field("Parents", c.Parent().Short()+" "+c.SecondParent().Short())

@@ -15,11 +15,8 @@ import (
 // Show writes everything about one commit: header, changes, origin and content.
 func (p *Printer) Show(c Commit) {
 	g := p.buffer()
-	g.add(paint(p.styles.id, "commit "+c.ID.String()))
-	if refs := refList(c.Refs); refs != "" {
-		g.add(" ", paint(p.styles.ref, refs))
-	}
-	g.gap()
+	c.Rev = "" // that is for lists
+	g.commitLine(c)
 	g.parents(c.Commit)
 	g.kindField(c)
 	g.field("Author", c.Author)

@@ -23,9 +23,6 @@ func CheckRefName(name string) error {
 }
 
 func checkRefName(name string) string {
-	if isPlainRef(name) {
-		return ""
-	}
 	switch {
 	case len(name) > maxRefName:
 		return fmt.Sprintf("longer than %d bytes", maxRefName)
@@ -64,35 +61,12 @@ func checkRefName(name string) string {
 	return ""
 }
 
-// isPlainRef reports whether a name is a valid ref of letters, digits and underscores, as most
-// are. Other names may be valid too.
-func isPlainRef(name string) bool {
-	rest, ok := strings.CutPrefix(name, "refs/")
-	if !ok || len(name) > maxRefName {
-		return false
-	}
-	parts, last := 1, byte('/')
-	for i := range len(rest) {
-		c := rest[i]
-		switch {
-		case c == '/' && last != '/':
-			parts++
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-' && last != '/':
-		default:
-			return false
-		}
-		last = c
-	}
-	return parts > 1 && last != '/'
-}
-
 // checkBatch returns what is wrong with a batch before an engine sees it.
 func checkBatch(b Batch) error {
-	if err := checkAll(b.Put); err != nil {
-		return fmt.Errorf("put: %w", err)
-	}
-	if len(b.Refs) == 1 {
-		return CheckRefName(b.Refs[0].Name)
+	for i := range b.Put {
+		if err := b.Put[i].Check(); err != nil {
+			return fmt.Errorf("put: %w", err)
+		}
 	}
 	seen := make(map[string]bool, len(b.Refs))
 	for _, u := range b.Refs {

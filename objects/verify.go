@@ -1,12 +1,9 @@
 package objects
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"runtime"
-	"sync"
 	"sync/atomic"
 )
 
@@ -120,32 +117,4 @@ func (v *verified) Update(ctx context.Context, ref string, f func(ID) (Batch, er
 		}
 		return b, err
 	})
-}
-
-// checkShare is how many objects are enough for a goroutine of their own.
-const checkShare = 512
-
-// checkAll checks a list, a large one with all cores. The error is of the first object
-// that is wrong.
-func checkAll(list []Object) error {
-	shares := min(runtime.GOMAXPROCS(0), len(list)/checkShare)
-	if shares < 2 {
-		return checkEach(list)
-	}
-	wrong := make([]error, shares)
-	var all sync.WaitGroup
-	for i := range shares {
-		all.Go(func() { wrong[i] = checkEach(list[len(list)*i/shares : len(list)*(i+1)/shares]) })
-	}
-	all.Wait()
-	return cmp.Or(wrong...)
-}
-
-func checkEach(list []Object) error {
-	for i := range list {
-		if err := list[i].Check(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
