@@ -92,9 +92,9 @@ func (m *promptCache) stops() (list []stop) {
 	return list
 }
 
-// at reports whether a walk that has come to a commit stops there, and returns the entries
+// reached reports whether a walk that has come to a commit stops there, and returns the entries
 // between the prefix and the walk.
-func (s *stop) at(id objects.ID) (between []Entry, ok bool) {
+func (s *stop) reached(id objects.ID) (between []Entry, ok bool) {
 	if s.prefix.tip == id {
 		return nil, true
 	}

@@ -61,13 +61,13 @@ func (h *history) decide(o Options) {
 		if e.Sent && (e.Role == content.NoRole || e.Kind.Traits().Private) {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
-		h.countEntry(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
+		h.weigh(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
 	}
 }
 
-// countEntry sets what an entry counts, after its level. explicit: a person set the level. tools:
+// weigh sets what an entry counts, after its level. explicit: a person set the level. tools:
 // its turn has tool calls.
-func (h *history) countEntry(e *Entry, explicit, tools bool) {
+func (h *history) weigh(e *Entry, explicit, tools bool) {
 	size := int64(e.Size)
 	if edit := h.editOf(e); edit != nil {
 		e.ensureExtra().editedBy, size = edit.ID, edit.Size

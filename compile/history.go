@@ -45,7 +45,7 @@ func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []sto
 	if err != nil {
 		return nil, err
 	}
-	h.number()
+	h.numberTurns()
 	return h, h.loadReasons(ctx, r)
 }
 
@@ -69,7 +69,7 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 		if c.Op == commit.Merge {
 			return true, nil
 		}
-		if between, ok := h.stopAt(c.ID, stops); ok {
+		if between, ok := h.findStop(c.ID, stops); ok {
 			for i := len(between) - 1; i >= 0; i-- {
 				list = append(list, between[i].undecided())
 			}
@@ -91,10 +91,10 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 	return false, nil
 }
 
-// stopAt reports whether the walk stops at a commit.
-func (h *history) stopAt(id objects.ID, stops []stop) (between []Entry, ok bool) {
+// findStop reports whether the walk stops at a commit.
+func (h *history) findStop(id objects.ID, stops []stop) (between []Entry, ok bool) {
 	for i := range stops {
-		if between, ok = stops[i].at(id); ok {
+		if between, ok = stops[i].reached(id); ok {
 			h.from = stops[i]
 			break
 		}
@@ -106,9 +106,9 @@ func newHistory() *history {
 	return &history{reasoningTurn: -1, edits: map[objects.ID]*commit.Commit{}, annotations: map[objects.ID]*commit.Commit{}}
 }
 
-// number counts turns and messages, and indexes the entries that later steps look for. The
+// numberTurns counts turns and messages, and indexes the entries that later steps look for. The
 // last edit and the last annotation of a commit are those that count.
-func (h *history) number() {
+func (h *history) numberTurns() {
 	if p := h.from.prefix; p != nil {
 		h.turns, h.messages, h.reasoningTurn = p.turns, p.lastMessage, p.reasoningTurn
 	}

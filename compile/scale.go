@@ -258,7 +258,7 @@ func (h *history) decidedAsOf(entries []Entry) ([]Entry, weights) {
 			then.entries[i].ensureExtra().change = c
 		}
 	}
-	then.number()
+	then.numberTurns()
 	then.decide(Options{})
 	then.applySummaries()
 	then.replaceSystems()

@@ -84,8 +84,8 @@ func (g *graph) addTombstone(t objects.Tombstone) (fresh bool) {
 	return true
 }
 
-// cause is an error without the name of the object.
-func cause(err error) error {
+// corruptCause is an error without the name of the object.
+func corruptCause(err error) error {
 	if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
 		return c.Cause
 	}
@@ -109,7 +109,7 @@ func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) er
 		}
 		g.nodes[n] = one
 		if bad != nil {
-			if err := g.wrong(o.ID, cause(bad)); err != nil {
+			if err := g.wrong(o.ID, corruptCause(bad)); err != nil {
 				return err
 			}
 		}

@@ -81,8 +81,8 @@ func Purge(ctx context.Context, repo *tract.Repo, o PurgeOptions) (*PurgeResult,
 	w := &purge{
 		PurgeOptions: o, repo: repo, store: repo.Store(), has: map[objects.ID]bool{},
 		named: map[objects.ID]bool{}, wanted: map[objects.ID]bool{}, masked: map[objects.ID]content.Block{},
-		copies: map[objects.ID][]*commit.Commit{},
-		done:   &PurgeResult{Masked: map[string][]objects.ID{}},
+		transcripts: map[objects.ID][]*commit.Commit{},
+		done:        &PurgeResult{Masked: map[string][]objects.ID{}},
 	}
 	w.resolver = refs.Resolver{Store: w.store, Now: func() time.Time { return o.Time }}
 	if err := w.run(ctx); err != nil {
@@ -99,10 +99,10 @@ type purge struct {
 	resolver refs.Resolver
 	done     *PurgeResult
 
-	named  map[objects.ID]bool             // commits
-	wanted map[objects.ID]bool             // objects that were named by id, or have a secret
-	masked map[objects.ID]content.Block    // what replaces contents
-	copies map[objects.ID][]*commit.Commit // by content: the commits whose transcript repeats it
+	named       map[objects.ID]bool             // commits
+	wanted      map[objects.ID]bool             // objects that were named by id, or have a secret
+	masked      map[objects.ID]content.Block    // what replaces contents
+	transcripts map[objects.ID][]*commit.Commit // by content: the commits whose transcript repeats it
 
 	has        map[objects.ID]bool // objects in tombstones
 	tombstones []objects.Tombstone // of what will be purged
@@ -113,7 +113,7 @@ func (w *purge) run(ctx context.Context) error {
 	if w.Reasoning && w.Secrets {
 		return errors.New("want either reasoning or secrets, not both")
 	}
-	err := w.findCopies(ctx)
+	err := w.findTranscripts(ctx)
 	switch {
 	case err != nil:
 	case w.Reasoning:
@@ -124,7 +124,7 @@ func (w *purge) run(ctx context.Context) error {
 		err = w.addRevs(ctx)
 	}
 	if err == nil && !w.Reasoning { // reasoning that other commits share is spared
-		err = w.findShared(ctx)
+		err = w.findAffected(ctx)
 	}
 	w.done.SizeBefore = size(ctx, w.store)
 	w.done.SizeAfter = w.done.SizeBefore
@@ -221,9 +221,9 @@ func (w *purge) addOther(ctx context.Context, rev string) (bool, error) {
 	return true, w.addObject(ctx, id)
 }
 
-// findShared finds the commits that have the objects that are wanted, and the other
+// findAffected finds the commits that have the objects that are wanted, and the other
 // commits that are concerned.
-func (w *purge) findShared(ctx context.Context) error {
+func (w *purge) findAffected(ctx context.Context) error {
 	var edits []*commit.Commit
 	used := map[objects.ID]bool{}
 	for c, err := range everReachable(ctx, w.store) {

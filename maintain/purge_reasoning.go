@@ -39,9 +39,12 @@ func (w *purge) addReasoning(ctx context.Context) error {
 			all = append(all, c)
 		}
 	}
-	pinned, err := w.pinned(ctx, pins)
-	if err != nil {
-		return err
+	var pinned map[objects.ID]bool
+	if pins {
+		var err error
+		if pinned, err = w.pinned(ctx); err != nil {
+			return err
+		}
 	}
 	open, err := openTurns(ctx, w.store)
 	if err != nil {
@@ -101,12 +104,9 @@ func (w *purge) withoutShared(all []*commit.Commit, goes, young func(*commit.Com
 	return list
 }
 
-// pinned returns the commits that some history has pinned, if any commit pins something.
-func (w *purge) pinned(ctx context.Context, any bool) (map[objects.ID]bool, error) {
+// pinned returns the commits that some history has pinned.
+func (w *purge) pinned(ctx context.Context) (map[objects.ID]bool, error) {
 	pinned := map[objects.ID]bool{}
-	if !any {
-		return pinned, nil
-	}
 	tips, err := history.Tips(ctx, w.store)
 	for i := 0; i < len(tips) && err == nil; i++ {
 		var entries []compile.Entry

@@ -28,7 +28,7 @@ func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (there [
 			}
 			there = append(there, c)
 			w.addContent(c)
-			if err := w.addCopies(ctx, c.ContentID); err != nil {
+			if err := w.addTranscripts(ctx, c.ContentID); err != nil {
 				return nil, err
 			}
 			c.Block = nil
@@ -63,7 +63,7 @@ func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 		return err
 	}
 	w.addContent(&commit.Commit{ContentID: id, Size: int64(len(content.Encode(block))), Block: block})
-	return w.addCopies(ctx, id)
+	return w.addTranscripts(ctx, id)
 }
 
 func (w *purge) add(id objects.ID, size int64, rest []byte) {

@@ -10,10 +10,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// findCopies finds the commits whose text repeats the content of others: the transcripts
+// findTranscripts finds the commits whose text repeats the content of others: the transcripts
 // that models were shown to write summaries. They are on no branch; only the manifests of
 // the requests lead to them.
-func (w *purge) findCopies(ctx context.Context) error {
+func (w *purge) findTranscripts(ctx context.Context) error {
 	seen := map[objects.ID]bool{{}: true}
 	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
@@ -23,16 +23,16 @@ func (w *purge) findCopies(ctx context.Context) error {
 			continue
 		}
 		seen[c.OriginID] = true
-		if err := w.findTranscript(ctx, c.OriginID); err != nil {
+		if err := w.findTranscriptOf(ctx, c.OriginID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// findTranscript finds the transcript of the request that a summary came from, if a model
+// findTranscriptOf finds the transcript of the request that a summary came from, if a model
 // wrote it.
-func (w *purge) findTranscript(ctx context.Context, origin objects.ID) error {
+func (w *purge) findTranscriptOf(ctx context.Context, origin objects.ID) error {
 	from, err := commit.ReadOrigin(ctx, w.store, origin)
 	if err != nil || from.Manifest.IsZero() {
 		return err
@@ -61,15 +61,15 @@ func (w *purge) findTranscript(ctx context.Context, origin objects.ID) error {
 			continue
 		}
 		for _, source := range sources {
-			w.copies[source.ContentID] = append(w.copies[source.ContentID], c)
+			w.transcripts[source.ContentID] = append(w.transcripts[source.ContentID], c)
 		}
 	}
 	return nil
 }
 
-// addCopies adds the transcripts that repeat a content.
-func (w *purge) addCopies(ctx context.Context, id objects.ID) error {
-	for _, c := range w.copies[id] {
+// addTranscripts adds the transcripts that repeat a content.
+func (w *purge) addTranscripts(ctx context.Context, id objects.ID) error {
+	for _, c := range w.transcripts[id] {
 		transcript := *c // headers are shared
 		if w.has[c.ContentID] {
 			continue

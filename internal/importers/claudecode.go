@@ -25,7 +25,7 @@ type claudeLine struct {
 	message                   rawjson.Value
 }
 
-// isClaudeCode tells whether a value is a record of a session log, or a document
+// isClaudeCode reports whether a value is a record of a session log, or a document
 // of such.
 func isClaudeCode(v rawjson.Value) bool {
 	if v.Get("loglines").Kind() == rawjson.KindArray {
@@ -149,7 +149,7 @@ func (l *claudeLine) blocks() ([]content.Block, error) {
 	return blocks, nil
 }
 
-// said tells whether a line is part of the conversation. Caveats and the output of
+// said reports whether a line is part of the conversation. Caveats and the output of
 // local commands (meta) are not, nor is what the program notes for itself.
 func (l *claudeLine) said() bool {
 	return (l.kind == "user" || l.kind == "assistant") && !l.meta && l.message.Get("content") != nil

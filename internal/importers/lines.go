@@ -116,7 +116,7 @@ func (l *lines) rewind() {
 	l.held = held{}
 }
 
-// atEnd tells whether nothing follows.
+// atEnd reports whether nothing follows.
 func (l *lines) atEnd() bool {
 	if len(l.rest)+len(l.again) > 0 {
 		return false

@@ -59,7 +59,7 @@ func holder(v rawjson.Value) (key, api string) {
 	return "", ""
 }
 
-// isBody tells whether a value is a request body.
+// isBody reports whether a value is a request body.
 func isBody(v rawjson.Value) bool {
 	key, _ := holder(v)
 	return key != ""

@@ -84,7 +84,7 @@ func lookAt(message rawjson.Value) (m looks) {
 	return m
 }
 
-// isItem tells whether it is an item of OpenAI's Responses.
+// isItem reports whether it is an item of OpenAI's Responses.
 func (m looks) isItem() bool {
 	if m.role == nil && m.kind != nil {
 		return true
