@@ -173,24 +173,28 @@ func (p *mergePlan) exportChange(ctx context.Context, c *commit.Commit) (Change,
 	return change, nil
 }
 
-// changeDraft returns the draft of a change: of one that is committed again, or of a new
-// one.
-func (b *Branch) changeDraft(ctx context.Context, c *callOptions, change Change) (commit.Draft, error) {
+// changeDraft returns the draft of a change: of one that is committed again, with its author, or
+// of a new one.
+func (b *Branch) changeDraft(ctx context.Context, c *callOptions, change Change) (d commit.Draft, err error) {
 	if change.op == commit.Annotate {
-		d := b.annotationDraft(c, change.of, change.Priority, change.Text)
-		d.Label = commit.Label{}
-		return d, nil
+		d = b.annotationDraft(c, change.of, change.Priority, change.Text)
+	} else {
+		d = b.newChangeDraft(c, change.op, change.of)
 	}
-	d := b.newChangeDraft(c, change.op, change.of)
 	d.Label = commit.Label{}
 	if change.source != nil {
-		copyContent(&d, change.source)
+		d.Author = change.source.Author
+	}
+	if change.op == commit.Annotate {
+		return d, nil
 	}
 	target, err := b.repo.header(ctx, change.of)
 	if err != nil {
 		return d, err
 	}
-	if d.Role = target.Role; !change.Commit.IsZero() {
+	d.Role = target.Role
+	if change.source != nil {
+		copyContent(&d, change.source)
 		return d, nil
 	}
 	block, err := b.repo.loadBlock(ctx, target)

@@ -41,15 +41,17 @@ func TestBlameKeepsWhoSaidALine(t *testing.T) {
 func TestBlameOfAMergePrefersTheFirstParent(t *testing.T) {
 	for name, test := range map[string]struct {
 		theirs  string // edit on the branch that is merged
+		squash  bool
 		resolve func(c tract.Conflict) *tract.Change
 		want    string
 	}{
-		"a new text": {"both\nside", func(tract.Conflict) *tract.Change {
+		"a new text": {"both\nside", false, func(tract.Conflict) *tract.Change {
 			return &tract.Change{Text: "both\nmain\nside\nnew"}
 		}, "ours:both ours:main theirs:side merge:new"},
-		"their text": {"both\nside", func(c tract.Conflict) *tract.Change { return &c.Theirs }, "ours:both theirs:side"},
-		"our text":   {"both\nside", func(c tract.Conflict) *tract.Change { return &c.Ours }, "ours:both ours:main"},
-		"equal":      {"both\nmain", nil, "ours:both ours:main"},
+		"their text": {"both\nside", false, func(c tract.Conflict) *tract.Change { return &c.Theirs }, "ours:both theirs:side"},
+		"our text":   {"both\nside", false, func(c tract.Conflict) *tract.Change { return &c.Ours }, "ours:both ours:main"},
+		"equal":      {"both\nmain", false, nil, "ours:both ours:main"},
+		"a squash":   {"both\nside", true, func(c tract.Conflict) *tract.Change { return &c.Theirs }, "ours:both theirs:side"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := open(t)
@@ -60,7 +62,7 @@ func TestBlameOfAMergePrefersTheFirstParent(t *testing.T) {
 			must(main.Edit(t.Context(), text, "both\nmain", tract.EditOptions{Author: "ours"}))(t)
 			must(main.Append(t.Context(), []content.Block{user("more?"), assistant("more.")}, tract.AppendOptions{}))(t)
 			must(side.Edit(t.Context(), text, test.theirs, tract.EditOptions{Author: "theirs"}))(t)
-			m := tract.MergeOptions{Author: "merge", Resolve: func(c tract.Conflict) (*tract.Change, error) { return test.resolve(c), nil }}
+			m := tract.MergeOptions{Author: "merge", Squash: test.squash, Resolve: func(c tract.Conflict) (*tract.Change, error) { return test.resolve(c), nil }}
 			must(main.Merge(t.Context(), "side", m))(t)
 			must(main.Append(t.Context(), []content.Block{user("after?")}, tract.AppendOptions{}))(t)
 			var got []string
