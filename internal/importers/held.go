@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"iter"
@@ -13,36 +14,44 @@ import (
 // until it is clear what they are. What is not clear by then is OpenAI's.
 const mostHeld = 64 << 20
 
-// listed reads on from the first line until it is clear what a conversation is that has
-// a message on each. The lines are held, and given again.
-func (m *messageReader) listed(v rawjson.Value) (l listed) {
-	m.l.hold()
-	defer m.l.rewind()
+// numbered is a value, and the number of its line.
+type numbered struct {
+	value rawjson.Value
+	line  int
+}
+
+// readAhead reads on from the first line until it is clear what a conversation is that has
+// a message on each. It returns the values that it read; err is why there are no more.
+func (m *messageReader) readAhead(v rawjson.Value) (l listed, held []numbered, err error) {
+	held = []numbered{{bytes.Clone(v), m.l.n}}
 	size := len(v)
-	for l.look(v); !l.items && m.format != Anthropic && size < m.most; {
-		line, err := m.l.next()
-		if err != nil {
-			return l // it comes again
+	for l.look(v); !l.items && m.format != Anthropic && size < m.most; l.look(v) {
+		if v, err = m.l.value(); err != nil {
+			return l, held, err
 		}
-		size += len(line)
-		if v, err = m.l.parse(line); err == nil {
-			l.look(v)
-		}
+		held = append(held, numbered{bytes.Clone(v), m.l.n})
+		size += len(v)
 	}
-	return l
+	return l, held, nil
 }
 
 // oneALine reads a conversation with a message on each line. What the first ones are
 // may show in a later one, so they are held until then.
 func (m *messageReader) oneALine(v rawjson.Value) error {
-	at := m.l.n // the line that is read
-	l := m.listed(v)
+	l, held, ended := m.readAhead(v)
 	_, api := l.dialect(m.format)
-	var ended error // the reading
 	var list iter.Seq[json.RawMessage] = func(yield func(json.RawMessage) bool) {
-		for ended == nil && yield(json.RawMessage(v)) {
-			if v, ended = m.l.value(); ended == nil {
-				at = m.l.n
+		for _, h := range held {
+			if m.line = h.line; !yield(json.RawMessage(h.value)) {
+				return
+			}
+		}
+		for ended == nil {
+			if v, ended = m.l.value(); ended != nil {
+				return
+			}
+			if m.line = m.l.n; !yield(json.RawMessage(v)) {
+				return
 			}
 		}
 	}
@@ -50,7 +59,7 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 	empty := true
 	for said, err := range providers.DecodeMessages(api, "", "", list) {
 		if err != nil {
-			m.l.passOver(&LineError{File: m.l.file, Line: at, Cause: err})
+			m.l.passOver(&LineError{File: m.l.file, Line: m.line, Cause: err})
 			continue
 		}
 		if m.message(said, api, ""); m.out.left {

@@ -29,18 +29,8 @@ type lines struct {
 	lost    int     // of them, those of which nothing was read
 
 	src   *bufio.Reader
-	buf   []byte   // memory for a line
-	ended error    // why no more is read
-	held  held     // lines to be given again
-	again [][]byte // those that were held, and not given again yet
-}
-
-// held is the lines from one on.
-type held struct {
-	on     bool   // those that are given are held
-	before int    // number of the line before them
-	rest   []byte // of that line
-	lines  [][]byte
+	buf   []byte // memory for a line
+	ended error  // why no more is read
 }
 
 func newLines(file string, r io.Reader) *lines {
@@ -69,20 +59,13 @@ func (l *lines) next() ([]byte, error) {
 // read reads a line.
 func (l *lines) read() error {
 	l.n++
-	if len(l.again) > 0 {
-		l.line, l.again = l.again[0], l.again[1:]
-		return nil
-	}
 	if l.ended == nil {
 		l.ended = l.fill()
 	}
-	if l.ended != nil {
-		return l.ended
+	if l.ended == nil {
+		l.line = l.buf
 	}
-	if l.line = l.buf; l.held.on {
-		l.held.lines = append(l.held.lines, bytes.Clone(l.line))
-	}
-	return nil
+	return l.ended
 }
 
 // fill reads the next line of the file.
@@ -105,20 +88,9 @@ func (l *lines) fill() error {
 	}
 }
 
-// hold holds the lines that are given from now on.
-func (l *lines) hold() {
-	l.held = held{on: true, before: l.n, rest: bytes.Clone(l.rest)}
-}
-
-// rewind gives the lines again that are held, and then the others.
-func (l *lines) rewind() {
-	l.n, l.rest, l.again = l.held.before, l.held.rest, l.held.lines
-	l.held = held{}
-}
-
 // atEnd reports whether nothing follows.
 func (l *lines) atEnd() bool {
-	if len(l.rest)+len(l.again) > 0 {
+	if len(l.rest) > 0 {
 		return false
 	}
 	_, err := l.src.Peek(1)
@@ -165,7 +137,7 @@ func (l *lines) parse(line []byte) (rawjson.Value, error) {
 // mostNamed is how many lines that are passed over are named.
 const mostNamed = 100
 
-// passOver keeps what is wrong with a line, and reading goes on.
+// passOver keeps what is wrong with a line, a *[LineError], and reading goes on.
 func (l *lines) passOver(err error) {
 	l.passed++
 	if l.passed <= mostNamed {
@@ -173,8 +145,10 @@ func (l *lines) passOver(err error) {
 	}
 }
 
-// passedOver is the errors of all lines that were passed over.
+// passedOver returns the errors of all lines that were passed over, by line: reading ahead
+// finds some of them early.
 func (l *lines) passedOver() []error {
+	slices.SortStableFunc(l.damaged, func(a, b error) int { return a.(*LineError).Line - b.(*LineError).Line })
 	if more := l.passed - len(l.damaged); more > 0 {
 		return append(l.damaged, fmt.Errorf("%s: %d more lines are damaged", l.file, more))
 	}

@@ -73,6 +73,7 @@ type messageReader struct {
 	n      int // conversations so far
 	most   int // bytes of lines that are held to find out what they are
 
+	line    int    // of the message that is read, or that the conversation begins at
 	session string // of the conversation
 	id      string // of its last block
 	said    []byte // what that is made of
@@ -122,6 +123,7 @@ func (m *messageReader) decodeList(v rawjson.Value) (decoded, error) {
 // conversation puts out a conversation.
 func (m *messageReader) conversation(v rawjson.Value) {
 	m.n++
+	m.line = m.l.n
 	req, err := m.decode(v)
 	if err == nil && len(req.Messages) == 0 {
 		err = errEmpty
@@ -149,7 +151,7 @@ func (m *messageReader) begin(n int) {
 
 // message puts out a message, which a model that may be unknown said or was asked.
 func (m *messageReader) message(said content.Message, api, model string) {
-	e := Entry{Importer: "messages", Session: m.session, Line: m.l.n, Parts: make([]Part, len(said.Blocks))}
+	e := Entry{Importer: "messages", Session: m.session, Line: m.line, Parts: make([]Part, len(said.Blocks))}
 	if said.Role == content.RoleAssistant {
 		e.Dialect, e.Model = api, model
 	}
