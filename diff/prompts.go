@@ -12,25 +12,9 @@ import (
 // texts.
 func Prompts(a, b *compile.Prompt) *Diff {
 	d := &Diff{A: a.Head, B: b.Head}
-	left, right := blocks(a), blocks(b)
-	head := 0
-	for head < min(len(left), len(right)) && same(left[head], right[head]) {
-		d.addPair(left[head], right[head])
-		head++
-	}
-	left, right = left[head:], right[head:]
-	tail := 0
-	for tail < min(len(left), len(right)) && same(left[len(left)-1-tail], right[len(right)-1-tail]) {
-		tail++
-	}
-	d.byCommit(left[:len(left)-tail], right[:len(right)-tail])
-	for i := range tail {
-		d.addPair(left[len(left)-tail+i], right[len(right)-tail+i])
-	}
+	d.byCommit(blocks(a), blocks(b))
 	return d
 }
-
-func same(a, b *Block) bool { return a.Commit == b.Commit && a.key == b.key }
 
 // blocks lists the blocks of a prompt.
 func blocks(p *compile.Prompt) []*Block {

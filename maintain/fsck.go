@@ -1,9 +1,7 @@
 package maintain
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -265,41 +263,5 @@ func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
 	if in, ok := objects.As[objects.Maintainer](store); ok {
 		return in.Audit(ctx, a)
 	}
-	ids, err := store.Find(ctx, 0, "", 0)
-	if err != nil {
-		return err
-	}
-	if err := a.Begin(len(ids)); err != nil {
-		return err
-	}
-	for o, err := range store.Get(ctx, ids) {
-		var c *objects.CorruptError
-		var erased *objects.PurgedError
-		switch {
-		case errors.As(err, &erased):
-			err = a.Tombstone(erased.Tombstone)
-		case err == nil:
-			err = a.Objects([]objects.Object{o})
-		case errors.As(err, &c) && !c.ID.IsZero():
-			err = a.Damage(objects.Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	list, err := store.Refs(ctx, objects.RefQuery{})
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
-		if err := a.Ref(r); err != nil {
-			return err
-		}
-	}
-	entries, err := store.Log(ctx, "", 0, 0)
-	slices.Reverse(entries)
-	for _, e := range entries {
-		err = cmp.Or(err, a.Entry(e))
-	}
-	return err
+	return objects.AuditStore(ctx, store, a)
 }

@@ -2,6 +2,8 @@ package objects
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 )
 
@@ -77,6 +79,56 @@ type Audit struct {
 	Entry     func(LogEntry) error  // a log entry whose record is sound, the oldest first
 	Damage    func(Damage) error
 	Progress  func(done, total int64) // bytes read, and about how many there are
+}
+
+// AuditStore audits a store by what it returns, as [Maintainer].Audit does, for engines without
+// files. It reads the refs before the objects, so that it finds what they lead to.
+func AuditStore(ctx context.Context, s Store, a Audit) error {
+	refs, err := s.Refs(ctx, RefQuery{})
+	if err != nil {
+		return err
+	}
+	entries, err := s.Log(ctx, "", 0, 0)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(entries)
+	ids, err := s.Find(ctx, 0, "", 0)
+	if err == nil && a.Begin != nil {
+		err = a.Begin(len(ids))
+	}
+	if err != nil {
+		return err
+	}
+	for o, err := range s.Get(ctx, ids) {
+		var c *CorruptError
+		var purged *PurgedError
+		switch {
+		case errors.As(err, &purged):
+			err = callWith(a.Tombstone, purged.Tombstone)
+		case err == nil:
+			err = callWith(a.Objects, []Object{o})
+		case errors.As(err, &c) && !c.ID.IsZero():
+			err = callWith(a.Damage, Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := callWith(a.Ref, refs...); err != nil {
+		return err
+	}
+	return callWith(a.Entry, entries...)
+}
+
+// callWith calls f, which may be nil, with the elements of a list, up to an error.
+func callWith[T any](f func(T) error, list ...T) error {
+	for i := 0; i < len(list) && f != nil; i++ {
+		if err := f(list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sweep has the options of [Maintainer].Sweep.

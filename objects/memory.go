@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -219,47 +218,7 @@ func (m *memory) move(entry LogEntry) {
 }
 
 // Audit is Maintainer.
-func (m *memory) Audit(ctx context.Context, a Audit) error {
-	var list []Object
-	var purged []Tombstone
-	var refs []Ref
-	var entries []LogEntry
-	err := m.read(func() {
-		list, purged = slices.Collect(maps.Values(m.objects)), slices.Collect(maps.Values(m.tombstones))
-		refs, entries = slices.Collect(maps.Values(m.refs)), slices.Clone(m.log)
-	})
-	if err == nil && a.Begin != nil {
-		err = a.Begin(len(list))
-	}
-	if err == nil {
-		err = each(ctx, list, func(o Object) error {
-			if a.Objects == nil {
-				return nil
-			}
-			return a.Objects([]Object{o.Clone()})
-		})
-	}
-	if err == nil {
-		err = each(ctx, purged, a.Tombstone)
-	}
-	if err == nil {
-		err = each(ctx, refs, a.Ref)
-	}
-	if err == nil {
-		err = each(ctx, entries, a.Entry)
-	}
-	return err
-}
-
-// each calls f, which may be nil, with the elements of a list, up to an error.
-func each[T any](ctx context.Context, list []T, f func(T) error) error {
-	for i := 0; i < len(list) && f != nil; i++ {
-		if err := cmp.Or(ctx.Err(), f(list[i])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (m *memory) Audit(ctx context.Context, a Audit) error { return AuditStore(ctx, m, a) }
 
 // Copy is Maintainer.
 func (*memory) Copy(context.Context, string, func(done, total int64)) error {
