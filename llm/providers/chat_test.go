@@ -188,8 +188,8 @@ func TestChatNeedsReasoningInToolLoop(t *testing.T) {
 	} {
 		to, h := mustTarget("chat", c.provider, "m"), http.Header{}
 		d.Sign(h, to, "k")
-		if d.NeedsReasoningInToolLoop(to) != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
-			t.Errorf("%s: wants its turn: %t, %v", c.provider, d.NeedsReasoningInToolLoop(to), h)
+		if to.NeedsReasoningInToolLoop() != c.wants || len(h) != 1 || h.Get(c.header) != c.value {
+			t.Errorf("%s: wants its turn: %t, %v", c.provider, to.NeedsReasoningInToolLoop(), h)
 		}
 		h = http.Header{}
 		if d.Sign(h, to, ""); len(h) != 0 {

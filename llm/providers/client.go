@@ -53,7 +53,7 @@ func (c *Client) Address() llm.Address {
 // NeedsReasoningInToolLoop reports whether an open tool loop has to go back with its
 // reasoning.
 func (c *Client) NeedsReasoningInToolLoop() bool {
-	return c.target.Dialect.NeedsReasoningInToolLoop(c.target)
+	return c.target.NeedsReasoningInToolLoop()
 }
 
 // Encode returns the request body. Equal requests give equal bytes.

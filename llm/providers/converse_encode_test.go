@@ -12,7 +12,7 @@ import (
 func encodedBody(t *testing.T, provider, model string, req *llm.Request) rawjson.Value {
 	t.Helper()
 	tt := mustTarget("", provider, model)
-	body, err := tt.Dialect.Encode(tt, req)
+	body, err := tt.Encode(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +116,6 @@ func TestConverseEncodesForeignReasoning(t *testing.T) {
 		"deepseek.r1-v1:0": `{"role":"assistant","content":[{"text":"<think>\nSo.\n</think>\n"},{"text":"Done."}]}`,
 	} {
 		tt := mustTarget("converse", "bedrock", model)
-		wantJSON(t, tt.Dialect.Replay(tt, blocks), want)
+		wantJSON(t, tt.Replay(blocks), want)
 	}
 }

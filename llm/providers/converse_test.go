@@ -43,10 +43,10 @@ func TestConverseReplaysCitationsInParts(t *testing.T) {
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	tt := r.target()
-	wantJSON(t, tt.Dialect.Replay(tt, reply.Blocks), `{"role":"assistant","content":[`+item+`]}`)
+	wantJSON(t, tt.Replay(reply.Blocks), `{"role":"assistant","content":[`+item+`]}`)
 	edited, err := content.WithText(reply.Blocks[0], "Three.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantJSON(t, tt.Dialect.Replay(tt, []content.Block{edited}), `{"role":"assistant","content":[{"text":"Three."}]}`)
+	wantJSON(t, tt.Replay([]content.Block{edited}), `{"role":"assistant","content":[{"text":"Three."}]}`)
 }

@@ -31,7 +31,7 @@ func (r *recording) checkInvariants(t *testing.T, body []byte, answer func(back 
 		}
 	}
 	tt := r.target()
-	back := tt.Dialect.Replay(tt, reply.Blocks)
+	back := tt.Replay(reply.Blocks)
 	if back == nil {
 		return
 	}
@@ -45,7 +45,7 @@ func (r *recording) checkInvariants(t *testing.T, body []byte, answer func(back 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if twice := tt.Dialect.Replay(tt, again.Blocks); !rawjson.Equal(twice, back) {
+	if twice := tt.Replay(again.Blocks); !rawjson.Equal(twice, back) {
 		t.Fatalf("back\n%s\nand again\n%s", back, twice)
 	}
 }

@@ -244,7 +244,7 @@ func FuzzGemini(f *testing.F) {
 		reply, _, _ := r.read(bytes.NewReader(body))
 		tt := r.target()
 		req := &llm.Request{Messages: []content.Message{{Role: content.RoleAssistant, Blocks: reply.Blocks}}}
-		if body, err := tt.Dialect.Encode(tt, req); err != nil {
+		if body, err := tt.Encode(req); err != nil {
 			t.Fatal(err)
 		} else if _, err := rawjson.Parse(body); err != nil {
 			t.Fatalf("%v in %q", err, body)

@@ -148,7 +148,7 @@ func TestGeminiReplaysRecordings(t *testing.T) {
 			continue
 		}
 		tt := r.target()
-		have := tt.Dialect.Replay(tt, restored(t, reply.Blocks))
+		have := tt.Replay(restored(t, reply.Blocks))
 		if r.Container != "json" {
 			seals := sealsIn(have)
 			for i, want := range sealsIn(r.body) {
@@ -173,7 +173,7 @@ func TestGeminiReplayPairs(t *testing.T) {
 	replayPairs(t, recorded(t, "gemini", "interactions"), func(r *recording, reply *llm.Response, pair rawjson.Value) {
 		tt := r.target()
 		var have []rawjson.Value // without reasoning, which those clients left out
-		for p := range tt.Dialect.Replay(tt, reply.Blocks).Get("parts").Elements() {
+		for p := range tt.Replay(reply.Blocks).Get("parts").Elements() {
 			if !p.Get("thought").Bool() {
 				have = append(have, p)
 			}

@@ -65,11 +65,11 @@ func TestInvokeReadsWrappedEvents(t *testing.T) {
 			t.Errorf("%s wrapped says\n%q\nwant\n%q", r.File, describe(got, err), describe(want, failed))
 		}
 		tt := r.target()
-		back := tt.Dialect.Replay(tt, want.Blocks)
+		back := tt.Replay(want.Blocks)
 		r.API = "invoke"
 		got, _, _ := r.read(bytes.NewReader(wrapped))
 		tt = r.target()
-		if have := tt.Dialect.Replay(tt, got.Blocks); !bytes.Equal(have, back) {
+		if have := tt.Replay(got.Blocks); !bytes.Equal(have, back) {
 			t.Errorf("%s goes back as\n%s\nwant\n%s", r.File, have, back)
 		}
 	}
@@ -85,7 +85,7 @@ func TestInvokeReplayPairs(t *testing.T) {
 func TestInvokeRequestNamesNoModel(t *testing.T) {
 	tt := mustTarget("invoke", "bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
 	req := &llm.Request{Stream: true, Messages: []content.Message{message(content.RoleUser, content.User("Hi"))}}
-	body, err := tt.Dialect.Encode(tt, req)
+	body, err := tt.Encode(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func TestInvokeRequestNamesNoModel(t *testing.T) {
 		t.Errorf("%s, want %s", body, want)
 	}
 	req.Settings.Extra = []byte(`{"anthropic_version":"later","anthropic_beta":["x"]}`)
-	if body, err = tt.Dialect.Encode(tt, req); err != nil || body.Get("anthropic_version").Text() != "later" || body.Get("anthropic_beta").At(0).Text() != "x" {
+	if body, err = tt.Encode(req); err != nil || body.Get("anthropic_version").Text() != "later" || body.Get("anthropic_beta").At(0).Text() != "x" {
 		t.Errorf("%s, %v", body, err)
 	}
 	req.Settings.Extra = []byte(`[]`)
-	if body, err = tt.Dialect.Encode(tt, req); err == nil {
+	if body, err = tt.Encode(req); err == nil {
 		t.Errorf("%s", body)
 	}
 }

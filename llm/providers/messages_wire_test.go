@@ -178,7 +178,7 @@ func TestMessagesReplaysRecordings(t *testing.T) {
 		body, _ := rawjson.Parse(r.body)
 		want := body.Get("content")
 		tt := r.target()
-		have := tt.Dialect.Replay(tt, stored)
+		have := tt.Replay(stored)
 		if want.At(0) == nil && have == nil {
 			continue
 		}

@@ -159,7 +159,7 @@ func Replay(api, provider, model string, blocks []content.Block) ([]byte, error)
 	if err := content.CheckBlocks(blocks); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	return t.Dialect.Replay(t, blocks), nil
+	return t.Replay(blocks), nil
 }
 
 // missingKeyError is the error for a provider without a key.

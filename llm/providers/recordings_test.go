@@ -130,7 +130,7 @@ func mustTarget(dialect, provider, model string) wire.Target {
 
 // replayOf is what stands for a response in the next request.
 func replayOf(t wire.Target, blocks []content.Block) rawjson.Value {
-	return t.Dialect.Replay(t, blocks)
+	return t.Replay(blocks)
 }
 
 func (r *recording) read(body io.Reader) (*llm.Response, []content.ToolCall, error) {

@@ -127,7 +127,7 @@ func TestSmallDialectsReplayRecordings(t *testing.T) {
 		}
 		stored := restored(t, reply.Blocks)
 		tt := r.target()
-		have := tt.Dialect.Replay(tt, stored)
+		have := tt.Replay(stored)
 		for _, b := range reply.Blocks {
 			if seal := b.Form().Seal.Data; !stringsIn(have)[seal] && seal != "" {
 				t.Errorf("the seal %q is not in what goes back", seal)

@@ -7,8 +7,8 @@ import (
 
 // outline returns the outline of a request body.
 func outline(body rawjson.Value) []wire.OutlineItem {
-	return wire.OutlineParts(body, "messages", "content", "assistant", func(b rawjson.Value, s *wire.OutlineItem) {
-		switch b.Get("type").Text() {
+	return wire.OutlineParts(body, "messages", "content", "assistant", func(s *wire.OutlineItem) {
+		switch b := s.JSON; b.Get("type").Text() {
 		case "text":
 			s.Kind, s.Empty = wire.OutlineText, b.Get("text").Text() == ""
 		case "tool_use":
@@ -33,11 +33,9 @@ var rules = []wire.Rule{
 		Name:     "thinking-unsigned",
 		Evidence: `Anthropic 400: "thinking.signature: Field required", "Invalid signature in thinking block"`,
 		Find: func(c *wire.Checker) {
-			for i, m := range rawjson.Indexed(c.Body.Get("messages")) {
-				for j, b := range rawjson.Indexed(m.Get("content")) {
-					if b.Get("type").Text() == "thinking" && b.Get("signature").Text() == "" && c.Provider == "anthropic" {
-						c.Report(wire.Path("messages", i, "content", j), "", "reasoning goes back without its signature, as after an edit")
-					}
+			for _, s := range c.Outline {
+				if s.JSON.Get("type").Text() == "thinking" && s.JSON.Get("signature").Text() == "" && c.Provider == "anthropic" {
+					c.Report(s.Path, "", "reasoning goes back without its signature, as after an edit")
 				}
 			}
 		},

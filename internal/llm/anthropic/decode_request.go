@@ -12,34 +12,24 @@ import (
 )
 
 // decodeRequest reads a request body.
-func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	messages := v.Get("messages")
-	v = rawjson.Without(v, "messages") // they are most of the body, and would be skipped for every field
+func decodeRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
+	v := rawjson.Without(body, "messages") // they are most of the body, and would be skipped for every field
 	req := &llm.Request{Settings: decodeSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
 	q := newMessageReader(t).(*messageReader)
-	if messages.Kind() != rawjson.KindArray {
-		return nil, wire.ErrNoMessages
-	}
 	system := q.readContent(content.RoleSystem, v.Get("system"))
 	if v.Get("system").Kind() == rawjson.KindString && len(system) > 0 {
 		var form rawjson.Object
 		form.SetBool("string", true)
 		system[0] = wire.WithForm(system[0], &form)
 	}
-	q.messages = wire.AppendMessage(q.messages, content.RoleSystem, system...)
-	var err error
-	if req.Messages, err = wire.ReadMessages(q, "messages", messages); err != nil {
-		return nil, err
-	}
-	if len(req.Tools) == 0 && v.Get("tools") != nil {
-		return req, t.KeepUnknownFields(req, v, "system", "messages")
-	}
-	return req, t.KeepUnknownFields(req, v, "system", "messages", "tools")
+	q.Append(content.RoleSystem, system...)
+	return t.DecodeMessages(req, body, q, "messages", "system", "tools")
 }
 
 // decodeSettings reads the settings.
 func decodeSettings(v rawjson.Value) llm.Settings {
-	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
+	s := wire.DecodeCommon(v, "max_tokens")
+	s.Model = v.Get("model").Text()
 	switch choice := v.Get("tool_choice"); choice.Get("type").Text() {
 	case "auto", "none":
 		s.ToolChoice = choice.Get("type").Text()
@@ -63,9 +53,9 @@ func decodeSettings(v rawjson.Value) llm.Settings {
 // messageReader reads the messages of a request.
 type messageReader struct {
 	reader
-	messages []content.Message
-	before   string // the role of the message before
-	order    wire.ResultOrder
+	wire.MessageList
+	before string // the role of the message before
+	order  wire.ResultOrder
 }
 
 func newMessageReader(t wire.Target) wire.MessageReader {
@@ -80,7 +70,7 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	}
 	blocks := q.readContent(role, v.Get("content"))
 	q.noteForm(role, v, blocks)
-	q.messages = wire.AppendMessage(q.messages, role, blocks...)
+	q.Append(role, blocks...)
 	return nil
 }
 
@@ -104,10 +94,6 @@ func (q *messageReader) noteForm(role content.Role, v rawjson.Value, blocks []co
 	}
 }
 
-func (q *messageReader) End() error { return nil }
-
-func (q *messageReader) Messages() *[]content.Message { return &q.messages }
-
 // readContent reads a content: a text, or a list of blocks.
 func (q *messageReader) readContent(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
@@ -122,22 +108,14 @@ func (q *messageReader) readContent(role content.Role, v rawjson.Value) []conten
 
 func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Block {
 	kind := v.Get("type").Text()
-	b, _ := q.readBlock(v)
-	switch {
-	case kind == "image" || kind == "document":
+	switch kind {
+	case "image", "document":
 		return q.readMedia(role, kind, v)
-	case kind == "tool_result":
+	case "tool_result":
 		return q.readResult(v)
 	}
-	switch b := b.(type) {
-	case content.Text:
-		b.Of = wire.TextKind(role)
-		return b
-	case content.Native:
-		b.SetRole(role)
-		return b
-	}
-	return b
+	b, _ := q.readBlock(v)
+	return wire.InRole(b, role)
 }
 
 // readResult reads the result of a call.
@@ -180,9 +158,7 @@ func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Valu
 	case "url":
 		read.URL = source.Get("url").Text()
 	}
-	var o rawjson.Object
-	encodeMedia(read, &o)
-	if rawjson.Equal(o.Bytes().Get("source"), source) {
+	if rawjson.Equal(encodeMedia(read).Bytes().Get("source"), source) {
 		i.Take("source")
 		m = read
 	}

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"cmp"
 	"strings"
 	"unicode/utf8"
@@ -50,7 +49,7 @@ func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newMessageEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
-	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
+	return p.List.Bytes().At(0)
 }
 
 // messageEncoder encodes blocks as messages whose roles alternate.
@@ -116,50 +115,35 @@ func (p *messageEncoder) Add(role content.Role, b content.Block) {
 
 // encodeBlock returns the content block; nil when the block cannot be sent.
 func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
-	var o rawjson.Object
+	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if strings.TrimSpace(b.Text) == "" || b.Kind().Traits().Private {
-			return nil // text without a word is refused
+		if strings.TrimSpace(b.Text) != "" { // text without a word is refused
+			o = rawjson.NewObject("type", "text", "text", b.Text)
 		}
-		o.SetString("type", "text")
-		o.SetString("text", b.Text)
 	case content.Reasoning:
-		if !p.encodeReasoning(b, &o) {
-			return nil
-		}
+		o = p.encodeReasoning(b)
 	case content.ToolCall:
-		if b.Server && (!p.Owns(b) || p.unsentCalls[b.CallID]) {
-			return nil
+		if !b.Server || !p.unsentCalls[b.CallID] {
+			o = rawjson.NewObject("type", cmp.Or(p.typeOf(b), "tool_use"), "id", wire.SafeCallID(b.CallID, 0), "name", b.Name, "input", wire.ArgumentsObject(b.Arguments))
 		}
-		o.SetString("type", cmp.Or(p.typeOf(b), "tool_use"))
-		o.SetString("id", wire.SafeCallID(b.CallID, 0))
-		o.SetString("name", b.Name)
-		o.Set("input", wire.ArgumentsObject(b.Arguments))
 	case content.ToolResult:
-		if b.Server && !p.Owns(b) {
-			return nil
+		if !b.Server || p.Owns(b) {
+			o = rawjson.NewObject("type", cmp.Or(p.typeOf(b), "tool_result"), "tool_use_id", wire.SafeCallID(b.CallID, 0), "content", encodeResultContent(b, p.Owns(b)))
+			o.SetTrue("is_error", b.IsError)
 		}
-		o.SetString("type", cmp.Or(p.typeOf(b), "tool_result"))
-		o.SetString("tool_use_id", wire.SafeCallID(b.CallID, 0))
-		o.Set("content", encodeResultContent(b, p.Owns(b)))
-		o.SetTrue("is_error", b.IsError)
 	case content.Media:
-		encodeMedia(b, &o)
-	case content.Native:
-		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.Owns(b) {
+		o = encodeMedia(b)
+		if o.Bytes().Get("source") == nil && p.Extra(b).Get("source") == nil {
 			return nil
 		}
-		return v
-	default:
+	case content.Native:
+		return p.NativeJSON(b)
+	}
+	if o == nil {
 		return nil
 	}
-	o.Merge(p.Extra(b))
-	if _, ok := b.(content.Media); ok && o.Bytes().Get("source") == nil {
-		return nil
-	}
-	return o.Bytes()
+	return o.Merge(p.Extra(b)).Bytes()
 }
 
 // typeOf returns the type with which a block of this dialect came.
@@ -172,27 +156,20 @@ func (p *messageEncoder) typeOf(b content.Block) string {
 
 // encodeReasoning writes reasoning with the seal of its model; Anthropic never gets it
 // without a seal. Servers that only speak its format may not seal reasoning at all: they
-// get their own back as it came.
-func (p *messageEncoder) encodeReasoning(r content.Reasoning, o *rawjson.Object) bool {
+// get their own back as it came. It returns nil for reasoning that cannot be sent.
+func (p *messageEncoder) encodeReasoning(r content.Reasoning) *rawjson.Object {
 	form := r.Form()
 	switch {
 	case !p.Owns(r) || form.Incomplete:
-		return false
+		return nil
 	case p.CanOpen(form.Seal) && form.Seal.Type == content.Redacted:
-		o.SetString("type", "redacted_thinking")
-		o.SetString("data", form.Seal.Data)
-		return true
+		return rawjson.NewObject("type", "redacted_thinking", "data", form.Seal.Data)
 	case p.CanOpen(form.Seal):
-		o.SetString("type", "thinking")
-		o.SetString("thinking", r.String())
-		o.SetString("signature", form.Seal.Data)
-		return true
+		return rawjson.NewObject("type", "thinking", "thinking", r.String(), "signature", form.Seal.Data)
 	case form.Seal.Data == "" && r.String() != "" && p.Provider != "anthropic":
-		o.SetString("type", "thinking")
-		o.SetString("thinking", r.String())
-		return true
+		return rawjson.NewObject("type", "thinking", "thinking", r.String())
 	}
-	return false
+	return nil
 }
 
 // encodeResultContent returns what a tool gave; nil when it gave nothing. Parts of
@@ -233,30 +210,23 @@ func isContent(v rawjson.Value) bool {
 	return true
 }
 
-// encodeMedia writes an image or a file: its bytes, or its URL.
-func encodeMedia(m content.Media, o *rawjson.Object) {
-	o.SetString("type", "document")
+// encodeMedia writes an image or a file: its bytes, or its URL. Of media with neither the
+// source is in what came with it.
+func encodeMedia(m content.Media) *rawjson.Object {
+	o := rawjson.NewObject("type", "document")
 	if m.Of == content.KindImage {
-		o.SetString("type", "image")
-	} else if m.Name != "" {
-		o.SetString("title", m.Name)
+		o = rawjson.NewObject("type", "image")
+	} else {
+		o.SetNonEmpty("title", m.Name)
 	}
-	var source rawjson.Object
-	media, data, inline := wire.InlineData(m)
-	switch {
+	switch media, data, inline := wire.InlineData(m); {
 	case !inline && m.URL == "":
-		return // its source is in what came with it
 	case !inline:
-		source.SetString("type", "url")
-		source.SetString("url", m.URL)
+		o.Set("source", rawjson.NewObject("type", "url", "url", m.URL).Bytes())
 	case m.Of == content.KindFile && media != "application/pdf" && utf8.ValidString(data):
-		source.SetString("type", "text")
-		source.SetString("media_type", "text/plain")
-		source.SetString("data", data)
+		o.Set("source", rawjson.NewObject("type", "text", "media_type", "text/plain", "data", data).Bytes())
 	default:
-		source.SetString("type", "base64")
-		source.SetString("media_type", media)
-		source.SetString("data", wire.Base64(data))
+		o.Set("source", rawjson.NewObject("type", "base64", "media_type", media, "data", wire.Base64(data)).Bytes())
 	}
-	o.Set("source", source.Bytes())
+	return o
 }

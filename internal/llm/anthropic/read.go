@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -26,13 +24,12 @@ var Messages = &wire.Dialect{
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
 		return &reader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
-	Encode:                   Encode,
-	Replay:                   replay,
-	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
-	DecodeRequest:            decodeRequest,
-	NewMessageReader:         newMessageReader,
-	Outline:                  outline,
-	Rules:                    rules,
+	Encode:           Encode,
+	Replay:           replay,
+	DecodeRequest:    decodeRequest,
+	NewMessageReader: newMessageReader,
+	Outline:          outline,
+	Rules:            rules,
 
 	OptionalFields:     [][]string{{"thinking", "display"}},
 	ReasoningOffFields: [][]string{{"thinking"}},
@@ -161,9 +158,7 @@ func (m *reader) readStop(v rawjson.Value) {
 
 // end ends the open blocks and the response.
 func (m *reader) end() error {
-	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
-		m.endBlockAt(n)
-	}
+	m.EndOpen()
 	m.finished = true
 	if !m.codeAwaitsTool || m.container == nil {
 		return nil
@@ -171,15 +166,8 @@ func (m *reader) end() error {
 	return m.Emit(content.Native{Wire: m.TypedForm("container"), JSON: string(m.container)})
 }
 
-// Finish counts open blocks that another one followed as whole, except calls.
-func (m *reader) Finish(bool) bool {
-	for _, n := range slices.Sorted(maps.Keys(m.blocks)) {
-		if b := m.blocks[n]; b.BlockBuilder != m.Last && !wire.IsCall(b.Block) {
-			m.endBlockAt(n)
-		}
-	}
-	return m.finished
-}
+// Finish reports whether the message ended.
+func (m *reader) Finish(bool) bool { return m.finished }
 
 // readBlock returns the block that a content block stands for. call is true when its
 // arguments may still come, in a stream.

@@ -19,26 +19,25 @@ func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int
 		limit = defaultMaxTokens
 	}
 	r := s.Reasoning
-	var o rawjson.Object
-	switch budget := r.MaxTokens; {
+	budget := r.MaxTokens
+	switch {
 	case budget > 0:
 		if limit <= budget {
 			limit += budget
 		}
-		o.SetString("type", "enabled")
-		o.SetInt("budget_tokens", int64(budget))
 	case r.Effort == wire.EffortNone || r.Effort == wire.EffortBetweenTools:
-		o.SetString("type", strings.Replace(r.Effort, wire.EffortNone, "disabled", 1))
-		body.Set("thinking", o.Bytes())
+		body.Set("thinking", rawjson.NewObject("type", strings.Replace(r.Effort, wire.EffortNone, "disabled", 1)).Bytes())
 		return limit
 	case wire.EffortBudgets[r.Effort] == 0:
 		return limit
 	case isAdaptive(t.Model):
-		o.SetString("type", "adaptive")
 		body.Set("output_config", rawjson.NewObject("effort", strings.Replace(r.Effort, "minimal", "low", 1)).Bytes())
+		o := rawjson.NewObject("type", "adaptive")
 		if !r.Hidden && r.Summary != "none" {
 			o.SetString("display", "summarized")
 		}
+		body.Set("thinking", o.Bytes())
+		return limit
 	default:
 		budget = wire.EffortBudgets[r.Effort]
 		if s.MaxOutputTokens <= 0 {
@@ -48,10 +47,8 @@ func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int
 		} else if budget >= limit {
 			budget = max(limit/2, least)
 		}
-		o.SetString("type", "enabled")
-		o.SetInt("budget_tokens", int64(budget))
 	}
-	body.Set("thinking", o.Bytes())
+	body.Set("thinking", rawjson.NewObject("type", "enabled", "budget_tokens", budget).Bytes())
 	return limit
 }
 
@@ -137,17 +134,13 @@ func encodeTools(tools []llm.Tool) rawjson.Value {
 
 // encodeToolChoice returns the tool choice; nil when the settings have none.
 func encodeToolChoice(choice string) rawjson.Value {
-	var o rawjson.Object
 	switch choice {
 	case "":
 		return nil
 	case "auto", "none":
-		o.SetString("type", choice)
+		return rawjson.NewObject("type", choice).Bytes()
 	case "required":
-		o.SetString("type", "any")
-	default:
-		o.SetString("type", "tool")
-		o.SetString("name", choice)
+		return rawjson.NewObject("type", "any").Bytes()
 	}
-	return o.Bytes()
+	return rawjson.NewObject("type", "tool", "name", choice).Bytes()
 }

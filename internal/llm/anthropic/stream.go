@@ -38,7 +38,7 @@ func (m *reader) readBlockStart(v rawjson.Value) error {
 // beginBlock begins the block at an index of the wire.
 func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
 	if b.BlockBuilder, err = m.BeginStreamed(block); err == nil {
-		m.blocks[n] = b
+		m.blocks[n], b.BeforeEnd = b, b.complete
 	}
 	return err
 }
@@ -109,12 +109,12 @@ func (b *streamBlock) accumulate(block string, d rawjson.Value) {
 func (m *reader) endBlockAt(n int64) {
 	if b := m.blocks[n]; b != nil {
 		delete(m.blocks, n)
-		m.endBlock(b)
+		m.End(b.BlockBuilder)
 	}
 }
 
-// endBlock ends a block.
-func (m *reader) endBlock(b *streamBlock) {
+// complete puts what came beside the text into the block.
+func (b *streamBlock) complete() {
 	switch block := b.Block.(type) {
 	case content.Text:
 		block.SetExtra(b.withCitations(block.Form().Extra))
@@ -125,12 +125,11 @@ func (m *reader) endBlock(b *streamBlock) {
 			b.Block = block
 		}
 	case content.ToolCall:
-		if text := strings.Join(b.Text, ""); strings.TrimSpace(text) == "" {
+		if strings.TrimSpace(strings.Join(b.Text, "")) == "" {
 			b.Text, block.Arguments = nil, b.startInput
-		} else {
-			block.SetIncomplete(rawjson.IsTruncated(text))
+			b.Block = block
 		}
-		b.Block = block
+		b.MarkTruncatedCall()
 	case content.Native:
 		if b.fields.Keys != nil {
 			whole := new(rawjson.Object).Merge(b.fields.Object())
@@ -138,7 +137,6 @@ func (m *reader) endBlock(b *streamBlock) {
 			b.Block = block
 		}
 	}
-	m.End(b.BlockBuilder)
 }
 
 // withCitations returns the extra of a text with the citations that came.

@@ -7,8 +7,8 @@ import (
 
 // outlineConverse says what a request body of the converse dialect says.
 func outlineConverse(body rawjson.Value) []wire.OutlineItem {
-	return wire.OutlineParts(body, "messages", "content", "assistant", func(b rawjson.Value, s *wire.OutlineItem) {
-		switch {
+	return wire.OutlineParts(body, "messages", "content", "assistant", func(s *wire.OutlineItem) {
+		switch b := s.JSON; {
 		case b.Get("toolUse") != nil:
 			s.Kind, s.CallID = wire.OutlineCall, b.Get("toolUse", "toolUseId").Text()
 		case b.Get("toolResult") != nil:

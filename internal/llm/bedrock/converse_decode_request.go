@@ -15,7 +15,7 @@ import (
 // decodeConverseRequest reads a request body.
 func decodeConverseRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	config, more := v.Get("inferenceConfig"), v.Get("additionalModelRequestFields")
-	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
+	s := wire.DecodeCommon(config, "maxTokens")
 	s.Reasoning.MaxTokens = wire.DecodeTokenLimit(more.Get("thinking", "budget_tokens"))
 	s.Reasoning.Effort = cmp.Or(more.Get("reasoningConfig", "maxReasoningEffort").Text(), more.Get("reasoning_effort").Text())
 	tools := v.Get("toolConfig")
@@ -34,35 +34,35 @@ func decodeConverseRequest(t wire.Target, v rawjson.Value) (*llm.Request, error)
 		}
 		req.Tools = append(req.Tools, t)
 	}
-	if v.Get("messages").Kind() != rawjson.KindArray {
-		return nil, wire.ErrNoMessages
-	}
-	q := contentReader{converseReader{BlockWriter: &wire.BlockWriter{Target: t}}}
-	req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.readContent(content.RoleSystem, v.Get("system"))...)
-	for n, m := range rawjson.Indexed(v.Get("messages")) {
-		role := content.RoleUser
-		if m.Get("role").Text() == "assistant" {
-			role = content.RoleAssistant
-		}
-		if m.Get("content").Kind() != rawjson.KindArray {
-			return nil, fmt.Errorf("messages[%d]: want a message with content, have %q", n, rawjson.Excerpt(m))
-		}
-		req.Messages = wire.AppendMessage(req.Messages, role, q.readContent(role, m.Get("content"))...)
-	}
-	return req, t.KeepUnknownFields(req, v, "system", "messages")
+	q := &messageReader{converseReader: converseReader{BlockWriter: &wire.BlockWriter{Target: t}}}
+	q.Append(content.RoleSystem, q.readContent(content.RoleSystem, v.Get("system"))...)
+	return t.DecodeMessages(req, v, q, "messages", "system")
 }
 
-// contentReader reads the content of messages.
-type contentReader struct{ converseReader }
+// messageReader reads the messages of a request.
+type messageReader struct {
+	converseReader
+	wire.MessageList
+}
 
-func (q *contentReader) readContent(role content.Role, list rawjson.Value) []content.Block {
+// Next reads one message.
+func (q *messageReader) Next(v rawjson.Value) error {
+	role := content.RoleUser
+	if v.Get("role").Text() == "assistant" {
+		role = content.RoleAssistant
+	}
+	if v.Get("content").Kind() != rawjson.KindArray {
+		return fmt.Errorf("want a message with content, have %q", rawjson.Excerpt(v))
+	}
+	q.Append(role, q.readContent(role, v.Get("content"))...)
+	return nil
+}
+
+func (q *messageReader) readContent(role content.Role, list rawjson.Value) []content.Block {
 	var blocks []content.Block
 	for v := range list.Elements() {
-		b := q.readBlock(v)
+		b := wire.InRole(q.readBlock(v), role)
 		switch known := b.(type) {
-		case content.Text:
-			known.Of = wire.TextKind(role)
-			b = known
 		case content.ToolResult:
 			if role == content.RoleUser {
 				known.Server = false
@@ -70,8 +70,6 @@ func (q *contentReader) readContent(role content.Role, list rawjson.Value) []con
 				b = known
 			}
 		case content.Native:
-			known.SetRole(role)
-			b = known
 			if m, ok := q.readMedia(v); ok {
 				b = m
 			}
@@ -82,7 +80,7 @@ func (q *contentReader) readContent(role content.Role, list rawjson.Value) []con
 }
 
 // readMedia reads an image or a document, when it would come out as it is.
-func (q *contentReader) readMedia(v rawjson.Value) (content.Media, bool) {
+func (q *messageReader) readMedia(v rawjson.Value) (content.Media, bool) {
 	for key, in := range v.Members() {
 		m := content.Media{Wire: q.BlockForm(), Of: content.KindFile, Name: in.Get("name").Text(), URL: in.Get("source", "s3Location", "uri").Text()}
 		m.MediaType = "application/" + in.Get("format").Text()

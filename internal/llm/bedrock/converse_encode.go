@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"bytes"
 	"cmp"
 	"strings"
 	"unicode/utf8"
@@ -31,7 +30,7 @@ func encodeConverse(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 func replayConverse(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newConverseEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
-	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
+	return p.List.Bytes().At(0)
 }
 
 // converseEncoder encodes blocks as messages whose roles alternate.
@@ -47,9 +46,6 @@ func newConverseEncoder(t wire.Target) *converseEncoder {
 
 // Add adds a block of a message to the message of the wire that takes it.
 func (p *converseEncoder) Add(role content.Role, b content.Block) {
-	if _, media := b.(content.Media); media && role == content.RoleAssistant && !p.Owns(b) {
-		return
-	}
 	v := p.encodeBlock(b)
 	if to, _ := p.StartMessage(role, b, v); to != "" {
 		p.hasCall = p.hasCall || wire.IsCall(b)
@@ -63,40 +59,30 @@ func (p *converseEncoder) encodeBlock(b content.Block) rawjson.Value {
 	if p.Owns(b) {
 		extra = b.Form().Extra
 	}
-	var o rawjson.Object
+	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if strings.TrimSpace(b.Text) == "" || b.Kind().Traits().Private {
-			return nil // text without a word is refused
-		}
-		if p.Owns(b) && b.Form().Type == typeCitations {
-			o.Set(typeCitations, encodeCitedText(b.Text, extra.Get(typeCitations)))
-		} else {
-			o.SetString("text", b.Text)
+		switch {
+		case strings.TrimSpace(b.Text) == "": // text without a word is refused
+		case p.Owns(b) && b.Form().Type == typeCitations:
+			o = rawjson.NewObject(typeCitations, encodeCitedText(b.Text, extra.Get(typeCitations)))
+		default:
+			o = rawjson.NewObject("text", b.Text)
 		}
 	case content.Reasoning:
-		if !p.encodeReasoning(b, extra, &o) {
-			return nil
-		}
+		o = p.encodeReasoning(b, extra)
 	case content.ToolCall:
-		if b.Server && !p.Owns(b) {
-			return nil
-		}
-		o.Set("toolUse", p.encodeCall(b, extra.Get("toolUse")))
+		o = rawjson.NewObject("toolUse", p.encodeCall(b, extra.Get("toolUse")))
 	case content.ToolResult:
-		if b.Server && !p.Owns(b) {
-			return nil
+		if !b.Server || p.Owns(b) {
+			o = rawjson.NewObject("toolResult", p.encodeResult(b, extra.Get("toolResult")))
 		}
-		o.Set("toolResult", p.encodeResult(b, extra.Get("toolResult")))
 	case content.Media:
 		return encodeMedia(b)
 	case content.Native:
-		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.Owns(b) {
-			return nil
-		}
-		return v
-	default:
+		return p.NativeJSON(b)
+	}
+	if o == nil {
 		return nil
 	}
 	return o.Merge(extra).Bytes()
@@ -104,35 +90,31 @@ func (p *converseEncoder) encodeBlock(b content.Block) rawjson.Value {
 
 // encodeCitedText returns a text with what it cites.
 func encodeCitedText(text string, extra rawjson.Value) rawjson.Value {
-	o := rawjson.NewObject("content", rawjson.ArrayOf([]rawjson.Value{rawjson.NewObject("text", text).Bytes()}))
+	o := rawjson.NewObject("content", rawjson.ArrayOf(rawjson.NewObject("text", text).Bytes()))
 	o.Set("content", extra.Get("content"))
 	return o.Merge(extra).Bytes()
 }
 
-// encodeReasoning writes a reasoning block of this dialect with the seal of its model. Models
-// that seal none take their reasoning back between think tags only.
-func (p *converseEncoder) encodeReasoning(r content.Reasoning, extra rawjson.Value, o *rawjson.Object) bool {
+// encodeReasoning writes a reasoning block of this dialect with the seal of its model; nil
+// when it cannot be sent. Models that seal none take their reasoning back between think tags
+// only.
+func (p *converseEncoder) encodeReasoning(r content.Reasoning, extra rawjson.Value) *rawjson.Object {
 	form := r.Form()
-	var in, text rawjson.Object
+	var in *rawjson.Object
 	switch {
 	case !p.Owns(r) || form.Incomplete:
-		return false
+		return nil
 	case p.CanOpen(form.Seal) && form.Seal.Type == content.Redacted:
-		in.SetString(sourceRedacted, form.Seal.Data)
+		in = rawjson.NewObject(sourceRedacted, form.Seal.Data)
 	case p.CanOpen(form.Seal):
-		text.SetString("text", r.String())
-		text.SetString("signature", form.Seal.Data)
-		text.Merge(extra.Get("reasoningContent", sourceReasoningText))
-		in.Set(sourceReasoningText, text.Bytes())
+		text := rawjson.NewObject("text", r.String(), "signature", form.Seal.Data)
+		in = rawjson.NewObject(sourceReasoningText, text.Merge(extra.Get("reasoningContent", sourceReasoningText)))
 	case form.Seal.Data == "" && strings.TrimSpace(r.Text) != "":
-		o.SetString("text", "<think>\n"+r.Text+"\n</think>\n")
-		return true
+		return rawjson.NewObject("text", "<think>\n"+r.Text+"\n</think>\n")
 	default:
-		return false
+		return nil
 	}
-	in.Merge(extra.Get("reasoningContent"))
-	o.Set("reasoningContent", in.Bytes())
-	return true
+	return rawjson.NewObject("reasoningContent", in.Merge(extra.Get("reasoningContent")))
 }
 
 func (p *converseEncoder) encodeCall(c content.ToolCall, extra rawjson.Value) rawjson.Value {
@@ -149,21 +131,16 @@ func (p *converseEncoder) encodeCall(c content.ToolCall, extra rawjson.Value) ra
 }
 
 func (p *converseEncoder) encodeResult(r content.ToolResult, extra rawjson.Value) rawjson.Value {
-	var o, part rawjson.Object
-	o.SetString("toolUseId", wire.SafeCallID(r.CallID, maxCallID))
+	o := rawjson.NewObject("toolUseId", wire.SafeCallID(r.CallID, maxCallID))
 	list := rawjson.Value("[]")
 	v, err := rawjson.Parse(r.Parts)
-	text := wire.ResultText(r)
-	switch {
+	switch text := wire.ResultText(r); {
 	case err == nil && p.Owns(r):
-		list, text = v, ""
+		list = v
 	case err == nil && v.Kind() == rawjson.KindObject:
-		part.Set("json", v)
-		list, text = rawjson.ArrayOf([]rawjson.Value{part.Bytes()}), ""
-	}
-	if strings.TrimSpace(text) != "" {
-		part.SetString("text", text)
-		list = rawjson.ArrayOf([]rawjson.Value{part.Bytes()})
+		list = rawjson.ArrayOf(rawjson.NewObject("json", v).Bytes())
+	case strings.TrimSpace(text) != "":
+		list = rawjson.ArrayOf(rawjson.NewObject("text", text).Bytes())
 	}
 	o.Set("content", list)
 	if r.IsError {
@@ -181,30 +158,26 @@ const maxCallID = 64
 // encodeMedia writes an image or a document: its bytes or its URL in
 // S3. No other place is known to the format, so that its name is all to send.
 func encodeMedia(m content.Media) rawjson.Value {
-	var o, in, source rawjson.Object
 	media, data, inline := wire.InlineData(m)
+	var source *rawjson.Object
 	switch {
 	case inline:
-		source.SetString("bytes", wire.Base64(data))
+		source = rawjson.NewObject("bytes", wire.Base64(data))
 	case strings.HasPrefix(m.URL, "s3://"):
-		source.Set("s3Location", rawjson.NewObject("uri", m.URL).Bytes())
+		source = rawjson.NewObject("s3Location", rawjson.NewObject("uri", m.URL))
 	case m.URL != "":
-		o.SetString("text", m.URL)
-		return o.Bytes()
+		return rawjson.NewObject("text", m.URL).Bytes()
 	default:
 		return nil
 	}
-	key := "document"
-	if m.Of == content.KindImage {
-		key = "image"
-	}
-	in.SetString("format", mediaFormat(cmp.Or(media, m.MediaType), m))
-	if key == "document" {
+	in := rawjson.NewObject("format", mediaFormat(cmp.Or(media, m.MediaType), m))
+	key := "image"
+	if m.Of != content.KindImage {
+		key = "document"
 		in.SetString("name", documentName(m.Name))
 	}
 	in.Set("source", source.Bytes())
-	o.Set(key, in.Bytes())
-	return o.Bytes()
+	return rawjson.NewObject(key, in).Bytes()
 }
 
 // formatNames is the names of formats that are not the end of their media

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -29,12 +27,11 @@ var Converse = &wire.Dialect{
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
 		return &converseReader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
-	Encode:                   encodeConverse,
-	Replay:                   replayConverse,
-	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
-	DecodeRequest:            decodeConverseRequest,
-	Outline:                  outlineConverse,
-	Rules:                    converseRules,
+	Encode:        encodeConverse,
+	Replay:        replayConverse,
+	DecodeRequest: decodeConverseRequest,
+	Outline:       outlineConverse,
+	Rules:         converseRules,
 
 	OptionalFields:     [][]string{{"additionalModelRequestFields", "thinking", "display"}},
 	ReasoningOffFields: [][]string{{"additionalModelRequestFields", "thinking"}, {"additionalModelRequestFields", "reasoningConfig"}, {"additionalModelRequestFields", "reasoning_effort"}},
@@ -140,9 +137,7 @@ func (c *converseReader) newError(kind string, v rawjson.Value) error {
 
 // readStop reads why a message ended.
 func (c *converseReader) readStop(v rawjson.Value) {
-	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
-		c.endBlockAt(n)
-	}
+	c.EndOpen()
 	c.finished = true
 	if reason := v.Get("stopReason").Text(); reason != "" {
 		c.SetHead(func(h *llm.Head) { h.Finish = reason })
@@ -150,15 +145,8 @@ func (c *converseReader) readStop(v rawjson.Value) {
 	}
 }
 
-// Finish counts open blocks that another one followed as whole, except calls.
-func (c *converseReader) Finish(bool) bool {
-	for _, n := range slices.Sorted(maps.Keys(c.blocks)) {
-		if b := c.blocks[n]; b.BlockBuilder != c.Last && !wire.IsCall(b.Block) {
-			c.endBlockAt(n)
-		}
-	}
-	return c.finished
-}
+// Finish reports whether the message ended.
+func (c *converseReader) Finish(bool) bool { return c.finished }
 
 // readUsage reads the usage. Its inputTokens are only those that neither came from a cache
 // nor went into one.

@@ -22,9 +22,7 @@ func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *ra
 			limit = least
 		}
 		if anthropic.NeedsInterleavedBeta(name, more.Bytes().Get("thinking"), tools) {
-			var beta rawjson.Array
-			beta.AddString(anthropic.InterleavedBeta)
-			more.Set("anthropic_beta", beta.Bytes())
+			more.Set("anthropic_beta", rawjson.ArrayOfStrings(anthropic.InterleavedBeta))
 		}
 	case strings.Contains(name, "nova"):
 		encodeNovaReasoning(r, &more)
@@ -41,17 +39,13 @@ func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *ra
 
 // encodeNovaReasoning writes how much one of Amazon's own models is to think.
 func encodeNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
-	var o rawjson.Object
 	switch r.Effort {
 	case "":
-		return
 	case "none":
-		o.SetString("type", "disabled")
+		more.Set("reasoningConfig", rawjson.NewObject("type", "disabled").Bytes())
 	default:
-		o.SetString("type", "enabled")
-		o.SetString("maxReasoningEffort", wire.LowMediumHigh(r.Effort))
+		more.Set("reasoningConfig", rawjson.NewObject("type", "enabled", "maxReasoningEffort", wire.LowMediumHigh(r.Effort)).Bytes())
 	}
-	more.Set("reasoningConfig", o.Bytes())
 }
 
 // encodeTools returns the tools and which of them to use; nil when there are none.
@@ -61,27 +55,22 @@ func encodeTools(tools []llm.Tool, choice string, hadCalls bool) rawjson.Value {
 	if len(tools) == 0 || choice == "none" && !hadCalls {
 		return nil
 	}
-	var config, named, one rawjson.Object
-	config.Set("tools", wire.EncodeTools(tools, encodeTool))
+	config := rawjson.NewObject("tools", wire.EncodeTools(tools, encodeTool))
 	switch choice {
 	case "", "none":
 	case "auto":
-		one.Set("auto", rawjson.Value("{}"))
+		config.Set("toolChoice", rawjson.Value(`{"auto":{}}`))
 	case "required":
-		one.Set("any", rawjson.Value("{}"))
+		config.Set("toolChoice", rawjson.Value(`{"any":{}}`))
 	default:
-		named.SetString("name", choice)
-		one.Set("tool", named.Bytes())
+		config.Set("toolChoice", rawjson.NewObject("tool", rawjson.NewObject("name", choice)).Bytes())
 	}
-	config.Set("toolChoice", rawjson.NonEmpty(one.Bytes()))
 	return config.Bytes()
 }
 
 func encodeTool(t llm.Tool) rawjson.Value {
-	var schema, spec, o rawjson.Object
-	schema.Set("json", wire.SchemaOr(t, `{"type":"object"}`))
+	var spec rawjson.Object
 	wire.SetToolName(&spec, t)
-	spec.Set("inputSchema", schema.Bytes())
-	o.Set("toolSpec", spec.Bytes())
-	return o.Bytes()
+	spec.Set("inputSchema", rawjson.NewObject("json", wire.SchemaOr(t, `{"type":"object"}`)).Bytes())
+	return rawjson.NewObject("toolSpec", &spec).Bytes()
 }

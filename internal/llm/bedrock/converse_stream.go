@@ -50,7 +50,7 @@ func (c *converseReader) readBlockStart(v rawjson.Value) error {
 // beginBlock begins the block at an index of the wire.
 func (c *converseReader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
 	if b.BlockBuilder, err = c.BeginStreamed(block); err == nil {
-		c.blocks[n] = b
+		c.blocks[n], b.BeforeEnd = b, b.complete
 	}
 	return err
 }
@@ -137,15 +137,18 @@ func (c *converseReader) addDelta(b *streamBlock, d rawjson.Value) {
 
 // endBlockAt ends the block at an index of the wire, if one is open.
 func (c *converseReader) endBlockAt(n int64) {
-	b := c.blocks[n]
-	if b == nil {
-		return
+	if b := c.blocks[n]; b != nil {
+		delete(c.blocks, n)
+		c.End(b.BlockBuilder)
 	}
-	delete(c.blocks, n)
+}
+
+// complete puts what came beside the text into the block.
+func (b *streamBlock) complete() {
 	switch block := b.Block.(type) {
 	case content.Text:
 		if b.elements != nil {
-			cited := rawjson.NewObject("citations", rawjson.ArrayOf(b.elements))
+			cited := rawjson.NewObject("citations", rawjson.ArrayOf(b.elements...))
 			block.SetType(typeCitations)
 			block.SetExtra(rawjson.WithMember(block.Form().Extra, typeCitations, cited.Bytes()))
 		}
@@ -155,21 +158,20 @@ func (c *converseReader) endBlockAt(n int64) {
 			b.Signature = []string{joinBlobs(b.blobs)}
 		}
 	case content.ToolCall:
-		if text := strings.Join(b.Text, ""); strings.TrimSpace(text) != "" {
+		if strings.TrimSpace(strings.Join(b.Text, "")) != "" {
 			block.Arguments = ""
-			block.SetIncomplete(rawjson.IsTruncated(text))
 		} else if b.Text = nil; block.Arguments == "" {
 			block.Arguments = "{}"
 		}
 		b.Block = block
+		b.MarkTruncatedCall()
 	case content.ToolResult:
-		block.Parts = bytes.Clone(rawjson.ArrayOf(b.elements))
+		block.Parts = bytes.Clone(rawjson.ArrayOf(b.elements...))
 		b.Block = block
 	case content.Native:
 		block.JSON = string(b.unknown.Value())
 		b.Block = block
 	}
-	c.End(b.BlockBuilder)
 }
 
 // joinBlobs joins the bytes of pieces in base64. A single piece stays as it came, and so

@@ -32,9 +32,7 @@ func encodeInvoke(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	o := rawjson.NewObject("anthropic_version", invokeVersion)
 	o.Set("anthropic_version", v.Get("anthropic_version"))
 	if anthropic.NeedsInterleavedBeta(t.Model, v.Get("thinking"), v.Get("tools")) && v.Get("anthropic_beta") == nil {
-		var beta rawjson.Array
-		beta.AddString(anthropic.InterleavedBeta)
-		o.Set("anthropic_beta", beta.Bytes())
+		o.Set("anthropic_beta", rawjson.ArrayOfStrings(anthropic.InterleavedBeta))
 	}
 	o.Merge(rawjson.Without(v, "model", "stream"))
 	return o.Bytes(), nil

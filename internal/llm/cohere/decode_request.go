@@ -1,8 +1,6 @@
 package cohere
 
 import (
-	"fmt"
-
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/openai"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -16,7 +14,8 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if v.Get("messages") == nil && v.Get("message").Kind() == rawjson.KindString {
 		v = requestOfV1(v)
 	}
-	s := llm.Settings{Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_tokens")), Temperature: wire.DecodeNumber(v.Get("temperature"))}
+	s := wire.DecodeCommon(v, "max_tokens")
+	s.Model = v.Get("model").Text()
 	switch v.Get("tool_choice").Text() {
 	case "NONE":
 		s.ToolChoice = "none"
@@ -32,28 +31,24 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		s.Reasoning.Effort = "none"
 	}
 	req := &llm.Request{Settings: s, Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
-	if v.Get("messages").Kind() != rawjson.KindArray {
-		return nil, wire.ErrNoMessages
+	return t.DecodeMessages(req, v, &messageReader{openai.ChatMessageReader{Target: t}}, "messages")
+}
+
+// messageReader reads the messages of a request.
+type messageReader struct{ openai.ChatMessageReader }
+
+// Next reads one message.
+func (q *messageReader) Next(v rawjson.Value) error {
+	if v.Get("role").Text() != "assistant" {
+		return q.ChatMessageReader.Next(v)
 	}
-	q := openai.ChatMessageReader{Target: t}
-	for m := range v.Get("messages").Elements() {
-		var err error
-		if m.Get("role").Text() == "assistant" {
-			var blocks []content.Block
-			if blocks, err = t.DecodeAssistant(rawjson.NewObject("message", m).Bytes()); err == nil {
-				noteForm(m, blocks)
-				q.List = wire.AppendMessage(q.List, content.RoleAssistant, blocks...)
-			}
-		} else {
-			err = q.Read(m)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("messages[%d]: %w", q.N, err)
-		}
-		q.N++
+	blocks, err := q.DecodeAssistant(rawjson.NewObject("message", v).Bytes())
+	if err != nil {
+		return err
 	}
-	req.Messages = q.List
-	return req, t.KeepUnknownFields(req, v, "messages")
+	noteForm(v, blocks)
+	q.Append(content.RoleAssistant, blocks...)
+	return nil
 }
 
 // noteForm notes in the first block of a message of the model how it is written: its

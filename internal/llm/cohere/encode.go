@@ -38,19 +38,17 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 // encodeThinking returns how much the model is to reason; nil when the settings do not
 // say. Efforts above medium have no budget.
 func encodeThinking(r llm.Reasoning) rawjson.Value {
-	var o rawjson.Object
 	budget := r.MaxTokens
 	switch {
 	case budget > 0:
 	case r.Effort == "":
 		return nil
 	case r.Effort == "none":
-		o.SetString("type", "disabled")
-		return o.Bytes()
+		return rawjson.NewObject("type", "disabled").Bytes()
 	case r.Effort == "minimal" || r.Effort == "low" || r.Effort == "medium":
 		budget = wire.EffortBudgets[r.Effort]
 	}
-	o.SetString("type", "enabled")
+	o := rawjson.NewObject("type", "enabled")
 	if budget > 0 {
 		o.SetInt("token_budget", int64(budget))
 	}
@@ -60,7 +58,7 @@ func encodeThinking(r llm.Reasoning) rawjson.Value {
 // replay writes the message that stands for one response.
 func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
-	return rawjson.ValidUTF8(p.encodeAssistant(blocks))
+	return p.encodeAssistant(blocks)
 }
 
 // encoder encodes the messages of a request.
@@ -85,9 +83,6 @@ func (p *encoder) addMessage(m content.Message) {
 		case content.ToolResult:
 			p.addResult(b)
 		case content.Text:
-			if b.Kind().Traits().Private {
-				continue
-			}
 			texts = append(texts, b.Text)
 			parts.Add(encodeText("text", b.Text))
 		case content.Media:
@@ -119,21 +114,16 @@ func encodeText(kind, text string) rawjson.Value {
 
 // encodeMedia returns an image, or the text of a text file; nil for other media.
 func encodeMedia(m content.Media) rawjson.Value {
-	var o, in rawjson.Object
-	media, data, inline := wire.InlineData(m)
-	switch {
+	url := m.URL
+	switch media, data, inline := wire.InlineData(m); {
 	case m.Of != content.KindImage && inline && strings.HasPrefix(media, "text/"):
 		return encodeText("text", data)
 	case m.Of != content.KindImage:
 		return nil
 	case inline:
-		in.SetString("url", wire.DataURL(media, data))
-	default:
-		in.SetString("url", m.URL)
+		url = wire.DataURL(media, data)
 	}
-	o.SetString("type", "image_url")
-	o.Set("image_url", in.Bytes())
-	return o.Bytes()
+	return rawjson.NewObject("type", "image_url", "image_url", rawjson.NewObject("url", url)).Bytes()
 }
 
 // encodeAssistant returns a message of the model; nil when nothing of it can be sent.
@@ -146,7 +136,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 		switch b := b.(type) {
 		case content.Text:
 			switch {
-			case b.Kind().Traits().Private || b.Text == "":
+			case b.Text == "":
 			case p.Owns(b) && b.Form().Type == typePlan:
 				plan.WriteString(b.Text)
 			default:
@@ -161,13 +151,10 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 				calls.Add(p.encodeCall(b))
 			}
 		case content.Native:
-			v, err := rawjson.Parse([]byte(b.JSON))
-			switch {
-			case err != nil || !p.Owns(b):
-			case strings.HasPrefix(b.Form().Type, typeContentPart):
-				parts.Add(v)
-			default:
-				more.Set(b.Form().Type, v)
+			if strings.HasPrefix(b.Form().Type, typeContentPart) {
+				parts.Add(p.NativeJSON(b))
+			} else {
+				more.Set(b.Form().Type, p.NativeJSON(b))
 			}
 		}
 	}
@@ -199,21 +186,12 @@ func (p *encoder) withExtra(b content.Block, v rawjson.Value) rawjson.Value {
 }
 
 func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
-	var o, f rawjson.Object
-	var extra rawjson.Value
 	args := c.Arguments
-	if p.Owns(c) {
-		extra = p.Extra(c)
-	} else {
+	if !p.Owns(c) {
 		args = string(wire.ArgumentsObject(args))
 	}
-	o.SetString("id", c.CallID)
-	o.SetString("type", "function")
-	f.SetString("name", c.Name)
-	f.SetString("arguments", args)
-	f.Merge(extra.Get("function"))
-	o.Set("function", f.Bytes())
-	return o.Merge(extra).Bytes()
+	f := rawjson.NewObject("name", c.Name, "arguments", args).Merge(p.Extra(c).Get("function"))
+	return rawjson.NewObject("id", c.CallID, "type", "function", "function", f).Merge(p.Extra(c)).Bytes()
 }
 
 // addResult adds a result.

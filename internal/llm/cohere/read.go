@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
@@ -25,11 +24,10 @@ var Cohere = &wire.Dialect{
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
 		return &reader{BlockWriter: o, blocks: map[int64]*wire.BlockBuilder{}, calls: map[int64]*wire.BlockBuilder{}}
 	},
-	Encode:                   encode,
-	Replay:                   replay,
-	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
-	DecodeRequest:            decodeRequest,
-	Outline:                  openai.OutlineChat,
+	Encode:        encode,
+	Replay:        replay,
+	DecodeRequest: decodeRequest,
+	Outline:       openai.OutlineChat,
 
 	ReasoningOffFields: [][]string{{"thinking"}},
 	NeedsModel:         true,
@@ -157,7 +155,7 @@ func (c *reader) readStart(id, m rawjson.Value) error {
 // addCitation keeps a citation; a stream brings one at a time.
 func (c *reader) addCitation(key string, v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
-		v = rawjson.ArrayOf([]rawjson.Value{v})
+		v = rawjson.ArrayOf(v)
 	}
 	c.unknownFields.Field(key).Add(v)
 }
@@ -236,35 +234,22 @@ func (c *reader) beginCall(n int64, v rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	c.calls[n] = p
+	c.calls[n], p.BeforeEnd = p, p.MarkTruncatedCall
 	c.AppendText(p, args)
 	return nil
 }
 
 // endBlock ends a part of the content or a call, if one is open.
 func (c *reader) endBlock(open map[int64]*wire.BlockBuilder, n int64) {
-	p := open[n]
-	if p == nil {
-		return
+	if p := open[n]; p != nil {
+		delete(open, n)
+		c.End(p)
 	}
-	delete(open, n)
-	if b, ok := p.Block.(content.ToolCall); ok && len(p.Text) > 0 {
-		b.SetIncomplete(rawjson.IsTruncated(p.Build().String()))
-		p.Block = b
-	}
-	c.End(p)
 }
 
 // readEnd reads how a message ended.
 func (c *reader) readEnd(v rawjson.Value) error {
-	for _, open := range []map[int64]*wire.BlockBuilder{c.blocks, c.calls} {
-		for _, n := range slices.Sorted(maps.Keys(open)) {
-			c.endBlock(open, n)
-		}
-	}
-	if c.plan != nil {
-		c.End(c.plan)
-	}
+	c.EndOpen()
 	for _, key := range c.unknownFields.Keys {
 		b := content.Native{Wire: c.TypedForm(key), JSON: string(c.unknownFields.Fields[key].Value())}
 		if b.JSON == "" {

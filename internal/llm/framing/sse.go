@@ -3,6 +3,7 @@ package framing
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -37,125 +38,97 @@ func ServerSentEvents(r io.Reader) iter.Seq2[ServerSentEvent, error] {
 
 func serverSentEvents(r io.Reader, limit int) iter.Seq2[ServerSentEvent, error] {
 	return func(yield func(ServerSentEvent, error) bool) {
-		s := sseReader{lines: lineReader{r: bufio.NewReader(r), limit: limit + lineSlack}, limit: limit, buf: []byte{}}
-		for {
-			frame, err := s.next()
-			if frame.Data != nil && !yield(frame, nil) {
+		lines := newLineScanner(r, limit+lineSlack)
+		frame := frameBuilder{buf: []byte{}}
+		for lines.Scan() {
+			if line := lines.Bytes(); len(line) > 0 {
+				frame.addLine(line)
+			} else if !frame.yieldTo(yield) {
 				return
 			}
-			if err != nil {
-				if err != io.EOF {
-					yield(ServerSentEvent{}, fmt.Errorf("read event stream: %w", err))
-				}
+			if len(frame.Data) > limit {
+				yield(ServerSentEvent{}, errTooLong)
 				return
 			}
+		}
+		switch err := lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			yield(ServerSentEvent{}, errTooLong)
+		case frame.yieldTo(yield) && err != nil:
+			yield(ServerSentEvent{}, fmt.Errorf("read event stream: %w", err))
 		}
 	}
 }
 
-var errTooLong = fmt.Errorf("event or line %w", llm.ErrTooLong)
+var errTooLong = fmt.Errorf("read event stream: event or line %w", llm.ErrTooLong)
 
-// sseReader assembles events from lines.
-type sseReader struct {
-	lines lineReader
-	limit int             // of the data of one frame
-	frame ServerSentEvent // that is being read
-	buf   []byte          // memory for its data, not nil
+// frameBuilder assembles an event from lines.
+type frameBuilder struct {
+	ServerSentEvent
+	buf []byte // memory for its data, not nil
 }
 
-// next reads up to the end of a frame. The frame has nil Data when it is none;
-// with an error it is what was read before.
-func (s *sseReader) next() (ServerSentEvent, error) {
-	s.frame = ServerSentEvent{}
-	for {
-		line, err := s.lines.next()
-		if err == nil && len(line) == 0 {
-			if s.frame.Data != nil {
-				return s.frame, nil
-			}
-			s.frame = ServerSentEvent{}
-			continue
-		}
-		s.field(line)
-		if len(s.frame.Data) > s.limit {
-			return ServerSentEvent{}, errTooLong
-		}
-		if err != nil {
-			return s.frame, err
-		}
-	}
-}
-
-// field takes in one line of a frame.
-func (s *sseReader) field(line []byte) {
+// addLine takes in one line of a frame.
+func (f *frameBuilder) addLine(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "data":
-		if s.frame.Data == nil {
-			s.buf = append(s.buf[:0], value...)
+		if f.Data == nil {
+			f.buf = append(f.buf[:0], value...)
 		} else {
-			s.buf = append(append(s.buf, '\n'), value...)
+			f.buf = append(append(f.buf, '\n'), value...)
 		}
-		s.frame.Data = s.buf[:len(s.buf):len(s.buf)]
+		f.Data = f.buf[:len(f.buf):len(f.buf)]
 	case "event":
-		s.frame.Event = string(value)
+		f.Event = string(value)
 	case "id":
-		s.frame.ID = string(value)
+		f.ID = string(value)
 	}
+}
+
+// yieldTo yields the frame, if it has data, and begins another. It returns false when the
+// consumer wants no more.
+func (f *frameBuilder) yieldTo(yield func(ServerSentEvent, error) bool) bool {
+	whole := f.ServerSentEvent
+	f.ServerSentEvent = ServerSentEvent{}
+	return whole.Data == nil || yield(whole, nil)
 }
 
 // lineSlack is what a line may have beyond the limit of an event, for the name of a field.
 const lineSlack = 1 << 10
 
-// lineReader splits what it reads into lines.
-type lineReader struct {
-	r             *bufio.Reader
-	limit         int // of a line, in bytes
-	line          bytes.Buffer
-	firstLineRead bool // a line was returned: no byte order mark from here on
-	skipLF        bool // the last line ended in CR: an LF here belongs to it
-}
-
-// next returns the next line without its ending, as soon as that was read. It is valid
-// until the next call. With an error it is what came after the last line end, perhaps
-// nothing.
-func (l *lineReader) next() ([]byte, error) {
-	l.line.Reset()
-	for {
-		if _, err := l.r.Peek(1); err != nil {
-			return l.trimmed(), err
+// newLineScanner returns a scanner for lines of up to limit bytes that end in LF, CRLF or
+// CR. Each is returned as soon as its ending was read: a CR ends a line without waiting for
+// an LF, which is skipped when the next line is read. A byte order mark before the first
+// line is left out.
+func newLineScanner(r io.Reader, limit int) *bufio.Scanner {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, limit)
+	first, skipLF := true, false
+	searched := 0 // bytes of the line that are known to have no ending
+	s.Split(func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		start := 0
+		if skipLF && len(data) > 0 && data[0] == '\n' {
+			start = 1
 		}
-		part, _ := l.r.Peek(l.r.Buffered())
-		end := bytes.IndexAny(part, "\r\n")
-		skip := l.skipLF && part[0] == '\n'
-		l.skipLF = end >= 0 && part[end] == '\r'
-		switch {
-		case skip:
-			_, _ = l.r.Discard(1)
-			continue
-		case end < 0:
-			end = len(part)
+		searched = max(searched, start)
+		end := len(data)
+		if n := bytes.IndexAny(data[searched:], "\r\n"); n >= 0 {
+			end = searched + n
+			skipLF = data[end] == '\r'
+			advance = end + 1
+		} else if searched = end; atEOF && end > start {
+			advance = end
+		} else {
+			return 0, nil, nil
 		}
-		l.line.Write(part[:end])
-		if l.line.Len() > l.limit {
-			return nil, errTooLong
+		line = data[start:end]
+		if first {
+			line, first = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF")), false
 		}
-		if end == len(part) {
-			_, _ = l.r.Discard(end)
-			continue
-		}
-		_, _ = l.r.Discard(end + 1)
-		return l.trimmed(), nil
-	}
-}
-
-// trimmed returns the line, without the byte order mark that the first line may have.
-func (l *lineReader) trimmed() []byte {
-	line := l.line.Bytes()
-	if !l.firstLineRead {
-		line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
-	}
-	l.firstLineRead = true
-	return line
+		searched = 0
+		return advance, line, nil
+	})
+	return s
 }

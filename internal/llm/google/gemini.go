@@ -19,16 +19,15 @@ import (
 // sealed part is a block of its own, even when its text is empty, and is never joined with
 // another.
 var Gemini = &wire.Dialect{
-	Name:                     "gemini",
-	Path:                     geminiPath,
-	Sign:                     signGemini,
-	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &geminiReader{BlockWriter: o} },
-	Encode:                   encodeGemini,
-	Replay:                   replayGemini,
-	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
-	DecodeRequest:            decodeGeminiRequest,
-	Outline:                  outlineGemini,
-	Rules:                    geminiRules,
+	Name:          "gemini",
+	Path:          geminiPath,
+	Sign:          signGemini,
+	NewReader:     func(o *wire.BlockWriter) wire.ResponseReader { return &geminiReader{BlockWriter: o} },
+	Encode:        encodeGemini,
+	Replay:        replayGemini,
+	DecodeRequest: decodeGeminiRequest,
+	Outline:       outlineGemini,
+	Rules:         geminiRules,
 
 	OptionalFields:     [][]string{{"generationConfig", "thinkingConfig", "includeThoughts"}},
 	ReasoningOffFields: [][]string{{"generationConfig", "thinkingConfig", "thinkingBudget"}, {"generationConfig", "thinkingConfig", "thinkingLevel"}},

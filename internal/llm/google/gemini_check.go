@@ -1,7 +1,6 @@
 package google
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -18,8 +17,8 @@ func outlineGemini(body rawjson.Value) []wire.OutlineItem {
 		}
 		return counted.Next(v.Get("name").Text())
 	}
-	return wire.OutlineParts(body, "contents", "parts", "model", func(part rawjson.Value, s *wire.OutlineItem) {
-		switch {
+	return wire.OutlineParts(body, "contents", "parts", "model", func(s *wire.OutlineItem) {
+		switch part := s.JSON; {
 		case part.Get("functionCall") != nil:
 			s.Kind, s.CallID = wire.OutlineCall, name(part.Get("functionCall"), made)
 		case part.Get("functionResponse") != nil:
@@ -54,17 +53,8 @@ func missingSignatures(c *wire.Checker) {
 			continue
 		}
 		group = s.Message
-		if partAt(c.Body, s.Path).Get("thoughtSignature").Text() == "" {
+		if s.JSON.Get("thoughtSignature").Text() == "" {
 			c.Report(s.Path, s.CallID, "the call goes back without its thought signature")
 		}
 	}
-}
-
-// partAt returns the part at a path of outlineGemini.
-func partAt(body rawjson.Value, path string) rawjson.Value {
-	var i, j int
-	if _, err := fmt.Sscanf(path, "contents[%d].parts[%d]", &i, &j); err != nil {
-		return nil
-	}
-	return body.Get("contents").At(i).Get("parts").At(j)
 }

@@ -16,34 +16,11 @@ import (
 func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	v, snake := inCamelCase(v)
 	req := &llm.Request{Settings: decodeGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
-	if v.Get("contents").Kind() != rawjson.KindArray {
-		return nil, fmt.Errorf(`want an array under "contents"`)
-	}
-	q := geminiContentReader{geminiReader: geminiReader{BlockWriter: &wire.BlockWriter{Target: t}}}
+	q := &geminiContentReader{geminiReader: geminiReader{BlockWriter: &wire.BlockWriter{Target: t}}}
 	for part := range v.Get("systemInstruction", "parts").Elements() {
-		req.Messages = wire.AppendMessage(req.Messages, content.RoleSystem, q.readUserPart(content.RoleSystem, part))
+		q.Append(content.RoleSystem, q.readUserPart(content.RoleSystem, part))
 	}
-	for n, c := range rawjson.Indexed(v.Get("contents")) {
-		if c.Get("parts").Kind() != rawjson.KindArray {
-			return nil, fmt.Errorf("contents[%d]: want parts, have %q", n, rawjson.Excerpt(c))
-		}
-		if c.Get("role").Text() == "model" {
-			blocks, err := q.readModelContent(n, c)
-			if err != nil {
-				return nil, fmt.Errorf("contents[%d]: %w", n, err)
-			}
-			q.noteForm(c, blocks)
-			req.Messages = wire.AppendMessage(req.Messages, content.RoleAssistant, blocks...)
-		} else {
-			var blocks []content.Block
-			for part := range c.Get("parts").Elements() {
-				blocks = append(blocks, q.readUserPart(content.RoleUser, part))
-			}
-			q.noteForm(c, blocks)
-			req.Messages = wire.AppendMessage(req.Messages, content.RoleUser, blocks...)
-		}
-	}
-	if err := t.KeepUnknownFields(req, v, "contents", "systemInstruction"); err != nil {
+	if _, err := t.DecodeMessages(req, v, q, "contents", "systemInstruction"); err != nil {
 		return nil, err
 	}
 	// What the instruction has beside its parts is merged into what encode makes.
@@ -51,13 +28,33 @@ func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, systemInstruction, rest)
 	}
 	if len(snake) > 0 {
-		var list rawjson.Array
-		for _, name := range snake {
-			list.AddString(name)
-		}
-		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraSnakeCase, list.Bytes())
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraSnakeCase, rawjson.ArrayOfStrings(snake...))
 	}
 	return req, nil
+}
+
+// Next reads one content.
+func (q *geminiContentReader) Next(v rawjson.Value) (err error) {
+	parts := v.Get("parts")
+	if parts.Kind() != rawjson.KindArray {
+		return fmt.Errorf("want parts, have %q", rawjson.Excerpt(v))
+	}
+	q.n++
+	var blocks []content.Block
+	role := content.RoleUser
+	if v.Get("role").Text() == "model" {
+		role = content.RoleAssistant
+		if blocks, err = q.readModelContent(v); err != nil {
+			return err
+		}
+	} else {
+		for part := range parts.Elements() {
+			blocks = append(blocks, q.readUserPart(role, part))
+		}
+	}
+	q.noteForm(v, blocks)
+	q.Append(role, blocks...)
+	return nil
 }
 
 // noteForm notes in the blocks of a content how it is written.
@@ -81,7 +78,7 @@ const systemInstruction = "systemInstruction"
 // decodeGeminiSettings reads the settings.
 func decodeGeminiSettings(v rawjson.Value) llm.Settings {
 	config := v.Get("generationConfig")
-	s := llm.Settings{MaxOutputTokens: wire.DecodeTokenLimit(config.Get("maxOutputTokens")), Temperature: wire.DecodeNumber(config.Get("temperature"))}
+	s := wire.DecodeCommon(config, "maxOutputTokens")
 	think := config.Get("thinkingConfig")
 	s.Reasoning = llm.Reasoning{
 		Effort: strings.ToLower(think.Get("thinkingLevel").Text()), MaxTokens: wire.DecodeTokenLimit(think.Get("thinkingBudget")),
@@ -119,20 +116,17 @@ func decodeGeminiTools(list rawjson.Value) []llm.Tool {
 // geminiContentReader reads the contents of a request.
 type geminiContentReader struct {
 	geminiReader
+	wire.MessageList
+	n            int // contents so far
 	pendingCalls wire.PendingCalls
 	order        wire.ResultOrder
 	before       string // the role of the content before
 }
 
 // readModelContent reads a content of the model, as the candidate of a response.
-func (q *geminiContentReader) readModelContent(n int, c rawjson.Value) ([]content.Block, error) {
-	var candidate, body rawjson.Object
-	var list rawjson.Array
-	candidate.Set("content", c)
-	list.Add(candidate.Bytes())
-	body.SetString("responseId", fmt.Sprintf("contents-%d", n)) // of calls that have none
-	body.Set("candidates", list.Bytes())
-	blocks, err := q.DecodeAssistant(body.Bytes())
+func (q *geminiContentReader) readModelContent(c rawjson.Value) ([]content.Block, error) {
+	id := fmt.Sprintf("contents-%d", q.n-1) // of calls that have none
+	blocks, err := q.DecodeAssistant(rawjson.NewObject("responseId", id, "candidates", rawjson.ArrayOf(rawjson.NewObject("content", c).Bytes())).Bytes())
 	for _, b := range blocks {
 		if call, ok := b.(content.ToolCall); ok && !call.Server {
 			q.pendingCalls = append(q.pendingCalls, call)
@@ -146,21 +140,7 @@ func (q *geminiContentReader) readUserPart(role content.Role, v rawjson.Value) c
 	if v.Get("functionResponse").Kind() == rawjson.KindObject {
 		return q.readResult(v)
 	}
-	switch b := q.partBlock(v).(type) {
-	case content.Text:
-		b.Of = wire.TextKind(role)
-		return b
-	case content.Media:
-		if b.SetRole(content.NoRole); role != content.RoleUser {
-			b.SetRole(role)
-		}
-		return b
-	case content.Native:
-		b.SetRole(role)
-		return b
-	default:
-		return b
-	}
+	return wire.InRole(q.partBlock(v), role)
 }
 
 // readResult reads the result of a call.

@@ -1,7 +1,6 @@
 package google
 
 import (
-	"bytes"
 	"cmp"
 	"strings"
 
@@ -38,7 +37,7 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 func replayGemini(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newGeminiEncoder(t, wire.AssistantMessage(blocks))
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
-	return rawjson.ValidUTF8(bytes.Clone(p.List.Bytes().At(0)))
+	return p.List.Bytes().At(0)
 }
 
 // geminiEncoder encodes blocks as contents whose roles alternate.
@@ -64,7 +63,7 @@ func newGeminiEncoder(t wire.Target, messages []content.Message) *geminiEncoder 
 
 // Add adds a block of a message of a role.
 func (p *geminiEncoder) Add(role content.Role, b content.Block) {
-	v := p.encodePart(role, b)
+	v := p.encodePart(b)
 	form := p.FormOf(b)
 	if form.Get("first").Bool() || form.Get("role") != nil {
 		p.Flush()
@@ -103,65 +102,48 @@ func (p *geminiEncoder) withSealPlaceholder(b content.ToolCall, v rawjson.Value)
 }
 
 // encodePart returns the part for a block; nil when the block cannot be sent.
-func (p *geminiEncoder) encodePart(role content.Role, b content.Block) rawjson.Value {
+func (p *geminiEncoder) encodePart(b content.Block) rawjson.Value {
 	form := b.Form()
-	var o rawjson.Object
+	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if b.Kind().Traits().Private || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" && !p.CanOpen(form.Seal) && form.Extra == nil {
+		if strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" && !p.CanOpen(form.Seal) && form.Extra == nil {
 			return nil // text without a word says nothing
 		}
-		o.SetString("text", b.Text)
+		o = rawjson.NewObject("text", b.Text)
 	case content.Reasoning:
-		if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
+		if !p.Owns(b) || form.Incomplete || p.HasForeignSeal(b) {
 			return nil
 		}
-		o.SetString("text", b.String())
-		o.SetBool("thought", true)
+		o = rawjson.NewObject("text", b.String(), "thought", rawjson.Value("true"))
 	case content.ToolCall:
-		if !p.encodeCall(b, &o) {
-			return nil
-		}
+		o = p.encodeCall(b)
 	case content.ToolResult:
-		if !p.encodeResult(b, &o) {
-			return nil
-		}
+		o = p.encodeResult(b)
 	case content.Media:
-		if role == content.RoleAssistant && !p.Owns(b) || !encodeGeminiMedia(b, p.Owns(b), &o) {
-			return nil
-		}
+		o = p.encodeMedia(b)
 	case content.Native:
-		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.Owns(b) || b.Form().Type == typeSources || p.HasForeignSeal(b) {
-			return nil
+		if v := p.NativeJSON(b); v != nil && form.Type != typeSources && !p.HasForeignSeal(b) {
+			o = new(rawjson.Object).Merge(v)
 		}
-		o.Merge(v)
-	default:
+	}
+	if o == nil {
 		return nil
 	}
-	if !p.Owns(b) {
-		return o.Bytes()
-	}
-	if p.CanOpen(form.Seal) {
+	if p.Owns(b) && p.CanOpen(form.Seal) {
 		o.SetString("thoughtSignature", form.Seal.Data)
 	}
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// setInner puts the object that says what a part is into the part, with the members that
-// the block kept.
-func (p *geminiEncoder) setInner(b content.Block, kind string, inner, o *rawjson.Object) {
-	if p.Owns(b) {
-		inner.Merge(rawjson.Value(b.Form().Extra).Get(kind))
-	}
-	o.Set(kind, inner.Bytes())
+// newPart returns a part with the object that says what it is, and in that the members
+// that the block kept.
+func (p *geminiEncoder) newPart(b content.Block, kind string, inner *rawjson.Object) *rawjson.Object {
+	return rawjson.NewObject(kind, inner.Merge(p.Extra(b).Get(kind)))
 }
 
 // encodeCall writes a call. Ids of other providers are allowed.
-func (p *geminiEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
-	if b.Server && !p.Owns(b) {
-		return false
-	}
+func (p *geminiEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
 	var inner rawjson.Object
 	switch {
 	case b.Server && b.Form().Type == "executableCode":
@@ -180,8 +162,7 @@ func (p *geminiEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
 	if b.Server {
 		kind = cmp.Or(b.Form().Type, "toolCall")
 	}
-	p.setInner(b, kind, &inner, o)
-	return true
+	return p.newPart(b, kind, &inner)
 }
 
 // providerCallID returns the id of a call as the provider knows it: for calls of its own,
@@ -193,14 +174,14 @@ func (p *geminiEncoder) providerCallID(b content.ToolCall) string {
 	return b.CallID
 }
 
-// encodeResult writes a result: an object, or an object with its text.
-func (p *geminiEncoder) encodeResult(b content.ToolResult, o *rawjson.Object) bool {
+// encodeResult writes a result: an object, or an object with its text. It returns nil for
+// the result of another provider's tool.
+func (p *geminiEncoder) encodeResult(b content.ToolResult) *rawjson.Object {
 	if b.Server {
-		return p.Owns(b) && p.encodeServerResult(b, o)
+		return p.encodeServerResult(b)
 	}
-	var inner rawjson.Object
 	call, known := p.calls[b.CallID]
-	inner.SetString("name", cmp.Or(cmp.Or(call.Name, b.Name), "tool"))
+	inner := rawjson.NewObject("name", cmp.Or(call.Name, b.Name, "tool"))
 	id := b.CallID
 	if known {
 		id = p.providerCallID(call)
@@ -221,12 +202,14 @@ func (p *geminiEncoder) encodeResult(b content.ToolResult, o *rawjson.Object) bo
 		response.SetString(field, b.Text)
 	}
 	inner.Set("response", response.Bytes())
-	p.setInner(b, "functionResponse", &inner, o)
-	return true
+	return p.newPart(b, "functionResponse", inner)
 }
 
 // encodeServerResult writes the result of a tool that the provider ran.
-func (p *geminiEncoder) encodeServerResult(b content.ToolResult, o *rawjson.Object) bool {
+func (p *geminiEncoder) encodeServerResult(b content.ToolResult) *rawjson.Object {
+	if !p.Owns(b) {
+		return nil
+	}
 	var inner rawjson.Object
 	inner.SetNonEmpty("id", b.Form().ID)
 	if b.Form().Type == "toolResponse" {
@@ -235,33 +218,32 @@ func (p *geminiEncoder) encodeServerResult(b content.ToolResult, o *rawjson.Obje
 	} else if b.Text != "" {
 		inner.SetString("output", b.Text)
 	}
-	p.setInner(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner, o)
-	return true
+	return p.newPart(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner)
 }
 
-// encodeGeminiMedia writes an image or a file: its bytes or its URL. It reports whether
-// there is either.
-func encodeGeminiMedia(m content.Media, own bool, o *rawjson.Object) bool {
+// encodeMedia writes an image or a file: its bytes or its URL; nil when it has neither: then
+// its source is in what came with it.
+func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 	var inner rawjson.Object
-	kind := "fileData"
-	media, data, inline := m.MediaType, m.Data, m.Data != ""
-	if !own {
-		media, data, inline = wire.InlineData(m)
-		media = cmp.Or(media, m.MediaType)
-	}
+	media, data, inline := mediaSource(m, p.Owns(m))
 	inner.SetNonEmpty("mimeType", media)
 	switch {
 	case inline:
-		kind = "inlineData"
 		inner.SetString("data", wire.Base64(data))
+		return p.newPart(m, "inlineData", &inner)
 	case m.URL != "":
 		inner.SetString("fileUri", m.URL)
-	default:
-		return false // its source is in what came with it
+		return p.newPart(m, "fileData", &inner)
 	}
+	return nil
+}
+
+// mediaSource returns the media type and the bytes of m. Bytes in a data URL that came from
+// Google stay there.
+func mediaSource(m content.Media, own bool) (media, data string, inline bool) {
 	if own {
-		inner.Merge(rawjson.Value(m.Form().Extra).Get(kind))
+		return m.MediaType, m.Data, m.Data != ""
 	}
-	o.Set(kind, inner.Bytes())
-	return true
+	media, data, inline = wire.InlineData(m)
+	return cmp.Or(media, m.MediaType), data, inline
 }

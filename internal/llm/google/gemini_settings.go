@@ -87,20 +87,15 @@ func encodeGeminiTools(tools []llm.Tool) rawjson.Value {
 
 // encodeGeminiToolChoice returns the tool choice; nil when the settings have none.
 func encodeGeminiToolChoice(choice string) rawjson.Value {
-	var calling, o rawjson.Object
+	calling := rawjson.NewObject("mode", "ANY")
 	switch choice {
 	case "":
 		return nil
 	case "auto", "none":
 		calling.SetString("mode", strings.ToUpper(choice))
 	case "required":
-		calling.SetString("mode", "ANY")
 	default:
-		var names rawjson.Array
-		names.AddString(choice)
-		calling.SetString("mode", "ANY")
-		calling.Set("allowedFunctionNames", names.Bytes())
+		calling.Set("allowedFunctionNames", rawjson.ArrayOfStrings(choice))
 	}
-	o.Set("functionCallingConfig", calling.Bytes())
-	return o.Bytes()
+	return rawjson.NewObject("functionCallingConfig", calling).Bytes()
 }

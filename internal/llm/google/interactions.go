@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -25,12 +23,11 @@ var Interactions = &wire.Dialect{
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
 		return &interactionsReader{BlockWriter: o, steps: map[int64]*openStep{}}
 	},
-	Encode:                   encodeInteractions,
-	Replay:                   replayInteractions,
-	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
-	DecodeRequest:            decodeInteractionsRequest,
-	Outline:                  outlineInteractions,
-	Rules:                    interactionsRules,
+	Encode:        encodeInteractions,
+	Replay:        replayInteractions,
+	DecodeRequest: decodeInteractionsRequest,
+	Outline:       outlineInteractions,
+	Rules:         interactionsRules,
 
 	OptionalFields:     [][]string{{"generation_config", "thinking_summaries"}},
 	ReasoningOffFields: [][]string{{"generation_config", "thinking_level"}},
@@ -73,7 +70,8 @@ func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 	case "step.delta":
 		return n.readStepDelta(i, v.Get("delta"))
 	case "step.stop":
-		return n.endStep(i)
+		n.endStep(i)
+		return nil
 	case "error":
 		return wire.NewAPIError(n.Provider, v)
 	}
@@ -104,11 +102,7 @@ func (n *interactionsReader) readHead(v rawjson.Value) {
 // readEnd reads an interaction that has ended. In a stream its steps came before.
 func (n *interactionsReader) readEnd(v rawjson.Value) error {
 	n.readHead(v)
-	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
-		if err := n.endStep(i); err != nil {
-			return err
-		}
-	}
+	n.EndOpen()
 	if n.Count == 0 {
 		for step := range v.Get("steps").Elements() {
 			if err := n.readStep(step); err != nil {
@@ -128,15 +122,8 @@ func (n *interactionsReader) readEnd(v rawjson.Value) error {
 	return io.EOF
 }
 
-// Finish counts open steps that another one followed as whole, except calls.
-func (n *interactionsReader) Finish(bool) bool {
-	for _, i := range slices.Sorted(maps.Keys(n.steps)) {
-		if s := n.steps[i]; s.BlockBuilder != nil && s.BlockBuilder != n.Last && !wire.IsCall(s.BlockBuilder.Block) && n.endStep(i) != nil {
-			return false
-		}
-	}
-	return n.finished
-}
+// Finish reports whether the interaction ended.
+func (n *interactionsReader) Finish(bool) bool { return n.finished }
 
 // readUsage reads a report of usage. Its output does not count reasoning, and its input
 // does not count what tools of the provider added to the prompt.

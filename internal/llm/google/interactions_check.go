@@ -7,35 +7,21 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineInteractions returns the outline of a request body. Consecutive steps of one side
-// are one message.
+// outlineInteractions returns the outline of a request body.
 func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
-	var list []wire.OutlineItem
-	group, before := 0, ""
-	for i, step := range rawjson.Indexed(body.Get("input")) {
-		kind := step.Get("type").Text()
-		s := wire.OutlineItem{Kind: wire.OutlineOther, Path: wire.Path("input", i), FromModel: true}
-		side := "model"
-		switch {
-		case kind == "function_call":
-			s.Kind, s.CallID = wire.OutlineCall, step.Get("id").Text()
-		case kind == "function_result":
-			s.Kind, s.CallID, s.FromModel = wire.OutlineResult, step.Get("call_id").Text(), false
-			side = "tool"
-		case kind == "thought":
+	return wire.OutlineItems(body, "input", func(s *wire.OutlineItem) {
+		switch kind := s.JSON.Get("type").Text(); kind {
+		case "function_call":
+			s.Kind, s.CallID = wire.OutlineCall, s.JSON.Get("id").Text()
+		case "function_result":
+			s.Kind, s.CallID, s.FromModel = wire.OutlineResult, s.JSON.Get("call_id").Text(), false
+		case "thought":
 			s.Kind = wire.OutlineReasoning
-		case kind == typeModelOutput, kind == "user_input":
+		case typeModelOutput, "user_input":
 			s.Kind, s.FromModel = wire.OutlineText, kind == typeModelOutput
-			s.Empty = isBlankContents(step.Get("content"))
-			side = strings.TrimSuffix(kind, "_output")
+			s.Empty = isBlankContents(s.JSON.Get("content"))
 		}
-		if side != before {
-			group, before = group+1, side
-		}
-		s.Message = group
-		list = append(list, s)
-	}
-	return list
+	})
 }
 
 // isBlankContents reports whether contents have no text.
@@ -54,9 +40,9 @@ var interactionsRules = []wire.Rule{
 		Name:     "thought-signature-missing",
 		Evidence: "https://ai.google.dev/gemini-api/docs/interactions/thinking: a thought step always has its signature, and goes back with it",
 		Find: func(c *wire.Checker) {
-			for i, step := range rawjson.Indexed(c.Body.Get("input")) {
-				if step.Get("type").Text() == "thought" && step.Get("signature").Text() == "" {
-					c.Report(wire.Path("input", i), "", "a thought step goes back without its signature")
+			for _, s := range c.Outline {
+				if s.Kind == wire.OutlineReasoning && s.JSON.Get("signature").Text() == "" {
+					c.Report(s.Path, "", "a thought step goes back without its signature")
 				}
 			}
 		},

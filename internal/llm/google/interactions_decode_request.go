@@ -19,39 +19,30 @@ func decodeInteractionsRequest(t wire.Target, v rawjson.Value) (*llm.Request, er
 		ToolChoice: config.Get("tool_choice").Text(),
 		Reasoning:  llm.Reasoning{Effort: config.Get("thinking_level").Text(), Hidden: config.Get("thinking_summaries").Text() != "auto"},
 	}}
-	q := stepReader{interactionsReader: interactionsReader{BlockWriter: &wire.BlockWriter{Target: t}}}
+	q := &stepReader{interactionsReader: interactionsReader{BlockWriter: &wire.BlockWriter{Target: t}}}
 	if text := v.Get("system_instruction").Text(); text != "" {
-		q.messages = wire.AppendMessage(q.messages, content.RoleSystem, content.Text{Wire: q.BlockForm(), Of: content.KindSystem, Text: text})
+		q.Append(content.RoleSystem, content.Text{Wire: q.BlockForm(), Of: content.KindSystem, Text: text})
 	}
 	switch input := v.Get("input"); input.Kind() {
 	case rawjson.KindString:
-		q.messages = wire.AppendMessage(q.messages, content.RoleUser, content.Text{Wire: q.BlockForm(), Of: content.KindUser, Text: input.Text()})
+		q.Append(content.RoleUser, content.Text{Wire: q.BlockForm(), Of: content.KindUser, Text: input.Text()})
+		req.Messages = *q.Messages()
+		return req, t.KeepUnknownFields(req, v, "input", "system_instruction")
 	case rawjson.KindArray:
-		n := 0
-		for step := range input.Elements() {
-			if err := q.readStep(step); err != nil {
-				return nil, fmt.Errorf("input[%d]: %w", n, err)
-			}
-			n++
-		}
-		if err := q.endModelSteps(); err != nil {
-			return nil, fmt.Errorf("input[%d]: %w", n, err)
-		}
-	default:
-		return nil, errors.New(`want a string or an array under "input"`)
+		return t.DecodeMessages(req, v, q, "input", "system_instruction")
 	}
-	req.Messages = q.messages
-	return req, t.KeepUnknownFields(req, v, "input", "system_instruction")
+	return nil, errors.New(`want a string or an array under "input"`)
 }
 
 // stepReader reads the steps of a request.
 type stepReader struct {
 	interactionsReader
-	messages   []content.Message
+	wire.MessageList
 	modelSteps rawjson.Array // steps of the model that are being collected
 }
 
-func (q *stepReader) readStep(v rawjson.Value) error {
+// Next reads one step.
+func (q *stepReader) Next(v rawjson.Value) error {
 	kind := v.Get("type").Text()
 	switch {
 	case v.Kind() != rawjson.KindObject || kind == "":
@@ -60,42 +51,36 @@ func (q *stepReader) readStep(v rawjson.Value) error {
 		q.modelSteps.Add(v)
 		return nil
 	}
-	if err := q.endModelSteps(); err != nil {
+	if err := q.End(); err != nil {
 		return err
 	}
 	if kind == "function_result" {
-		q.messages = wire.AppendMessage(q.messages, content.RoleTool, q.readResult(v))
+		q.Append(content.RoleTool, q.readResult(v))
 		return nil
 	}
 	var blocks []content.Block
 	for c := range v.Get("content").Elements() {
-		switch b := q.contentBlock(c, nil).(type) {
-		case content.Text:
-			b.Of = content.KindUser
-			b.SetType("")
-			blocks = append(blocks, b)
-		case content.Media:
-			b.SetRole(content.NoRole)
-			b.SetType("")
-			blocks = append(blocks, b)
-		case content.Native:
-			b.SetRole(content.RoleUser)
-			blocks = append(blocks, b)
+		b := wire.InRole(q.contentBlock(c, nil), content.RoleUser)
+		if b.Kind() != content.KindNative { // whose type says that it is a content
+			form := b.Form()
+			form.Type = ""
+			b = content.WithForm(b, form)
 		}
+		blocks = append(blocks, b)
 	}
-	q.messages = wire.AppendMessage(q.messages, content.RoleUser, blocks...)
+	q.Append(content.RoleUser, blocks...)
 	return nil
 }
 
-// endModelSteps ends the steps of an answer: those of a response.
-func (q *stepReader) endModelSteps() error {
+// End reads the steps of an answer that were collected, as those of a response.
+func (q *stepReader) End() error {
 	steps := q.modelSteps.Bytes()
 	if steps.At(0) == nil {
 		return nil
 	}
 	blocks, err := q.DecodeAssistant(rawjson.NewObject("status", "completed", "steps", steps).Bytes())
 	q.modelSteps = rawjson.Array{}
-	q.messages = wire.AppendMessage(q.messages, content.RoleAssistant, blocks...)
+	q.Append(content.RoleAssistant, blocks...)
 	return err
 }
 

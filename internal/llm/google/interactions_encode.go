@@ -1,7 +1,6 @@
 package google
 
 import (
-	"bytes"
 	"cmp"
 	"strings"
 
@@ -38,7 +37,7 @@ func replayInteractions(t wire.Target, blocks []content.Block) rawjson.Value {
 	if p.list.Bytes().At(0) == nil {
 		return nil
 	}
-	return rawjson.ValidUTF8(bytes.Clone(p.list.Bytes()))
+	return p.list.Bytes()
 }
 
 // interactionsEncoder encodes blocks as steps.
@@ -73,12 +72,12 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 		return
 	}
 	text, texts := b.(content.Text)
-	if texts && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" && !b.Kind().Traits().Private {
+	if texts && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" {
 		p.system = append(p.system, text.Text)
 		return
 	}
 	kind := map[content.Role]string{content.RoleAssistant: typeModelOutput, content.RoleUser: "user_input", content.RoleTool: "user_input"}[role]
-	v := p.encodeContent(role, b)
+	v := p.encodeContent(b)
 	if v == nil || kind == "" {
 		return
 	}
@@ -103,7 +102,7 @@ func (p *interactionsEncoder) Flush() {
 		p.results.Calls = nil
 	}
 	if len(p.contents) > 0 {
-		p.list.Add(rawjson.NewObject("type", p.stepType, "content", rawjson.ArrayOf(p.contents)).Merge(p.stepExtra).Bytes())
+		p.list.Add(rawjson.NewObject("type", p.stepType, "content", rawjson.ArrayOf(p.contents...)).Merge(p.stepExtra).Bytes())
 	}
 	p.stepType, p.stepExtra, p.contents = "", nil, nil
 }
@@ -112,118 +111,86 @@ func (p *interactionsEncoder) Flush() {
 // sent.
 func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
 	form := b.Form()
-	var o rawjson.Object
-	sent := false
+	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Reasoning:
-		sent = p.encodeThought(b, &o)
+		o = p.encodeThought(b)
 	case content.ToolCall:
-		sent = p.encodeCall(b, &o)
+		o = p.encodeCall(b)
 	case content.ToolResult:
-		if sent = p.Owns(b); sent {
-			encodeServerToolResult(b, &o)
+		if p.Owns(b) {
+			o = encodeServerToolResult(b)
 		}
 	case content.Native:
-		v, err := rawjson.Parse([]byte(b.JSON))
-		sent = err == nil && p.Owns(b) && form.Type != typeModelOutput && form.Type != typeContent && !p.HasForeignSeal(b)
-		o.Merge(v)
+		if v := p.NativeJSON(b); v != nil && form.Type != typeModelOutput && form.Type != typeContent && !p.HasForeignSeal(b) {
+			o = new(rawjson.Object).Merge(v)
+		}
 	}
-	if !sent {
+	if o == nil {
 		return nil
 	}
-	if p.Owns(b) {
-		if p.CanOpen(form.Seal) {
-			o.SetString("signature", form.Seal.Data)
-		}
-		o.Merge(form.Extra)
+	if p.Owns(b) && p.CanOpen(form.Seal) {
+		o.SetString("signature", form.Seal.Data)
 	}
-	return o.Bytes()
+	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// encodeThought writes a reasoning block of its own. A summary that is more than texts is in
-// what the block kept.
-func (p *interactionsEncoder) encodeThought(b content.Reasoning, o *rawjson.Object) bool {
+// encodeThought writes a reasoning block of its own; nil when it cannot be sent. A summary
+// that is more than texts is in what the block kept.
+func (p *interactionsEncoder) encodeThought(b content.Reasoning) *rawjson.Object {
 	if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
-		return false
+		return nil
 	}
-	o.SetString("type", "thought")
-	parts := b.Parts
-	if b.Text != "" {
-		parts = []string{b.Text}
+	o := rawjson.NewObject("type", "thought")
+	if p.Extra(b).Get("summary") == nil {
+		o.Set("summary", rawjson.NonEmpty(wire.EncodeReasoningTexts("text", b)))
 	}
-	if rawjson.Value(b.Form().Extra).Get("summary") == nil {
-		o.Set("summary", encodeTexts(parts))
-	}
-	return true
+	return o
 }
 
 // encodeCall writes a call. Ids of others are allowed as they are.
-func (p *interactionsEncoder) encodeCall(b content.ToolCall, o *rawjson.Object) bool {
-	if b.Server && !p.Owns(b) {
-		return false
-	}
+func (p *interactionsEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
+	o := rawjson.NewObject("type", "function_call", "name", b.Name)
 	if b.Server {
-		o.SetString("type", b.Form().Type)
-	} else {
-		o.SetString("type", "function_call")
-		o.SetString("name", b.Name)
+		o = rawjson.NewObject("type", b.Form().Type)
 	}
 	o.SetNonEmpty("id", b.CallID)
 	bare := b.Arguments == "" || b.Form().Type == typeNoArguments && b.Arguments == "{}"
 	if !p.Owns(b) || !bare {
 		o.Set("arguments", wire.ArgumentsObject(b.Arguments))
 	}
-	return true
+	return o
 }
 
 // encodeServerToolResult writes what came of what the provider did itself.
-func encodeServerToolResult(b content.ToolResult, o *rawjson.Object) {
-	o.SetString("type", b.Form().Type)
-	o.SetString("call_id", b.CallID)
+func encodeServerToolResult(b content.ToolResult) *rawjson.Object {
+	o := rawjson.NewObject("type", b.Form().Type, "call_id", b.CallID)
 	if o.Set("result", b.Parts); b.Text != "" {
 		o.SetString("result", b.Text)
 	}
 	o.SetTrue("is_error", b.IsError)
-}
-
-// encodeTexts is texts as contents; nil when there are none.
-func encodeTexts(texts []string) rawjson.Value {
-	if len(texts) == 0 {
-		return nil
-	}
-	var list rawjson.Array
-	for _, text := range texts {
-		list.Add(rawjson.NewObject("type", "text", "text", text).Bytes())
-	}
-	return list.Bytes()
+	return o
 }
 
 // encodeContent returns a block that lies in a step; nil when it cannot be sent.
-func (p *interactionsEncoder) encodeContent(role content.Role, b content.Block) rawjson.Value {
-	var o rawjson.Object
+func (p *interactionsEncoder) encodeContent(b content.Block) rawjson.Value {
+	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if b.Kind().Traits().Private || strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" {
-			return nil // the format refuses an empty one
+		if b.Text != "" && (p.Owns(b) || strings.TrimSpace(b.Text) != "") { // the format refuses an empty one
+			o = rawjson.NewObject("type", "text", "text", b.Text)
 		}
-		o.SetString("type", "text")
-		o.SetString("text", b.Text)
 	case content.Media:
-		if role == content.RoleAssistant && !p.Owns(b) || !encodeInteractionsMedia(b, p.Owns(b), &o) {
-			return nil
-		}
+		o = encodeInteractionsMedia(b, p.Owns(b))
 	case content.Native:
-		if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) && (b.Form().Type == typeModelOutput || b.Form().Type == typeContent) {
-			return v
+		if b.Form().Type == typeModelOutput || b.Form().Type == typeContent {
+			return p.NativeJSON(b)
 		}
-		return nil
-	default:
+	}
+	if o == nil {
 		return nil
 	}
-	if p.Owns(b) {
-		o.Merge(rawjson.Without(b.Form().Extra, typeModelOutput))
-	}
-	return o.Bytes()
+	return o.Merge(rawjson.Without(p.Extra(b), typeModelOutput)).Bytes()
 }
 
 // encodeResult writes a result: a text, or what the tool gave as JSON.
@@ -239,19 +206,17 @@ func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 		o.SetString("result", b.String())
 	}
 	o.SetTrue("is_error", b.IsError)
-	if p.Owns(b) {
-		o.Merge(b.Form().Extra)
-	}
-	return o.Bytes()
+	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// encodeInteractionsMedia writes an image or a file: its bytes or its URL.
-func encodeInteractionsMedia(m content.Media, own bool, o *rawjson.Object) bool {
-	media, data, inline := m.MediaType, m.Data, m.Data != ""
-	if !own {
-		media, data, inline = wire.InlineData(m)
-		media = cmp.Or(media, m.MediaType)
+// encodeInteractionsMedia writes an image or a file: its bytes or its URL; nil when it has
+// neither.
+func encodeInteractionsMedia(m content.Media, own bool) *rawjson.Object {
+	media, data, inline := mediaSource(m, own)
+	if !inline && m.URL == "" {
+		return nil
 	}
+	var o rawjson.Object
 	kind, _, _ := strings.Cut(media, "/")
 	switch {
 	case m.Of == content.KindImage:
@@ -269,5 +234,5 @@ func encodeInteractionsMedia(m content.Media, own bool, o *rawjson.Object) bool 
 	if inline {
 		o.SetString("data", wire.Base64(data))
 	}
-	return inline || m.URL != ""
+	return &o
 }

@@ -55,7 +55,5 @@ func encodeInteractionsToolChoice(choice string) rawjson.Value {
 	case "required":
 		return rawjson.Value(`"any"`)
 	}
-	var names rawjson.Array
-	names.AddString(choice)
-	return rawjson.NewObject("allowed_tools", rawjson.NewObject("mode", "any", "tools", names.Bytes()).Bytes()).Bytes()
+	return rawjson.NewObject("allowed_tools", rawjson.NewObject("mode", "any", "tools", rawjson.ArrayOfStrings(choice)).Bytes()).Bytes()
 }

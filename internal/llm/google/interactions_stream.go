@@ -24,9 +24,7 @@ type openStep struct {
 // readStepStart reads the start of a step. Most are empty, but any may be complete
 // already.
 func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) error {
-	if err := n.endStep(i); err != nil {
-		return err
-	}
+	n.endStep(i)
 	v = rawjson.Compact(bytes.Clone(v))
 	s := &openStep{step: v}
 	n.steps[i] = s
@@ -49,8 +47,8 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) error {
 		block = b
 	}
 	var err error
-	if s.BlockBuilder, err = n.Begin(block); err == nil && wire.IsCall(block) {
-		n.AppendText(s.BlockBuilder, "") // its name can be shown at once
+	if s.BlockBuilder, err = n.BeginStreamed(block); err == nil {
+		s.BeforeEnd = func() { s.completeStep(n) }
 	}
 	return err
 }
@@ -67,7 +65,9 @@ func withoutEmptySignature(extra []byte) []byte {
 // addContent adds a content to a model_output. A text is open until something else
 // comes.
 func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) (err error) {
-	n.endContent(s)
+	if s.BlockBuilder != nil {
+		n.End(s.BlockBuilder)
+	}
 	b := n.contentBlock(v, s.outputExtra)
 	s.outputExtra = nil
 	text, open := b.(content.Text)
@@ -78,6 +78,7 @@ func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) (err error
 		return err
 	}
 	if open {
+		s.BeforeEnd = s.completeText
 		n.AppendText(s.BlockBuilder, text.Text)
 	} else {
 		n.End(s.BlockBuilder)
@@ -85,11 +86,8 @@ func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) (err error
 	return nil
 }
 
-// endContent ends the text that is open.
-func (n *interactionsReader) endContent(s *openStep) {
-	if s.BlockBuilder == nil || s.Done {
-		return
-	}
+// completeText puts the annotations that came into the text.
+func (s *openStep) completeText() {
 	if b, ok := s.Block.(content.Text); ok && s.annotations != nil {
 		var list rawjson.Array
 		for a := range rawjson.Value(b.Form().Extra).Get("annotations").Elements() {
@@ -104,7 +102,6 @@ func (n *interactionsReader) endContent(s *openStep) {
 		b.SetExtra(o.Bytes())
 		s.Block, s.annotations = b, nil
 	}
-	n.End(s.BlockBuilder)
 }
 
 // readStepDelta reads more of a step. What does not belong to it is skipped.
@@ -184,33 +181,26 @@ func (n *interactionsReader) addThoughtDelta(s *openStep, b content.Reasoning, d
 }
 
 // endStep ends the step at an index of the wire, if one is open.
-func (n *interactionsReader) endStep(i int64) error {
-	s := n.steps[i]
-	if s == nil {
-		return nil
+func (n *interactionsReader) endStep(i int64) {
+	if s := n.steps[i]; s != nil {
+		delete(n.steps, i)
+		if s.BlockBuilder != nil {
+			n.End(s.BlockBuilder)
+		}
 	}
-	delete(n.steps, i)
-	if s.step.Get("type").Text() == typeModelOutput {
-		n.endContent(s)
-		return nil
-	}
-	switch b := s.Block.(type) {
-	case content.Reasoning:
+}
+
+// completeStep makes the block of what the start had and what came since.
+func (s *openStep) completeStep(n *interactionsReader) {
+	if b, ok := s.Block.(content.Reasoning); ok {
 		if s.notOnlyTexts {
 			o := new(rawjson.Object).Merge(b.Form().Extra)
 			o.Set("summary", s.summary.Bytes())
 			b.SetExtra(o.Bytes())
 			s.Block = b
 		}
-	default:
-		s.buildBlock(n)
+		return
 	}
-	n.End(s.BlockBuilder)
-	return nil
-}
-
-// buildBlock makes the block of a step of the start and what came since.
-func (s *openStep) buildBlock(n *interactionsReader) {
 	o := new(rawjson.Object).Merge(s.members.Bytes()).Merge(withoutEmptySignature(s.step))
 	text := strings.Join(s.arguments, "")
 	arguments, err := rawjson.Parse([]byte(text))

@@ -12,9 +12,12 @@ import (
 
 // decodeRequest reads a request body.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	s := llm.Settings{
-		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("options", "num_predict")), Temperature: wire.DecodeNumber(v.Get("options", "temperature")),
+	if v.Get("messages") == nil && v.Get("prompt").Kind() == rawjson.KindString {
+		messages := generateMessages(v)
+		v = rawjson.NewObject("messages", messages).Merge(rawjson.Without(v, "system", "prompt", "images")).Bytes()
 	}
+	s := wire.DecodeCommon(v.Get("options"), "num_predict")
+	s.Model = v.Get("model").Text()
 	switch think := v.Get("think"); {
 	case think.Kind() == rawjson.KindString:
 		s.Reasoning.Effort = think.Text()
@@ -24,31 +27,20 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		s.Reasoning.Effort = "none"
 	}
 	req := &llm.Request{Settings: s, Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Kind() != rawjson.KindBool || v.Get("stream").Bool()}
-	list := v.Get("messages")
-	if list == nil && v.Get("prompt").Kind() == rawjson.KindString {
-		list = generateMessages(v)
-	}
-	if list.Kind() != rawjson.KindArray {
-		return nil, wire.ErrNoMessages
-	}
-	q := messageReader{Target: t}
-	for n, m := range rawjson.Indexed(list) {
-		if err := q.readMessage(n, m); err != nil {
-			return nil, fmt.Errorf("messages[%d]: %w", n, err)
-		}
-	}
-	req.Messages = q.messages
-	return req, t.KeepUnknownFields(req, v, "messages", "system", "prompt", "images")
+	return t.DecodeMessages(req, v, &messageReader{Target: t}, "messages")
 }
 
 // messageReader reads the messages of a request.
 type messageReader struct {
 	wire.Target
-	messages     []content.Message
+	wire.MessageList
+	n            int // messages so far
 	pendingCalls wire.PendingCalls
 }
 
-func (q *messageReader) readMessage(n int, v rawjson.Value) error {
+// Next reads one message.
+func (q *messageReader) Next(v rawjson.Value) error {
+	q.n++
 	form := q.BlockForm()
 	switch role := v.Get("role").Text(); role {
 	case "system", "user":
@@ -62,13 +54,10 @@ func (q *messageReader) readMessage(n int, v rawjson.Value) error {
 				blocks = append(blocks, content.Media{Wire: form, Of: content.KindImage, Data: string(data)})
 			}
 		}
-		q.messages = wire.AppendMessage(q.messages, r, blocks...)
+		q.Append(r, blocks...)
 	case "assistant":
-		var body rawjson.Object
-		body.SetString("created_at", fmt.Sprintf("message-%d", n)) // of calls that have no id
-		body.Set("message", v)
-		body.SetBool("done", true)
-		blocks, err := q.DecodeAssistant(body.Bytes())
+		time := fmt.Sprintf("message-%d", q.n-1) // of calls that have no id
+		blocks, err := q.DecodeAssistant(rawjson.NewObject("created_at", time, "message", v, "done", rawjson.Value("true")).Bytes())
 		if err != nil {
 			return err
 		}
@@ -77,9 +66,9 @@ func (q *messageReader) readMessage(n int, v rawjson.Value) error {
 				q.pendingCalls = append(q.pendingCalls, call)
 			}
 		}
-		q.messages = wire.AppendMessage(q.messages, content.RoleAssistant, blocks...)
+		q.Append(content.RoleAssistant, blocks...)
 	case "tool":
-		q.messages = wire.AppendMessage(q.messages, content.RoleTool, q.readResult(form, v))
+		q.Append(content.RoleTool, q.readResult(form, v))
 	default:
 		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", rawjson.Excerpt(v))
 	}

@@ -41,7 +41,7 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 // replay writes the message that stands for one response.
 func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
-	return rawjson.ValidUTF8(p.encodeAssistant(blocks))
+	return p.encodeAssistant(blocks)
 }
 
 // encoder encodes the messages of a request.
@@ -71,9 +71,7 @@ func (p *encoder) addMessage(m content.Message) {
 		case content.ToolResult:
 			p.addResult(b)
 		case content.Text:
-			if !b.Kind().Traits().Private {
-				texts = append(texts, b.Text)
-			}
+			texts = append(texts, b.Text)
 		case content.Media:
 			switch _, data, inline := wire.InlineData(b); {
 			case inline && b.Of == content.KindImage:
@@ -117,9 +115,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 		case content.ToolCall:
 			calls.Add(p.encodeCall(b))
 		case content.Native:
-			if v, err := rawjson.Parse([]byte(b.JSON)); err == nil && p.Owns(b) {
-				more.Set(b.Form().Type, v)
-			}
+			more.Set(b.Form().Type, p.NativeJSON(b))
 		}
 	}
 	if texts+reasoning == "" && rawjson.IsEmpty(calls.Bytes()) && rawjson.IsEmpty(more.Bytes()) {
@@ -134,13 +130,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 
 // textOf returns a text, with the empty tags that stood before it.
 func (p *encoder) textOf(b content.Text) string {
-	switch {
-	case b.Kind().Traits().Private:
-		return ""
-	case p.Owns(b):
-		return rawjson.Value(b.Form().Extra).Get(wire.ExtraBefore).Text() + b.Text
-	}
-	return b.Text
+	return p.Extra(b).Get(wire.ExtraBefore).Text() + b.Text
 }
 
 // reasoningText returns the text of reasoning. It is plain text here, so reasoning of
@@ -159,11 +149,9 @@ func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	if c.Server {
 		return nil
 	}
-	var o, f rawjson.Object
-	var extra rawjson.Value
+	var o rawjson.Object
 	args := wire.ArgumentsObject(c.Arguments)
 	if p.Owns(c) {
-		extra = c.Form().Extra
 		o.SetNonEmpty("id", c.Form().ID)
 		if v, err := rawjson.Parse([]byte(c.Arguments)); c.Form().Type == typeStringArguments {
 			args = rawjson.AppendString(nil, c.Arguments)
@@ -171,11 +159,9 @@ func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 			args = v
 		}
 	}
-	f.SetString("name", c.Name)
-	f.Set("arguments", args)
-	f.Merge(extra.Get("function"))
+	f := rawjson.NewObject("name", c.Name, "arguments", args).Merge(p.Extra(c).Get("function"))
 	o.Set("function", f.Bytes())
-	return o.Merge(extra).Bytes()
+	return o.Merge(p.Extra(c)).Bytes()
 }
 
 // addResult adds a result, which the name of the tool ties to its call.
@@ -183,10 +169,8 @@ func (p *encoder) addResult(r content.ToolResult) {
 	if r.Server {
 		return
 	}
-	var o rawjson.Object
 	call := p.calls[r.CallID]
-	o.SetString("role", "tool")
-	o.SetString("content", wire.ResultText(r))
+	o := rawjson.NewObject("role", "tool", "content", wire.ResultText(r))
 	o.SetNonEmpty("tool_name", cmp.Or(r.Name, call.Name))
 	if call.Form().ID != "" && p.Owns(call) {
 		o.SetString("tool_call_id", call.Form().ID)

@@ -17,15 +17,14 @@ import (
 // such line. Calls may have no ids, and their arguments are objects. Requests and responses
 // of /api/generate are read too, and never written.
 var Ollama = &wire.Dialect{
-	Name:                     "ollama",
-	Path:                     func(string, bool) string { return "/api/chat" },
-	Sign:                     wire.SignBearer,
-	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &reader{BlockWriter: o} },
-	Encode:                   encode,
-	Replay:                   replay,
-	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
-	DecodeRequest:            decodeRequest,
-	Outline:                  outline,
+	Name:          "ollama",
+	Path:          func(string, bool) string { return "/api/chat" },
+	Sign:          wire.SignBearer,
+	NewReader:     func(o *wire.BlockWriter) wire.ResponseReader { return &reader{BlockWriter: o} },
+	Encode:        encode,
+	Replay:        replay,
+	DecodeRequest: decodeRequest,
+	Outline:       outline,
 
 	ReasoningOffFields: [][]string{{"think"}},
 	NeedsModel:         true,

@@ -18,17 +18,17 @@ import (
 // piece they are reasoning, server tools, text, refusal, calls. They go back as that one
 // message: members that no block stands for are in the extra of its blocks.
 var Chat = &wire.Dialect{
-	Name:                     "chat",
-	Path:                     func(string, bool) string { return "/chat/completions" },
-	Sign:                     sign,
-	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &chatReader{BlockWriter: o} },
-	Encode:                   encodeChat,
-	Replay:                   func(t wire.Target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
-	NeedsReasoningInToolLoop: func(t wire.Target) bool { return !t.Quirks.NoReasoningField },
-	DecodeRequest:            decodeChatRequest,
-	NewMessageReader:         newChatMessageReader,
-	Outline:                  OutlineChat,
-	Rules:                    chatRules,
+	Name:                 "chat",
+	Path:                 func(string, bool) string { return "/chat/completions" },
+	Sign:                 sign,
+	NewReader:            func(o *wire.BlockWriter) wire.ResponseReader { return &chatReader{BlockWriter: o} },
+	Encode:               encodeChat,
+	Replay:               func(t wire.Target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
+	LoopWithoutReasoning: func(t wire.Target) bool { return t.Quirks.NoReasoningField },
+	DecodeRequest:        decodeChatRequest,
+	NewMessageReader:     newChatMessageReader,
+	Outline:              OutlineChat,
+	Rules:                chatRules,
 
 	OptionalFields:     [][]string{{"stream_options"}},
 	ReasoningOffFields: [][]string{{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
@@ -174,11 +174,7 @@ func (c *chatReader) Finish(sawEnd bool) bool {
 	c.endReasoning()
 	c.endUnknown()
 	if c.whole {
-		open := c.Open
-		c.Open = nil
-		for _, p := range open {
-			c.End(p)
-		}
+		c.EndOpen()
 	}
 	return whole
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -268,18 +269,15 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) (err error) {
 // endCalls ends the calls. At the output limit a provider ends them in the middle of their
 // arguments.
 func (c *chatReader) endCalls() {
-	open := c.Open
-	c.Open = nil
-	for _, p := range open {
-		b, ok := p.Block.(content.ToolCall)
-		if ok && b.Form().Type != "custom" && len(p.Text) > 0 {
-			b.SetIncomplete(rawjson.IsTruncated(strings.Join(p.Text, "")))
-			p.Block = b
+	for _, p := range slices.Clone(c.Open) {
+		if !wire.IsCall(p.Block) {
+			continue
 		}
-		if ok && !c.whole {
+		if p.Block.Form().Type != "custom" {
+			p.MarkTruncatedCall()
+		}
+		if !c.whole {
 			c.End(p)
-		} else {
-			c.Open = append(c.Open, p)
 		}
 	}
 }

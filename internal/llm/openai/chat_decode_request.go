@@ -14,32 +14,17 @@ import (
 )
 
 // decodeChatRequest reads a request body.
-func decodeChatRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	messages := v.Get("messages")
-	if messages.Kind() != rawjson.KindArray {
-		return nil, wire.ErrNoMessages
-	}
-	v = rawjson.Without(v, "messages") // they are most of the body, and would be skipped for every field
+func decodeChatRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
+	v := rawjson.Without(body, "messages") // they are most of the body, and would be skipped for every field
 	req := &llm.Request{Settings: decodeChatSettings(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
-	var err error
-	if req.Messages, err = wire.ReadMessages(newChatMessageReader(t), "messages", messages); err != nil {
-		return nil, err
-	}
-	if len(req.Tools) == 0 && v.Get("tools") != nil {
-		return req, t.KeepUnknownFields(req, v, "messages")
-	}
-	return req, t.KeepUnknownFields(req, v, "messages", "tools")
+	return t.DecodeMessages(req, body, newChatMessageReader(t), "messages", "tools")
 }
 
 // decodeChatSettings reads the settings.
 func decodeChatSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
-	s := llm.Settings{
-		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get(cmp.Or(w.MaxTokensField, "max_tokens"))),
-		Temperature: wire.DecodeNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
-	}
-	if s.ToolChoice == "" {
-		s.ToolChoice = v.Get("tool_choice", "function", "name").Text()
-	}
+	s := wire.DecodeCommon(v, cmp.Or(w.MaxTokensField, "max_tokens"))
+	s.Model = v.Get("model").Text()
+	s.ToolChoice = cmp.Or(v.Get("tool_choice").Text(), v.Get("tool_choice", "function", "name").Text())
 	if w.EffortObject != "" {
 		s.Reasoning.Effort, s.Reasoning.MaxTokens = v.Get(w.EffortObject, "effort").Text(), wire.DecodeTokenLimit(v.Get(w.EffortObject, "max_tokens"))
 		return s
@@ -54,8 +39,8 @@ func decodeChatSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 // ChatMessageReader reads the messages of a request.
 type ChatMessageReader struct {
 	wire.Target
-	List           []content.Message
-	N              int
+	wire.MessageList
+	n              int    // messages so far
 	functionCallID string // the id of the last call in function_call
 	order          wire.ResultOrder
 }
@@ -64,48 +49,36 @@ func newChatMessageReader(t wire.Target) wire.MessageReader { return &ChatMessag
 
 // Next reads one message.
 func (q *ChatMessageReader) Next(v rawjson.Value) error {
-	err := q.Read(v)
-	q.N++
-	return err
-}
-
-// End does nothing: each message is whole when it was read.
-func (q *ChatMessageReader) End() error { return nil }
-
-// Messages returns the messages so far.
-func (q *ChatMessageReader) Messages() *[]content.Message { return &q.List }
-
-// Read reads one message.
-func (q *ChatMessageReader) Read(v rawjson.Value) error {
-	if q.readText(v) {
+	q.n++
+	if q.readPlainText(v) {
 		return nil
 	}
-	return q.readAny(v)
+	return q.readMessage(v)
 }
 
-// readAny reads a message of any form.
-func (q *ChatMessageReader) readAny(v rawjson.Value) error {
+// readMessage reads a message of any form.
+func (q *ChatMessageReader) readMessage(v rawjson.Value) error {
 	switch role := v.Get("role").Text(); role {
 	case "system", "developer":
-		q.List = wire.AppendMessage(q.List, content.RoleSystem, q.textBlocks(content.KindSystem, v)...)
+		q.Append(content.RoleSystem, q.textBlocks(content.KindSystem, v)...)
 	case "user":
-		q.List = wire.AppendMessage(q.List, content.RoleUser, q.textBlocks(content.KindUser, v)...)
+		q.Append(content.RoleUser, q.textBlocks(content.KindUser, v)...)
 	case "assistant", "model":
 		return q.readAssistant(v)
 	case "tool", "function":
 		result := []content.Block{q.readResult(role, v)}
 		q.order.Note(result)
-		q.List = wire.AppendMessage(q.List, content.RoleTool, result...)
+		q.Append(content.RoleTool, result...)
 	default:
 		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", rawjson.Excerpt(v))
 	}
 	return nil
 }
 
-// readText reads a message that has only a role and a text, as most have, and gives what
-// readAny would. It reports false, and reads nothing, for any other message and for text
+// readPlainText reads a message that has only a role and a text, as most have, and gives what
+// readMessage would. It reports false, and reads nothing, for any other message and for text
 // that may have think tags.
-func (q *ChatMessageReader) readText(v rawjson.Value) bool {
+func (q *ChatMessageReader) readPlainText(v rawjson.Value) bool {
 	var role string
 	var value rawjson.Value
 	n := 0
@@ -124,13 +97,13 @@ func (q *ChatMessageReader) readText(v rawjson.Value) bool {
 	text := content.Text{Wire: q.BlockForm(), Of: content.KindUser, Text: value.Text()}
 	switch role {
 	case "user":
-		q.List = wire.AppendMessage(q.List, content.RoleUser, text)
+		q.Append(content.RoleUser, text)
 	case "assistant":
 		if strings.IndexByte(text.Text, '<') >= 0 || strings.TrimSpace(text.Text) == "" {
 			return false
 		}
 		text.Of = content.KindAssistant
-		q.List = wire.AppendMessage(q.List, content.RoleAssistant, text)
+		q.Append(content.RoleAssistant, text)
 	default:
 		return false
 	}
@@ -139,13 +112,8 @@ func (q *ChatMessageReader) readText(v rawjson.Value) bool {
 
 // readAssistant reads a message of the model, as that of a response.
 func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
-	var choice, body rawjson.Object
-	var choices rawjson.Array
-	choice.Set("message", v)
-	choices.Add(choice.Bytes())
-	body.SetString("id", fmt.Sprintf("message-%d", q.N)) // of calls that have none
-	body.Set("choices", choices.Bytes())
-	blocks, err := q.DecodeAssistant(body.Bytes())
+	id := fmt.Sprintf("message-%d", q.n-1) // of calls that have none
+	blocks, err := q.DecodeAssistant(rawjson.NewObject("id", id, "choices", rawjson.ArrayOf(rawjson.NewObject("message", v).Bytes())).Bytes())
 	if err != nil {
 		return err
 	}
@@ -155,7 +123,7 @@ func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
 		}
 	}
 	q.order.Note(blocks)
-	q.List = wire.AppendMessage(q.List, content.RoleAssistant, blocks...)
+	q.Append(content.RoleAssistant, blocks...)
 	return nil
 }
 

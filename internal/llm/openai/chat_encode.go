@@ -51,16 +51,12 @@ func encodeChatReasoning(w wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
 		}
 		return
 	}
-	var o rawjson.Object
 	switch { // one of the two, the server says
 	case r.MaxTokens > 0:
-		o.SetInt("max_tokens", int64(r.MaxTokens))
+		body.Set(w.EffortObject, rawjson.NewObject("max_tokens", r.MaxTokens).Bytes())
 	case r.Effort != "":
-		o.SetString("effort", r.Effort)
-	default:
-		return
+		body.Set(w.EffortObject, rawjson.NewObject("effort", r.Effort).Bytes())
 	}
-	body.Set(w.EffortObject, o.Bytes())
 }
 
 // encodeChatToolChoice returns the tool choice; nil when the settings have none.
@@ -71,7 +67,7 @@ func encodeChatToolChoice(choice string) rawjson.Value {
 	case "auto", "none", "required":
 		return rawjson.AppendString(nil, choice)
 	}
-	return rawjson.NewObject("type", "function", "function", rawjson.NewObject("name", choice).Bytes()).Bytes()
+	return rawjson.NewObject("type", "function", "function", rawjson.NewObject("name", choice)).Bytes()
 }
 
 // chatEncoder encodes the messages of a request.
@@ -98,12 +94,7 @@ func (p *chatEncoder) addMessage(m content.Message) {
 			if !b.Server {
 				p.addResult(b)
 			}
-		case content.Text:
-			if b.Kind().Traits().Private {
-				continue
-			}
-			others = append(others, b)
-		case content.Media, content.Native:
+		case content.Text, content.Media, content.Native:
 			others = append(others, b)
 		}
 	}
@@ -184,7 +175,7 @@ func (p *chatEncoder) takesDeveloper() bool { return p.Generic || p.Quirks.Refus
 func (p *chatEncoder) addContent(role string, blocks []content.Block) {
 	if n, ok := blocks[0].(content.Native); ok && p.Owns(n) && n.Form().Type == typeMessage {
 		p.results.Flush(&p.list)
-		p.list.Add(rawjson.Value(n.JSON))
+		p.list.Add(p.NativeJSON(n))
 		return
 	}
 	var list rawjson.Array
@@ -207,22 +198,17 @@ func (p *chatEncoder) addContent(role string, blocks []content.Block) {
 // encodePart returns a part of a content that is a list; nil when the block cannot be
 // sent.
 func (p *chatEncoder) encodePart(b content.Block) rawjson.Value {
-	var o rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		o.SetString("type", "text")
-		o.SetString("text", b.Text)
-		o.Merge(rawjson.Without(p.Extra(b), extraMessage))
+		return rawjson.NewObject("type", "text", "text", b.Text).Merge(rawjson.Without(p.Extra(b), extraMessage)).Bytes()
 	case content.Media:
 		return p.encodeMedia(b)
 	case content.Native:
-		v, err := rawjson.Parse([]byte(b.JSON))
-		if err != nil || !p.Owns(b) || !strings.HasPrefix(b.Form().Type, typeContentPart) {
-			return nil
+		if strings.HasPrefix(b.Form().Type, typeContentPart) {
+			return p.NativeJSON(b)
 		}
-		return v
 	}
-	return o.Bytes()
+	return nil
 }
 
 // encodeMedia writes an image, a sound or a file: its bytes, or its URL.
@@ -235,40 +221,26 @@ func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	if url == "" {
 		return nil
 	}
-	var o, in rawjson.Object
-	key := "file"
+	var key string
+	var in *rawjson.Object
 	switch format, sound := strings.CutPrefix(kind, "audio/"); {
 	case m.Of == content.KindImage:
-		key = "image_url"
-		in.SetString("url", url)
+		key, in = "image_url", rawjson.NewObject("url", url)
 	case sound && inline:
-		key = "input_audio"
-		in.SetString("data", wire.Base64(data))
-		in.SetString("format", strings.Replace(strings.TrimPrefix(format, "x-"), "mpeg", "mp3", 1))
+		format = strings.Replace(strings.TrimPrefix(format, "x-"), "mpeg", "mp3", 1)
+		key, in = "input_audio", rawjson.NewObject("data", wire.Base64(data), "format", format)
 	default:
-		in.SetString("filename", cmp.Or(m.Name, "file"))
-		in.SetString("file_data", url)
+		key, in = "file", rawjson.NewObject("filename", cmp.Or(m.Name, "file"), "file_data", url)
 	}
-	if p.Owns(m) {
-		in.Merge(rawjson.Value(m.Form().Extra).Get(key))
-	}
-	o.SetString("type", key)
-	o.Set(key, in.Bytes())
-	if p.Owns(m) {
-		o.Merge(rawjson.Without(p.Extra(m), extraMessage))
-	}
-	return o.Bytes()
+	o := rawjson.NewObject("type", key, key, in.Merge(p.Extra(m).Get(key)))
+	return o.Merge(rawjson.Without(p.Extra(m), extraMessage)).Bytes()
 }
 
 // addResult adds a result.
 func (p *chatEncoder) addResult(r content.ToolResult) {
-	var o rawjson.Object
+	o := rawjson.NewObject("role", "tool", "tool_call_id", p.CallID(r.CallID))
 	if name, ok := p.functionCalls[r.CallID]; ok {
-		o.SetString("role", "function")
-		o.SetString("name", name)
-	} else {
-		o.SetString("role", "tool")
-		o.SetString("tool_call_id", p.CallID(r.CallID))
+		o = rawjson.NewObject("role", "function", "name", name)
 	}
 	o.Set("content", p.ResultValue(r))
 	if !p.Quirks.Strict {

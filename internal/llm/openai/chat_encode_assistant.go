@@ -32,7 +32,7 @@ func replayChat(t wire.Target, blocks []content.Block, native bool) rawjson.Valu
 			m.addUnknown(rawjson.Value(b.Form().Extra).Get(extraMessage))
 		}
 	}
-	return rawjson.ValidUTF8(m.encode())
+	return m.encode()
 }
 
 // chatMessageEncoder encodes the blocks of one response as a message.
@@ -79,11 +79,7 @@ func (m *chatMessageEncoder) encode() rawjson.Value {
 	rest := m.unknown.Bytes().Get("content")
 	switch {
 	case m.isList:
-		var list rawjson.Array
-		for _, part := range m.parts {
-			list.Add(part)
-		}
-		o.Set("content", list.Bytes())
+		o.Set("content", rawjson.ArrayOf(m.parts...))
 	case len(m.text) > 0:
 		o.SetString("content", strings.Join(m.text, "")+rest.Text())
 	case rest != nil:
@@ -145,9 +141,6 @@ func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
 
 // addText adds to the content.
 func (m *chatMessageEncoder) addText(b content.Text) {
-	if b.Kind().Traits().Private {
-		return
-	}
 	own := m.Owns(b)
 	if own && b.Form().Type == typeRefusal && (m.Quirks.RefusalField || !m.Quirks.Strict) {
 		m.refusal += b.Text
@@ -243,17 +236,8 @@ func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning, own bool) {
 // addThinkingPart adds reasoning as a part of the content.
 func (m *chatMessageEncoder) addThinkingPart(r content.Reasoning) {
 	m.isList = true
-	var o, part rawjson.Object
-	var list rawjson.Array
-	o.SetString("type", "thinking")
-	part.SetString("type", "text")
-	part.SetString("text", r.Text)
-	list.Add(part.Bytes())
-	if extra := rawjson.Value(r.Form().Extra); extra.Get("thinking") != nil {
-		o.Set("thinking", extra.Get("thinking"))
-	} else {
-		o.Set("thinking", list.Bytes())
-	}
+	o := rawjson.NewObject("type", "thinking", "thinking", rawjson.ArrayOf(rawjson.NewObject("type", "text", "text", r.Text).Bytes()))
+	o.Set("thinking", rawjson.Value(r.Form().Extra).Get("thinking")) // where it is more than a text
 	o.SetNonEmpty("signature", r.Form().Seal.Data)
 	o.Merge(rawjson.Without(r.Form().Extra, extraMessage, extraCopies))
 	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
@@ -263,17 +247,13 @@ func (m *chatMessageEncoder) addThinkingPart(r content.Reasoning) {
 func (m *chatMessageEncoder) addDetail(r content.Reasoning) {
 	form := r.Form()
 	var o rawjson.Object
-	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {detailTextField(form.Type), r.Text}} {
-		if member.value != "" {
-			o.SetString(member.key, member.value)
-		}
-	}
-	switch {
-	case form.Seal.Data == "":
-	case form.Seal.Type == content.Encrypted:
-		o.SetString("data", form.Seal.Data)
-	default:
-		o.SetString("signature", form.Seal.Data)
+	o.SetNonEmpty("type", form.Type)
+	o.SetNonEmpty("id", form.ID)
+	o.SetNonEmpty(detailTextField(form.Type), r.Text)
+	if form.Seal.Type == content.Encrypted {
+		o.SetNonEmpty("data", form.Seal.Data)
+	} else {
+		o.SetNonEmpty("signature", form.Seal.Data)
 	}
 	o.Merge(rawjson.Without(form.Extra, extraMessage, extraCopies))
 	m.details.Add(o.Bytes())
@@ -281,12 +261,9 @@ func (m *chatMessageEncoder) addDetail(r content.Reasoning) {
 
 // addNative adds an item of this dialect that was kept as it came.
 func (m *chatMessageEncoder) addNative(b content.Native) {
-	v, err := rawjson.Parse([]byte(b.JSON))
-	if err != nil || !m.Owns(b) {
-		return
-	}
-	w := m.Quirks
+	v, w := m.NativeJSON(b), m.Quirks
 	switch {
+	case v == nil:
 	case b.Form().Type == typeMessage:
 		m.addUnknown(v)
 	case strings.HasPrefix(b.Form().Type, typeContentPart) && (w.ThinkingParts || !w.Strict):
@@ -307,9 +284,6 @@ func (m *chatMessageEncoder) addNative(b content.Native) {
 
 // withGoogleSeal returns an extra_content with Google's seal in it.
 func withGoogleSeal(v rawjson.Value, seal string) rawjson.Value {
-	var o, google rawjson.Object
-	google.SetString("thought_signature", seal)
-	google.Merge(v.Get("google"))
-	o.Set("google", google.Bytes())
-	return o.Merge(v).Bytes()
+	google := rawjson.NewObject("thought_signature", seal).Merge(v.Get("google"))
+	return rawjson.NewObject("google", google).Merge(v).Bytes()
 }

@@ -20,7 +20,7 @@ func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	var o rawjson.Object
 	switch {
 	case b.Server:
-		if own && !m.Quirks.Strict {
+		if !m.Quirks.Strict {
 			m.addServerTool(b, &o)
 		}
 		return
@@ -72,11 +72,9 @@ func encodeFunction(b content.ToolCall, own bool, input string, extra rawjson.Va
 // addServerTool adds a tool that the server ran.
 func (m *chatMessageEncoder) addServerTool(b content.ToolCall, o *rawjson.Object) {
 	form := b.Form()
-	for _, member := range []struct{ key, value string }{{"type", form.Type}, {"id", form.ID}, {"arguments", b.Arguments}} {
-		if member.value != "" {
-			o.SetString(member.key, member.value)
-		}
-	}
+	o.SetNonEmpty("type", form.Type)
+	o.SetNonEmpty("id", form.ID)
+	o.SetNonEmpty("arguments", b.Arguments)
 	if b.Name != form.Type {
 		o.SetString("name", b.Name)
 	}

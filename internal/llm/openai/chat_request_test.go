@@ -8,9 +8,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// TestReadTextEqualsReadAny: the short way for messages of text alone
+// TestReadPlainTextEqualsReadMessage: the short way for messages of text alone
 // gives the same blocks, or leaves the message to the long one.
-func TestReadTextEqualsReadAny(t *testing.T) {
+func TestReadPlainTextEqualsReadMessage(t *testing.T) {
 	target := wire.NewTarget(Chat, "chat", true, wire.Quirks{})
 	short := 0
 	for _, texts := range []string{
@@ -21,17 +21,17 @@ func TestReadTextEqualsReadAny(t *testing.T) {
 			var m rawjson.Object
 			m.SetString("role", role)
 			m.SetString("content", texts)
-			quick, slow := ChatMessageReader{Target: target, N: 7}, ChatMessageReader{Target: target, N: 7}
-			if quick.readText(m.Bytes()) {
+			quick, slow := ChatMessageReader{Target: target, n: 7}, ChatMessageReader{Target: target, n: 7}
+			if quick.readPlainText(m.Bytes()) {
 				short++
-			} else if err := quick.Read(m.Bytes()); err != nil {
+			} else if err := quick.Next(m.Bytes()); err != nil {
 				t.Fatal(err)
 			}
-			if err := slow.readAny(m.Bytes()); err != nil {
+			if err := slow.readMessage(m.Bytes()); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(quick.List, slow.List) {
-				t.Errorf("%s %q: %+v, the long way %+v", role, texts, quick.List, slow.List)
+			if !reflect.DeepEqual(quick.Messages(), slow.Messages()) {
+				t.Errorf("%s %q: %+v, the long way %+v", role, texts, *quick.Messages(), *slow.Messages())
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func TestReadTextEqualsReadAny(t *testing.T) {
 		`{"role":"tool","content":"x"}`, `{"role":"user","role":"user"}`, `{"content":"x","content":"y"}`, `{"content":"x"}`,
 	} {
 		q := ChatMessageReader{Target: target}
-		if q.readText(rawjson.Value(text)) || q.List != nil {
+		if q.readPlainText(rawjson.Value(text)) || *q.Messages() != nil {
 			t.Errorf("%s is plain", text)
 		}
 	}

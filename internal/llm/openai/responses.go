@@ -18,17 +18,16 @@ import (
 // items and goes back as those items: members that no field stands for are in the extra of
 // their block.
 var Responses = &wire.Dialect{
-	Name:                     "responses",
-	Path:                     func(string, bool) string { return "/responses" },
-	Sign:                     sign,
-	NewReader:                func(o *wire.BlockWriter) wire.ResponseReader { return &responsesReader{BlockWriter: o} },
-	Encode:                   encodeResponses,
-	Replay:                   replayResponses,
-	NeedsReasoningInToolLoop: func(wire.Target) bool { return true },
-	DecodeRequest:            decodeResponsesRequest,
-	NewMessageReader:         newResponsesItemReader,
-	Outline:                  outlineResponses,
-	Rules:                    responsesRules,
+	Name:             "responses",
+	Path:             func(string, bool) string { return "/responses" },
+	Sign:             sign,
+	NewReader:        func(o *wire.BlockWriter) wire.ResponseReader { return &responsesReader{BlockWriter: o} },
+	Encode:           encodeResponses,
+	Replay:           replayResponses,
+	DecodeRequest:    decodeResponsesRequest,
+	NewMessageReader: newResponsesItemReader,
+	Outline:          outlineResponses,
+	Rules:            responsesRules,
 
 	OptionalFields:     [][]string{{"reasoning", "summary"}, {"include"}},
 	ReasoningOffFields: [][]string{{"reasoning", "effort"}},

@@ -7,39 +7,24 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineResponses returns the outline of a request body. Consecutive items of one side
-// are one message.
+// outlineResponses returns the outline of a request body.
 func outlineResponses(body rawjson.Value) []wire.OutlineItem {
-	var list []wire.OutlineItem
-	group, before := 0, ""
 	waiting := map[string]bool{} // calls whose results the client owes
-	for i, item := range rawjson.Indexed(body.Get("input")) {
-		s := wire.OutlineItem{Kind: wire.OutlineOther, Path: wire.Path("input", i), CallID: item.Get("call_id").Text()}
-		switch kind := item.Get("type").Text(); {
-		case isClientResult(item, waiting):
-			s.Kind = wire.OutlineResult
-		case awaitsResult(item):
-			s.Kind, s.FromModel = wire.OutlineCall, true
+	return wire.OutlineItems(body, "input", func(s *wire.OutlineItem) {
+		s.CallID = s.JSON.Get("call_id").Text()
+		switch kind := s.JSON.Get("type").Text(); {
+		case isClientResult(s.JSON, waiting):
+			s.Kind, s.FromModel = wire.OutlineResult, false
+		case awaitsResult(s.JSON):
+			s.Kind = wire.OutlineCall
 			waiting[s.CallID] = true
 		case kind == "reasoning":
-			s.Kind, s.FromModel = wire.OutlineReasoning, true
+			s.Kind = wire.OutlineReasoning
 		case kind == "message" || kind == "":
-			s.Kind, s.FromModel = wire.OutlineText, item.Get("role").Text() == "assistant"
-			s.Empty = wire.IsBlankContent(item.Get("content"))
-		default:
-			s.FromModel = true
+			s.Kind, s.FromModel = wire.OutlineText, s.JSON.Get("role").Text() == "assistant"
+			s.Empty = wire.IsBlankContent(s.JSON.Get("content"))
 		}
-		side := map[bool]string{true: "model", false: "user"}[s.FromModel]
-		if s.Kind == wire.OutlineResult {
-			side = "tool"
-		}
-		if side != before {
-			group, before = group+1, side
-		}
-		s.Message = group
-		list = append(list, s)
-	}
-	return list
+	})
 }
 
 // responsesRules is what the Responses API refuses.
@@ -59,9 +44,9 @@ var responsesRules = []wire.Rule{
 		Name:     "summary-missing",
 		Evidence: `OpenAI 400: "Missing required parameter: 'input[…].summary'"`,
 		Find: func(c *wire.Checker) {
-			for i, item := range rawjson.Indexed(c.Body.Get("input")) {
-				if item.Get("type").Text() == "reasoning" && item.Get("summary").Kind() != rawjson.KindArray {
-					c.Report(wire.Path("input", i), "", "reasoning goes back without its summary, which may be [] and must be there")
+			for _, s := range c.Outline {
+				if s.Kind == wire.OutlineReasoning && s.JSON.Get("summary").Kind() != rawjson.KindArray {
+					c.Report(s.Path, "", "reasoning goes back without its summary, which may be [] and must be there")
 				}
 			}
 		},
@@ -73,9 +58,9 @@ var responsesRules = []wire.Rule{
 			if string(c.Body.Get("store")) != "false" || !isOpenAI(c.Provider) {
 				return
 			}
-			for i, item := range rawjson.Indexed(c.Body.Get("input")) {
-				if item.Get("type").Text() == "reasoning" && item.Get("id").Text() != "" && item.Get("encrypted_content").Text() == "" {
-					c.Report(wire.Path("input", i), "", "reasoning goes back by its id alone, and the provider has not stored it")
+			for _, s := range c.Outline {
+				if s.Kind == wire.OutlineReasoning && s.JSON.Get("id").Text() != "" && s.JSON.Get("encrypted_content").Text() == "" {
+					c.Report(s.Path, "", "reasoning goes back by its id alone, and the provider has not stored it")
 				}
 			}
 		},

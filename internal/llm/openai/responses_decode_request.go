@@ -17,25 +17,35 @@ func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error
 	req := &llm.Request{Settings: decodeResponsesSettings(t.Quirks, v), Stream: v.Get("stream").Bool()}
 	req.Tools = wire.DecodeTools(v.Get("tools"), encodeResponsesTools)
 	q := newResponsesItemReader(t).(*responsesItemReader)
-	switch input := v.Get("input"); input.Kind() {
-	case rawjson.KindString:
-		req.Messages = wire.AppendMessage(nil, content.RoleUser, content.Text{Wire: t.BlockForm(), Of: content.KindUser, Text: input.Text()})
-		err := q.keepUnknownFields(req, v)
-		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraInputString, rawjson.Value("true"))
-		return req, err
-	case rawjson.KindArray:
-	default:
-		return nil, errors.New(`want a string or an array under "input"`)
+	var skip, written []string // not compared; how the input was written
+	if v.Get("store") == nil {
+		skip = append(skip, "store")
 	}
 	var err error
-	if req.Messages, err = wire.ReadMessages(q, "input", v.Get("input")); err != nil {
+	switch input := v.Get("input"); input.Kind() {
+	case rawjson.KindString:
+		q.Append(content.RoleUser, content.Text{Wire: t.BlockForm(), Of: content.KindUser, Text: input.Text()})
+		req.Messages = *q.Messages()
+		written = append(written, extraInputString)
+		err = t.KeepUnknownFields(req, v, append(skip, "input")...)
+	case rawjson.KindArray:
+		_, err = t.DecodeMessages(req, v, q, "input", skip...)
+	default:
+		err = errors.New(`want a string or an array under "input"`)
+	}
+	if err != nil {
 		return nil, err
 	}
-	err = q.keepUnknownFields(req, v)
 	if q.hasItemIDs {
-		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraItemIDs, rawjson.Value("true"))
+		written = append(written, extraItemIDs)
 	}
-	return req, err
+	if v.Get("store") == nil { // the provider decides whether to keep the conversation
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, "store", rawjson.Value("null"))
+	}
+	for _, name := range written {
+		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, name, rawjson.Value("true"))
+	}
+	return req, nil
 }
 
 // Members of the extra of the settings that hold how the input of a request was written,
@@ -45,26 +55,12 @@ const (
 	extraItemIDs     = "$item_ids"     // true: items of the model have their ids, and none is left out
 )
 
-// keepUnknownFields is [wire.Target.KeepUnknownFields]. A body that leaves it to the
-// provider whether to keep the conversation stays so.
-func (q *responsesItemReader) keepUnknownFields(req *llm.Request, v rawjson.Value) error {
-	if v.Get("store") != nil {
-		return q.Target.KeepUnknownFields(req, v, "input")
-	}
-	err := q.Target.KeepUnknownFields(req, v, "input", "store")
-	req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, "store", rawjson.Value("null"))
-	return err
-}
-
 // decodeResponsesSettings reads the settings.
 func decodeResponsesSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
-	s := llm.Settings{
-		Model: v.Get("model").Text(), MaxOutputTokens: wire.DecodeTokenLimit(v.Get("max_output_tokens")),
-		Temperature: wire.DecodeNumber(v.Get("temperature")), ToolChoice: v.Get("tool_choice").Text(),
-	}
-	if choice := v.Get("tool_choice"); s.ToolChoice == "" {
-		s.ToolChoice = cmp.Or(choice.Get("name").Text(), choice.Get("type").Text())
-	}
+	s := wire.DecodeCommon(v, "max_output_tokens")
+	s.Model = v.Get("model").Text()
+	choice := v.Get("tool_choice")
+	s.ToolChoice = cmp.Or(choice.Text(), choice.Get("name").Text(), choice.Get("type").Text())
 	r := v.Get("reasoning")
 	s.Reasoning = llm.Reasoning{Effort: r.Get("effort").Text(), Summary: r.Get("summary").Text()}
 	if w.EffortObject == "reasoning" {
@@ -79,7 +75,7 @@ func decodeResponsesSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 // responsesItemReader reads the items of a request.
 type responsesItemReader struct {
 	wire.Target
-	list           []content.Message
+	wire.MessageList
 	assistantItems []rawjson.Value // items of the message of the model that is being read
 	pendingCalls   map[string]bool // calls without a result so far
 	order          wire.ResultOrder
@@ -89,8 +85,6 @@ type responsesItemReader struct {
 func newResponsesItemReader(t wire.Target) wire.MessageReader {
 	return &responsesItemReader{Target: t, pendingCalls: map[string]bool{}}
 }
-
-func (q *responsesItemReader) Messages() *[]content.Message { return &q.list }
 
 // Next reads one item.
 func (q *responsesItemReader) Next(v rawjson.Value) error {
@@ -111,18 +105,18 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 	}
 	switch {
 	case role == "system", role == "developer":
-		q.list = wire.AppendMessage(q.list, content.RoleSystem, q.messageBlocks(content.RoleSystem, v)...)
+		q.Append(content.RoleSystem, q.messageBlocks(content.RoleSystem, v)...)
 	case role != "":
-		q.list = wire.AppendMessage(q.list, content.RoleUser, q.messageBlocks(content.RoleUser, v)...)
+		q.Append(content.RoleUser, q.messageBlocks(content.RoleUser, v)...)
 	case kind == "item_reference":
 		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
 		b.SetType(kind)
 		b.SetRole(content.RoleUser)
-		q.list = wire.AppendMessage(q.list, content.RoleUser, b)
+		q.Append(content.RoleUser, b)
 	default:
 		result := []content.Block{q.readResult(v)}
 		q.order.Note(result)
-		q.list = wire.AppendMessage(q.list, content.RoleTool, result...)
+		q.Append(content.RoleTool, result...)
 	}
 	return nil
 }
@@ -132,7 +126,6 @@ func (q *responsesItemReader) End() error {
 	if len(q.assistantItems) == 0 {
 		return nil
 	}
-	var body rawjson.Object
 	var list rawjson.Array
 	for _, v := range q.assistantItems {
 		if v.Get("type") == nil {
@@ -140,13 +133,10 @@ func (q *responsesItemReader) End() error {
 		}
 		list.Add(v)
 	}
-	body.SetString("object", "response")
-	body.SetString("status", "completed")
-	body.Set("output", list.Bytes())
 	q.assistantItems = nil
-	blocks, err := q.DecodeAssistant(body.Bytes())
+	blocks, err := q.DecodeAssistant(rawjson.NewObject("object", "response", "status", "completed", "output", list.Bytes()).Bytes())
 	q.order.Note(blocks)
-	q.list = wire.AppendMessage(q.list, content.RoleAssistant, blocks...)
+	q.Append(content.RoleAssistant, blocks...)
 	return err
 }
 

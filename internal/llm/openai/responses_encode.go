@@ -97,19 +97,15 @@ func encodeResponsesToolChoice(choice string, tools []llm.Tool) rawjson.Value {
 	case "auto", "none", "required":
 		return rawjson.AppendString(nil, choice)
 	}
-	var o rawjson.Object
 	kind := "function"
 	for _, t := range tools {
 		if v := rawjson.Value(t.Native); v.Get("name").Text() == choice {
 			kind = v.Get("type").Text()
 		} else if v.Get("type").Text() == choice {
-			o.SetString("type", choice)
-			return o.Bytes()
+			return rawjson.NewObject("type", choice).Bytes()
 		}
 	}
-	o.SetString("type", kind)
-	o.SetString("name", choice)
-	return o.Bytes()
+	return rawjson.NewObject("type", kind, "name", choice).Bytes()
 }
 
 // addMessage adds a message that is not the model's. Results become items of their own,
@@ -123,7 +119,7 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 				p.results.Add(b.CallID, p.encodeResult(b), p.FormOf(b))
 			}
 		case content.Text:
-			if b.Text != "" && !b.Kind().Traits().Private {
+			if b.Text != "" {
 				part := new(rawjson.Object).Merge(rawjson.Value(b.Form().Extra).Get(extraItemPart))
 				if !p.Owns(b) {
 					part = &rawjson.Object{}
@@ -137,12 +133,10 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 		case content.Media:
 			parts.Add(p.encodeMedia(b))
 		case content.Native:
-			v, err := rawjson.Parse([]byte(b.JSON))
-			switch {
-			case err != nil || !p.Owns(b):
-			case strings.HasPrefix(b.Form().Type, typeItemPart):
+			v := p.NativeJSON(b)
+			if strings.HasPrefix(b.Form().Type, typeItemPart) {
 				parts.Add(v)
-			default: // an item, such as the approval of a tool
+			} else if v != nil { // an item, such as the approval of a tool
 				p.results.Flush(&p.list)
 				p.list.Add(v)
 			}
@@ -239,15 +233,10 @@ func encodeShellOutput(r content.ToolResult, parts rawjson.Value) rawjson.Value 
 	if parts.At(0).Get("outcome") != nil {
 		return parts
 	}
-	var list rawjson.Array
-	o := rawjson.NewObject("stdout", r.String(), "stderr", "")
-	outcome := rawjson.NewObject("type", "exit")
-	code := int64(0)
+	code := 0
 	if r.IsError {
 		code = 1
 	}
-	outcome.SetInt("exit_code", code)
-	o.Set("outcome", outcome.Bytes())
-	list.Add(o.Bytes())
-	return list.Bytes()
+	outcome := rawjson.NewObject("type", "exit", "exit_code", code)
+	return rawjson.ArrayOf(rawjson.NewObject("stdout", r.String(), "stderr", "", "outcome", outcome).Bytes())
 }

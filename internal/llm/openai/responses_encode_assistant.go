@@ -18,7 +18,7 @@ func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
 	if p.list.Bytes().At(0) == nil {
 		return nil
 	}
-	return rawjson.ValidUTF8(p.list.Bytes())
+	return p.list.Bytes()
 }
 
 // responsesEncoder encodes the items of a request.
@@ -127,36 +127,28 @@ func (p *responsesEncoder) closeMessage() {
 }
 
 func (p *responsesEncoder) addText(b content.Text) {
-	if b.Text == "" || b.Kind().Traits().Private {
+	if b.Text == "" {
 		return
 	}
 	p.openMessage(b)
-	var o rawjson.Object
+	o := rawjson.NewObject("type", "output_text", "text", b.Text)
 	switch own := p.Owns(b); {
 	case own && b.Form().Type == typeItemString:
 		p.messageText = rawjson.AppendString(nil, b.Text)
 		return
 	case own && b.Form().Type == "refusal":
-		o.SetString("type", b.Form().Type)
-		o.SetString("refusal", b.Text)
-	default:
-		o.SetString("type", "output_text")
-		o.SetString("text", b.Text)
+		o = rawjson.NewObject("type", "refusal", "refusal", b.Text)
 	}
-	if p.Owns(b) {
-		o.Merge(rawjson.Value(b.Form().Extra).Get(extraItemPart))
-	}
-	p.parts.Add(o.Bytes())
+	p.parts.Add(o.Merge(p.Extra(b).Get(extraItemPart)).Bytes())
 }
 
 // addNative adds what was kept as it came: a part of a message, or an item.
 func (p *responsesEncoder) addNative(b content.Native) {
-	form := b.Form()
-	v, err := rawjson.Parse([]byte(b.JSON))
-	if err != nil || !p.Owns(b) || form.Seal.Data != "" && !p.CanOpen(form.Seal) {
+	v := p.NativeJSON(b)
+	if v == nil || p.HasForeignSeal(b) {
 		return
 	}
-	if !strings.HasPrefix(form.Type, typeItemPart) {
+	if !strings.HasPrefix(b.Form().Type, typeItemPart) {
 		p.addItem(v)
 		return
 	}
@@ -185,9 +177,9 @@ func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 	summary := rawjson.Value("[]")
 	switch {
 	case r.Source == "content" && extra.Get("content") == nil:
-		o.Set("content", encodeSummary("reasoning_text", r))
+		o.Set("content", wire.EncodeReasoningTexts("reasoning_text", r))
 	case r.Source != "content":
-		summary = encodeSummary("summary_text", r)
+		summary = wire.EncodeReasoningTexts("summary_text", r)
 	}
 	if extra.Get("summary") == nil {
 		o.Set("summary", summary)
@@ -203,9 +195,6 @@ func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 // knows the provider's own tools.
 func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	own := p.Owns(b)
-	if b.Server && !own {
-		return nil
-	}
 	if p.calls == nil {
 		p.calls = map[string]content.ToolCall{}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
 // Members of the extra of a message's blocks, and the types of those kept as they
@@ -197,7 +198,7 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 		} else {
 			b.Parts = parts
 		}
-		if rawjson.Equal(list, encodeSummary(from.kind, b)) {
+		if rawjson.Equal(list, wire.EncodeReasoningTexts(from.kind, b)) {
 			i.Take(from.member)
 		}
 		break
@@ -207,19 +208,6 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 	}
 	b.SetExtra(i.Rest())
 	return b
-}
-
-// encodeSummary writes the text of reasoning as a list of parts.
-func encodeSummary(kind string, r content.Reasoning) rawjson.Value {
-	parts := r.Parts
-	if len(parts) == 0 && r.Text != "" {
-		parts = []string{r.Text}
-	}
-	var list rawjson.Array
-	for _, text := range parts {
-		list.Add(rawjson.NewObject("type", kind, "text", text).Bytes())
-	}
-	return list.Bytes()
 }
 
 // callBlock reads an item that calls a tool, whoever runs it.

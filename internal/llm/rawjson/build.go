@@ -62,9 +62,9 @@ type Object struct {
 	keys map[string]struct{}
 }
 
-// NewObject returns an object with members, given as keys and values in turn: strings,
-// as [Object.SetString] adds them, and values or other JSON, as [Object.Set] does. It
-// panics for anything else.
+// NewObject returns an object with members, given as keys and values in turn: strings, as
+// [Object.SetString] adds them, numbers, other objects, and values or other JSON, as
+// [Object.Set] does. It panics for anything else.
 func NewObject(members ...any) *Object {
 	o := &Object{}
 	for i := 0; i < len(members); i += 2 {
@@ -72,10 +72,14 @@ func NewObject(members ...any) *Object {
 		switch v := members[i+1].(type) {
 		case string:
 			o.SetString(key, v)
+		case int:
+			o.SetInt(key, int64(v))
 		case Value:
 			o.Set(key, v)
 		case []byte:
 			o.Set(key, v)
+		case *Object:
+			o.Set(key, v.Bytes())
 		default:
 			panic(fmt.Sprintf("rawjson: member %s is a %T", key, v))
 		}
@@ -162,8 +166,7 @@ func (o *Object) key(key string) {
 	if !o.isNew(key) {
 		o.buf = o.without(key)
 	}
-	o.comma()
-	o.buf = append(AppendString(o.buf, key), ':')
+	o.buf = append(AppendString(appendComma(o.buf, '{'), key), ':')
 }
 
 // isNew notes a key and reports whether no member has it yet.
@@ -187,16 +190,7 @@ func (o *Object) without(key string) []byte {
 
 // append writes a member as it lies in some text.
 func (o *Object) append(raw, val Value) {
-	o.comma()
-	o.buf = append(append(append(o.buf, raw...), ':'), val...)
-}
-
-func (o *Object) comma() {
-	if len(o.buf) == 0 {
-		o.buf = append(o.buf, '{')
-	} else {
-		o.buf = append(o.buf, ',')
-	}
+	o.buf = append(append(append(appendComma(o.buf, '{'), raw...), ':'), val...)
 }
 
 // Array writes an array element by element. The zero value is an empty array,
@@ -209,15 +203,13 @@ type Array struct {
 // nothing.
 func (a *Array) Add(v Value) {
 	if len(v) != 0 {
-		a.comma()
-		a.buf = append(a.buf, v...)
+		a.buf = append(appendComma(a.buf, '['), v...)
 	}
 }
 
 // AddString adds a string, written as by [AppendString].
 func (a *Array) AddString(s string) {
-	a.comma()
-	a.buf = AppendString(a.buf, s)
+	a.buf = AppendString(appendComma(a.buf, '['), s)
 }
 
 // Bytes returns the array. It is valid until the next change of a, which may
@@ -229,10 +221,11 @@ func (a *Array) Bytes() Value {
 	return append(a.buf, ']')
 }
 
-func (a *Array) comma() {
-	if len(a.buf) == 0 {
-		a.buf = append(a.buf, '[')
-	} else {
-		a.buf = append(a.buf, ',')
+// appendComma appends what stands before a member or an element: the opening bracket
+// before the first one, a comma before the others.
+func appendComma(buf []byte, opening byte) []byte {
+	if len(buf) == 0 {
+		return append(buf, opening)
 	}
+	return append(buf, ',')
 }

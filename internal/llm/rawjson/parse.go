@@ -183,7 +183,7 @@ func (p *parser) escape() bool {
 	case 'u':
 		for range 4 {
 			p.i++
-			if unhex[p.peek()] < 0 {
+			if !isHexDigit(p.peek()) {
 				return p.fail("want four hex digits")
 			}
 		}

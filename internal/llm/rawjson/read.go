@@ -104,10 +104,19 @@ func NonEmpty(v Value) Value {
 }
 
 // ArrayOf returns an array of values.
-func ArrayOf(list []Value) Value {
+func ArrayOf(list ...Value) Value {
 	var a Array
 	for _, v := range list {
 		a.Add(v)
+	}
+	return a.Bytes()
+}
+
+// ArrayOfStrings returns an array of strings.
+func ArrayOfStrings(list ...string) Value {
+	var a Array
+	for _, s := range list {
+		a.AddString(s)
 	}
 	return a.Bytes()
 }

@@ -2,7 +2,9 @@ package rawjson
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -58,26 +60,22 @@ func unescape(out *strings.Builder, in []byte) int {
 
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-const (
-	highSurrogate = 0xD800
-	lowSurrogate  = 0xDC00
-	lastSurrogate = 0xDFFF
-	firstAstral   = 0x10000
-)
-
+// unescapeUnit is unescape for the escape of a UTF-16 code unit, \uXXXX.
 func unescapeUnit(out *strings.Builder, in []byte) int {
 	r, ok := unit(in)
-	if !ok {
+	switch {
+	case !ok:
 		out.Write(in[:2])
 		return 2
-	}
-	if r < highSurrogate || r > lastSurrogate {
+	case !utf16.IsSurrogate(r):
 		out.WriteRune(r)
 		return 6
 	}
-	if low, ok := unit(in[6:]); ok && r < lowSurrogate && low >= lowSurrogate && low <= lastSurrogate {
-		out.WriteRune((r-highSurrogate)<<10 + (low - lowSurrogate) + firstAstral)
-		return 12
+	if low, ok := unit(in[6:]); ok {
+		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+			out.WriteRune(pair)
+			return 12
+		}
 	}
 	out.Write([]byte{0xE0 | byte(r>>12), 0x80 | byte(r>>6)&0x3F, 0x80 | byte(r)&0x3F})
 	return 6
@@ -88,28 +86,11 @@ func unit(in []byte) (rune, bool) {
 	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
 		return 0, false
 	}
-	var r rune
-	for _, c := range in[2:6] {
-		n := unhex[c]
-		if n < 0 {
-			return 0, false
-		}
-		r = r<<4 | rune(n)
-	}
-	return r, true
+	n, err := strconv.ParseUint(string(in[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
-// unhex has the value of each hex digit and -1 for all other bytes.
-var unhex = func() (t [256]int8) {
-	for i := range t {
-		t[i] = -1
-	}
-	for i, c := range []byte("0123456789abcdef") {
-		t[c] = int8(i)
-		t[bytes.ToUpper([]byte{c})[0]] = int8(i)
-	}
-	return t
-}()
+func isHexDigit(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 // Clean reports whether [AppendString] keeps every byte of s: whether s is UTF-8.
 func Clean(s string) bool { return utf8.ValidString(s) }
@@ -167,12 +148,10 @@ var escapes = func() (t [256]byte) {
 
 // validPrefix returns the length of the longest prefix of s that is valid UTF-8.
 func validPrefix(s string) int {
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
+	for i, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
 			return i
 		}
-		i += n
 	}
 	return len(s)
 }
@@ -180,29 +159,12 @@ func validPrefix(s string) int {
 // invalidPrefix returns how many bytes of s, which begins with invalid UTF-8, one
 // U+FFFD stands for.
 func invalidPrefix(s string) int {
-	at := func(i int, low, high byte) bool { return i < len(s) && s[i] >= low && s[i] <= high }
-	var second bool
-	switch c := s[0]; {
-	case c == 0xED:
-		if at(1, 0xA0, 0xBF) && at(2, 0x80, 0xBF) {
-			return 3
-		}
-		second = at(1, 0x80, 0x9F)
-	case c == 0xE0:
-		second = at(1, 0xA0, 0xBF)
-	case c == 0xF0:
-		second = at(1, 0x90, 0xBF)
-	case c == 0xF4:
-		second = at(1, 0x80, 0x8F)
-	case c > 0xE0 && c < 0xF4:
-		second = at(1, 0x80, 0xBF)
+	if len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
+		return 3 // a surrogate
 	}
-	switch {
-	case !second:
-		return 1
-	case s[0] >= 0xF0 && at(2, 0x80, 0xBF):
-		return 3
-	default:
-		return 2
+	n := 1
+	for n < len(s) && !utf8.FullRuneInString(s[:n+1]) {
+		n++ // the beginning of a character
 	}
+	return n
 }

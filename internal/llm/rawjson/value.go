@@ -131,22 +131,11 @@ func (v Value) Int() (int64, bool) {
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return n, true
 	}
-	var buf [32]byte
-	d, ok := parseDecimal(v, buf[:0])
-	if !ok || d.exp < 0 || int64(len(d.digits))+d.exp > 19 {
+	n := exactNumber(v)
+	if n == nil || !n.IsInt() || !n.Num().IsInt64() {
 		return 0, false
 	}
-	if len(d.digits) == 0 {
-		return 0, true
-	}
-	for range d.exp {
-		d.digits = append(d.digits, '0')
-	}
-	if d.neg {
-		d.digits = append([]byte{'-'}, d.digits...)
-	}
-	n, err := strconv.ParseInt(string(d.digits), 10, 64)
-	return n, err == nil
+	return n.Num().Int64(), true
 }
 
 // is reports whether v is a string that decodes to s.

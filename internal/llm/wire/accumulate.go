@@ -44,7 +44,7 @@ func (g *ValueAccumulator) Value() rawjson.Value {
 	case len(g.strings) > 0:
 		return rawjson.AppendString(nil, strings.Join(g.strings, ""))
 	case len(g.elements) > 0:
-		return rawjson.ArrayOf(g.elements)
+		return rawjson.ArrayOf(g.elements...)
 	case len(g.members.Keys) > 0:
 		return g.members.Object()
 	}

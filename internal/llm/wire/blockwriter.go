@@ -51,6 +51,7 @@ type BlockBuilder struct {
 	Block     content.Block // the block without the text and the signature that came in pieces
 	Text      []string      // pieces of its text
 	Signature []string      // pieces of its seal
+	BeforeEnd func()        // completes Block from what the reader collected, when the block ends; nil: nothing to do
 	started   bool          // its first delta was emitted
 	Done      bool          // it has ended
 	changed   bool          // it changed after it had ended
@@ -149,11 +150,21 @@ func (o *BlockWriter) End(p *BlockBuilder) {
 	if p.Done {
 		return
 	}
+	if p.BeforeEnd != nil {
+		p.BeforeEnd()
+	}
 	p.Done = true
 	if i := slices.Index(o.Open, p); i >= 0 {
 		o.Open = slices.Delete(o.Open, i, i+1)
 	}
 	o.emitBlock(p)
+}
+
+// EndOpen ends all open blocks.
+func (o *BlockWriter) EndOpen() {
+	for _, p := range slices.Clone(o.Open) {
+		o.End(p)
+	}
 }
 
 // emitBlock emits a whole block.
@@ -285,6 +296,15 @@ func (p *BlockBuilder) AddExtra(key string, v rawjson.Value) {
 	form := p.Block.Form()
 	form.Extra = rawjson.WithMember(form.Extra, key, v)
 	p.Block = content.WithForm(p.Block, form)
+}
+
+// MarkTruncatedCall marks a tool call whose arguments end in the middle of a JSON text: at
+// the output limit a provider ends it there.
+func (p *BlockBuilder) MarkTruncatedCall() {
+	if call, ok := p.Block.(content.ToolCall); ok && len(p.Text) > 0 {
+		call.SetIncomplete(rawjson.IsTruncated(strings.Join(p.Text, "")))
+		p.Block = call
+	}
 }
 
 // MarkIncomplete marks the block as one that the response broke off in. Tool calls are not

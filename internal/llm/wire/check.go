@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -34,8 +35,9 @@ type OutlineItem struct {
 	CallID    string // of a call or its result
 	Message   int    // the index of the message that it is in
 	Path      string
-	Empty     bool // a text, or a message, without content
-	FromModel bool // the model said it
+	JSON      rawjson.Value // the item in the body
+	Empty     bool          // a text, or a message, without content
+	FromModel bool          // the model said it
 }
 
 // OutlineKind is what an [OutlineItem] is.
@@ -324,24 +326,6 @@ func (c *Checker) encodeMessage(role content.Role, blocks ...content.Block) []by
 	return body
 }
 
-// Path writes a place in a body: Path("messages", 2, "content", 0) is
-// messages[2].content[0].
-func Path(steps ...any) string {
-	path := ""
-	for _, s := range steps {
-		switch s := s.(type) {
-		case int:
-			path += fmt.Sprintf("[%d]", s)
-		case string:
-			if path != "" {
-				path += "."
-			}
-			path += s
-		}
-	}
-	return path
-}
-
 // CallCounter names calls that have no ids, by the name of the tool and their order.
 type CallCounter map[string]int
 
@@ -353,19 +337,68 @@ func (c CallCounter) Next(name string) string {
 
 // OutlineParts returns the outline of a body whose messages are lists of parts. read fills
 // in the item of one part.
-func OutlineParts(body rawjson.Value, messages, member, model string, read func(part rawjson.Value, s *OutlineItem)) []OutlineItem {
+func OutlineParts(body rawjson.Value, messages, member, model string, read func(s *OutlineItem)) []OutlineItem {
 	var list []OutlineItem
 	for i, m := range rawjson.Indexed(body.Get(messages)) {
 		byModel := m.Get("role").Text() == model
 		parts := m.Get(member)
 		if parts.Kind() != rawjson.KindArray || parts.At(0) == nil {
-			list = append(list, OutlineItem{Message: i, Path: Path(messages, i), Empty: IsBlankContent(parts), FromModel: byModel})
+			list = append(list, OutlineItem{Message: i, Path: fmt.Sprintf("%s[%d]", messages, i), JSON: m, Empty: IsBlankContent(parts), FromModel: byModel})
 		}
 		for j, part := range rawjson.Indexed(parts) {
-			s := OutlineItem{Kind: OutlineOther, Message: i, Path: Path(messages, i, member, j), FromModel: byModel}
-			read(part, &s)
+			s := OutlineItem{Kind: OutlineOther, Message: i, Path: fmt.Sprintf("%s[%d].%s[%d]", messages, i, member, j), JSON: part, FromModel: byModel}
+			read(&s)
 			list = append(list, s)
 		}
+	}
+	return list
+}
+
+// OutlineMessages returns the outline of a body whose messages have their calls in a list
+// beside their content, and whose results are messages. callID and resultID return the id
+// of a call and of the call of a result; a message without calls is empty when all of the
+// fields are.
+func OutlineMessages(body rawjson.Value, callID, resultID func(v rawjson.Value) string, fields ...string) []OutlineItem {
+	var list []OutlineItem
+	for i, m := range rawjson.Indexed(body.Get("messages")) {
+		role, calls := m.Get("role").Text(), m.Get("tool_calls")
+		s := OutlineItem{Message: i, Path: fmt.Sprintf("messages[%d]", i), JSON: m, FromModel: role == "assistant"}
+		switch {
+		case role == "tool":
+			s.Kind, s.CallID = OutlineResult, resultID(m)
+			list = append(list, s)
+		case calls.At(0) == nil:
+			s.Empty = !slices.ContainsFunc(fields, func(field string) bool { return !IsBlankContent(m.Get(field)) })
+			list = append(list, s)
+		}
+		for j, call := range rawjson.Indexed(calls) {
+			if role != "tool" {
+				list = append(list, OutlineItem{Kind: OutlineCall, CallID: callID(call), Message: i, Path: fmt.Sprintf("%s.tool_calls[%d]", s.Path, j), JSON: call, FromModel: true})
+			}
+		}
+	}
+	return list
+}
+
+// OutlineItems returns the outline of a body that is a list of items, without messages
+// around them: consecutive items of one side are one message. read fills in one item.
+func OutlineItems(body rawjson.Value, member string, read func(s *OutlineItem)) []OutlineItem {
+	var list []OutlineItem
+	group, before := 0, ""
+	for i, item := range rawjson.Indexed(body.Get(member)) {
+		s := OutlineItem{Kind: OutlineOther, Path: fmt.Sprintf("%s[%d]", member, i), JSON: item, FromModel: true}
+		read(&s)
+		side := "user"
+		if s.Kind == OutlineResult {
+			side = "tool"
+		} else if s.FromModel {
+			side = "model"
+		}
+		if side != before {
+			group, before = group+1, side
+		}
+		s.Message = group
+		list = append(list, s)
 	}
 	return list
 }

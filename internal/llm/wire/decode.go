@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/framing"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
@@ -14,10 +15,30 @@ import (
 // Decode reads a response body and yields its events; the error of a response that breaks
 // is the last element.
 func (t Target) Decode(body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error] {
+	return t.decode(func(r ResponseReader, o *BlockWriter) (bool, error) {
+		return readFrames(r, o, framing.Read(body, f))
+	})
+}
+
+// DecodeAssistant reads a message of the model that a request repeats, given as the body
+// of a response.
+func (t Target) DecodeAssistant(body rawjson.Value) ([]content.Block, error) {
+	r, err := llm.Collect(t.decode(func(r ResponseReader, _ *BlockWriter) (bool, error) {
+		return false, r.ReadBody(body)
+	}), nil)
+	if r == nil || err != nil && !errors.Is(err, llm.ErrTruncated) {
+		return nil, err
+	}
+	return r.Blocks, nil
+}
+
+// decode yields the events of one response, which read passes to the reader of the
+// dialect. read reports whether the framing marked the end of the response.
+func (t Target) decode(read func(ResponseReader, *BlockWriter) (sawEnd bool, err error)) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		o := &BlockWriter{Target: t, yield: yield}
 		r := t.Dialect.NewReader(o)
-		sawEnd, err := readFrames(r, o, framing.Read(body, f))
+		sawEnd, err := read(r, o)
 		whole := r.Finish(sawEnd)
 		switch {
 		case whole && !errors.As(err, new(*llm.APIError)) && !errors.Is(err, llm.ErrProtocol):

@@ -24,14 +24,16 @@ type Dialect struct {
 	Headers func(h http.Header, t Target, body rawjson.Value)
 	// NewReader returns a reader for one response.
 	NewReader func(o *BlockWriter) ResponseReader
-	// Encode writes a request body. Equal requests give equal bytes.
+	// Encode writes a request body. Equal requests give equal bytes. Target.Encode calls it,
+	// with messages that have only blocks for which Target.canSend returns true.
 	Encode func(t Target, req *llm.Request) (rawjson.Value, error)
 	// Replay writes the part of the next request that stands for one response; nil when
-	// nothing of the response can be sent.
+	// nothing of the response can be sent. Target.Replay calls it, with blocks as Encode
+	// gets them.
 	Replay func(t Target, blocks []content.Block) rawjson.Value
-	// NeedsReasoningInToolLoop reports whether the provider refuses or degrades an open
-	// tool loop that goes back without its reasoning.
-	NeedsReasoningInToolLoop func(t Target) bool
+	// LoopWithoutReasoning reports whether an open tool loop may go back without its
+	// reasoning; nil: the provider refuses or degrades it.
+	LoopWithoutReasoning func(t Target) bool
 	// DecodeRequest reads a request body, an object. It ends with KeepUnknownFields, so
 	// that encoding gives the body again.
 	DecodeRequest func(t Target, v rawjson.Value) (*llm.Request, error)
@@ -101,6 +103,12 @@ func (t Target) BlockForm() content.Wire { return t.blockForm }
 // kind.
 func (t Target) TypedForm(kind string) content.Wire {
 	return content.Form{Dialect: t.Dialect.Name, Type: kind}.Wire()
+}
+
+// NeedsReasoningInToolLoop reports whether the provider refuses or degrades an open tool
+// loop that goes back without its reasoning.
+func (t Target) NeedsReasoningInToolLoop() bool {
+	return t.Dialect.LoopWithoutReasoning == nil || !t.Dialect.LoopWithoutReasoning(t)
 }
 
 // Owns reports whether a block came from this dialect, so that its form fits here.

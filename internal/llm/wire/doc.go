@@ -8,8 +8,8 @@
 //	                     [FieldAccumulator] and [ValueAccumulator] for members that no block stands for
 //	Writing a request    [Target.Owns], [Target.CanOpen], [MessageBuilder] or [ResultQueue], [EncodeBlocks],
 //	                     [EncodeTools], [SetCommon], [InlineData], [SafeCallID], [Target.FinishBody]
-//	Reading a request    [MessageReader], [Target.DecodeAssistant], [AppendMessage], [DecodeTools],
-//	                     [Target.KeepUnknownFields]
+//	Reading a request    [MessageReader], [MessageList], [Target.DecodeAssistant], [DecodeTools],
+//	                     [Target.DecodeMessages]
 //	Checking a request   [OutlineItem], [Rule], [Checker]
 //
 // A [Target] is one model of one provider in a dialect; its [Quirks] are where the

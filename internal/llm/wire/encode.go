@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,65 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 )
+
+// Encode writes a request body. A model that is asked not to reason gets the effort that
+// comes nearest, and no budget.
+func (t Target) Encode(req *llm.Request) (rawjson.Value, error) {
+	sent := *req
+	sent.Messages = t.sendable(req.Messages)
+	if r := req.Settings.Reasoning; IsReasoningOff(r) {
+		sent.Settings.Reasoning = llm.Reasoning{Disabled: true, Effort: t.OffRule().Effort, Summary: r.Summary, Native: r.Native, Hidden: r.Hidden || r.Disabled}
+	}
+	return t.Dialect.Encode(t, &sent)
+}
+
+// Replay returns the part of the next request that stands for one response, as valid
+// UTF-8; nil when nothing of the response can be sent.
+func (t Target) Replay(blocks []content.Block) rawjson.Value {
+	v := t.Dialect.Replay(t, t.sendable(AssistantMessage(blocks))[0].Blocks)
+	return rawjson.ValidUTF8(bytes.Clone(v))
+}
+
+// AssistantMessage returns a conversation of one message of the model.
+func AssistantMessage(blocks []content.Block) []content.Message {
+	return []content.Message{{Role: content.RoleAssistant, Blocks: blocks}}
+}
+
+// sendable returns messages without the blocks that cannot be sent.
+func (t Target) sendable(messages []content.Message) []content.Message {
+	list := slices.Clone(messages)
+	for i, m := range list {
+		unsendable := func(b content.Block) bool { return !t.canSend(m.Role, b) }
+		if slices.ContainsFunc(m.Blocks, unsendable) {
+			list[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), unsendable)
+		}
+	}
+	return list
+}
+
+// canSend reports whether any dialect has a form for a block in a message of a role. None
+// has one for texts that are for people, for calls of the tools of another provider, and
+// for media of another provider's model.
+func (t Target) canSend(role content.Role, b content.Block) bool {
+	switch b := b.(type) {
+	case content.Text:
+		return !b.Kind().Traits().Private
+	case content.ToolCall:
+		return !b.Server || t.Owns(b)
+	case content.Media:
+		return role != content.RoleAssistant || t.Owns(b)
+	}
+	return true
+}
+
+// NativeJSON returns the JSON of a native block of this dialect; nil for any other.
+func (t Target) NativeJSON(b content.Native) rawjson.Value {
+	if !t.Owns(b) {
+		return nil
+	}
+	v, _ := rawjson.Parse([]byte(b.JSON))
+	return v
+}
 
 // ParseExtra returns the members that the settings add to a body; nil when there are none.
 func (t Target) ParseExtra(s llm.Settings) (rawjson.Value, error) {
@@ -114,6 +174,19 @@ func ArgumentsObject(arguments string) rawjson.Value {
 	return rawjson.NewObject("arguments", arguments).Bytes()
 }
 
+// EncodeReasoningTexts writes the texts of reasoning as a list of parts of a type.
+func EncodeReasoningTexts(kind string, r content.Reasoning) rawjson.Value {
+	parts := r.Parts
+	if len(parts) == 0 && r.Text != "" {
+		parts = []string{r.Text}
+	}
+	var list rawjson.Array
+	for _, text := range parts {
+		list.Add(rawjson.NewObject("type", kind, "text", text).Bytes())
+	}
+	return list.Bytes()
+}
+
 // ResultValue returns a result for formats that take their own parts, and else a text.
 func (t Target) ResultValue(r content.ToolResult) rawjson.Value {
 	if v, err := rawjson.Parse(r.Parts); err == nil && t.Owns(r) {
@@ -148,12 +221,10 @@ func ResultText(r content.ToolResult) string {
 // vendors share.
 func FunctionTools(tools []llm.Tool) rawjson.Value {
 	return EncodeTools(tools, func(t llm.Tool) rawjson.Value {
-		var f, o rawjson.Object
+		var f rawjson.Object
 		SetToolName(&f, t)
 		f.Set("parameters", SchemaOr(t, EmptySchema))
-		o.SetString("type", "function")
-		o.Set("function", f.Bytes())
-		return o.Bytes()
+		return rawjson.NewObject("type", "function", "function", &f).Bytes()
 	})
 }
 

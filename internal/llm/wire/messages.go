@@ -114,11 +114,6 @@ func EncodeBlocks(p BlockEncoder, messages []content.Message) {
 	p.Flush()
 }
 
-// AssistantMessage returns a conversation of one message of the model.
-func AssistantMessage(blocks []content.Block) []content.Message {
-	return []content.Message{{Role: content.RoleAssistant, Blocks: blocks}}
-}
-
 // roleSystem is the role of blocks that are in no message.
 const roleSystem = "system"
 
@@ -200,7 +195,7 @@ func (t *MessageBuilder) Flush() {
 	}
 	t.HasResults = len(t.results.Results) > 0
 	blocks := append(t.results.takeInOrder(), t.blocks...)
-	body := rawjson.ArrayOf(blocks)
+	body := rawjson.ArrayOf(blocks...)
 	if text := blocks[0].Get("text"); t.asString && len(blocks) == 1 && text != nil {
 		body = text
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -175,15 +174,4 @@ func (t Target) OffRule() OffRule {
 		}
 	}
 	return OffRule{Effort: EffortNone}
-}
-
-// Encode writes a request body. A model that is asked not to reason gets the effort that
-// comes nearest, and no budget.
-func (t Target) Encode(req *llm.Request) (rawjson.Value, error) {
-	if r := &req.Settings.Reasoning; IsReasoningOff(*r) {
-		quiet := *req
-		quiet.Settings.Reasoning = llm.Reasoning{Disabled: true, Effort: t.OffRule().Effort, Summary: r.Summary, Native: r.Native, Hidden: r.Hidden || r.Disabled}
-		req = &quiet
-	}
-	return t.Dialect.Encode(t, req)
 }

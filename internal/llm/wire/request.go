@@ -12,15 +12,38 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// ErrNoMessages is the error for a body without a conversation.
-var ErrNoMessages = errors.New(`want an array under "messages"`)
+// DecodeMessages completes a request whose settings and tools were read: with the messages
+// of a body, which are its member of this name, and with the fields that encoding would not
+// write again, see [Target.KeepUnknownFields].
+func (t Target) DecodeMessages(req *llm.Request, body rawjson.Value, q MessageReader, member string, other ...string) (*llm.Request, error) {
+	list := body.Get(member)
+	if list.Kind() != rawjson.KindArray {
+		return nil, fmt.Errorf("want an array under %q", member)
+	}
+	n := 0
+	for v := range list.Elements() {
+		if err := q.Next(v); err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
+		}
+		n++
+	}
+	if err := q.End(); err != nil {
+		return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
+	}
+	req.Messages = *q.Messages()
+	return req, t.KeepUnknownFields(req, body, append(other, member)...)
+}
 
 // KeepUnknownFields changes the settings of a request so that encoding it gives the body
 // again: members that encoding would omit or write in another way go to Extra, and a
 // setting that would add a member is dropped. The members named in skip hold the
-// conversation and are not compared.
+// conversation, or are the tools that [DecodeTools] read, and are not compared; an empty
+// list of tools is kept.
 func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, skip ...string) error {
 	t = t.ForSettings(req.Settings)
+	if len(req.Tools) == 0 {
+		skip = slices.DeleteFunc(skip, func(member string) bool { return member == "tools" })
+	}
 	body = rawjson.Without(body, skip...)
 	var probe rawjson.Value
 	for _, simpler := range []func(){
@@ -91,20 +114,15 @@ func DecodeNumber(v rawjson.Value) *float64 {
 	return &f
 }
 
+// DecodeCommon reads the settings that [SetCommon] sets.
+func DecodeCommon(v rawjson.Value, limit string) llm.Settings {
+	return llm.Settings{MaxOutputTokens: DecodeTokenLimit(v.Get(limit)), Temperature: DecodeNumber(v.Get("temperature"))}
+}
+
 // DecodeTokenLimit returns a number of tokens of a body; 0 when there is none.
 func DecodeTokenLimit(v rawjson.Value) int {
 	n, _ := v.Int()
 	return int(max(n, 0))
-}
-
-// DecodeAssistant reads a message of the model that a request repeats, given as the body
-// of a response.
-func (t Target) DecodeAssistant(body rawjson.Value) ([]content.Block, error) {
-	r, err := llm.Collect(t.Decode(bytes.NewReader(body), llm.FramingJSON), nil)
-	if r == nil || err != nil && !errors.Is(err, llm.ErrTruncated) {
-		return nil, err
-	}
-	return r.Blocks, nil
 }
 
 // AppendMessage appends blocks to a conversation as a message of a role. Results of tools
@@ -123,6 +141,25 @@ func AppendMessage(list []content.Message, role content.Role, blocks ...content.
 		list = append(list, content.Message{Role: to, Blocks: []content.Block{b}})
 	}
 	return list
+}
+
+// InRole returns a block that was read as one of a response, as it is in a message of a
+// role.
+func InRole(b content.Block, role content.Role) content.Block {
+	switch b := b.(type) {
+	case content.Text:
+		b.Of = TextKind(role)
+		return b
+	case content.Media:
+		if b.SetRole(role); role == content.RoleUser {
+			b.SetRole(content.NoRole) // the usual one
+		}
+		return b
+	case content.Native:
+		b.SetRole(role)
+		return b
+	}
+	return b
 }
 
 // TextKind returns the kind of the text of a role.
@@ -198,17 +235,17 @@ type MessageReader interface {
 	Messages() *[]content.Message
 }
 
-// ReadMessages reads a whole list, which is the member of a request with this name.
-func ReadMessages(q MessageReader, member string, list rawjson.Value) ([]content.Message, error) {
-	n := 0
-	for v := range list.Elements() {
-		if err := q.Next(v); err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
-		}
-		n++
-	}
-	if err := q.End(); err != nil {
-		return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
-	}
-	return *q.Messages(), nil
+// MessageList has the messages that a [MessageReader] has read, and the methods of one
+// whose messages are whole when they were read.
+type MessageList struct{ list []content.Message }
+
+// Append appends blocks as a message of a role, as [AppendMessage] does.
+func (l *MessageList) Append(role content.Role, blocks ...content.Block) {
+	l.list = AppendMessage(l.list, role, blocks...)
 }
+
+// End does nothing.
+func (l *MessageList) End() error { return nil }
+
+// Messages returns the messages so far.
+func (l *MessageList) Messages() *[]content.Message { return &l.list }
