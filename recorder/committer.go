@@ -30,6 +30,8 @@ type committer struct {
 	repo    *tract.Repo // nil: it could not be opened yet
 	index   *index      // of the repo
 
+	prepared recent[*prepared]
+
 	recorded, failed, dropped atomic.Int64
 
 	stopped chan struct{}

@@ -18,7 +18,11 @@ import (
 func decompress(body []byte, encodings string) ([]byte, error) {
 	list := strings.Split(encodings, ",")
 	for i := len(list) - 1; i >= 0; i-- { // the last one was applied last
-		r, err := newDecoder(bytes.NewReader(body), strings.ToLower(strings.TrimSpace(list[i])))
+		name := strings.ToLower(strings.TrimSpace(list[i]))
+		if name == "" || name == "identity" {
+			continue
+		}
+		r, err := newDecoder(bytes.NewReader(body), name)
 		if err != nil {
 			return nil, err
 		}
@@ -37,8 +41,6 @@ func decompress(body []byte, encodings string) ([]byte, error) {
 // successors.
 func newDecoder(r io.Reader, encoding string) (io.Reader, error) {
 	switch encoding {
-	case "", "identity":
-		return r, nil
 	case "gzip", "x-gzip":
 		return gzip.NewReader(r)
 	case "deflate":

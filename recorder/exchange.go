@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -93,26 +94,56 @@ func (c *committer) decode(x *exchange) (*asked, *providers.Client, error) {
 	return a, target, err
 }
 
+// prepared is what the first messages of a request were compared by.
+type prepared struct {
+	messages, masked []content.Message
+	entries          []reconcile.Entry
+	anchors          []string
+	tail             *reconcile.Builder
+}
+
+// mostChanging is how many messages at the end of a list a client changes when it goes on: it
+// moves the marks of the cache.
+const mostChanging = 4
+
+// begins reports whether a list of messages begins with those that were prepared.
+func (p *prepared) begins(messages []content.Message) bool {
+	return len(p.messages) <= len(messages) && reflect.DeepEqual(p.messages, messages[:len(p.messages)])
+}
+
 // prepare makes what a request is compared by. The lock of the index is not held for the
-// work that grows with the request.
-func (a *asked) prepare(ctx context.Context, x *index) error {
+// work that grows with the request. known is what the last request of the lane was compared by,
+// or nil; next is that of this one.
+func (a *asked) prepare(ctx context.Context, x *index, known *prepared) (next *prepared, err error) {
 	messages, err := x.resolved(ctx, a.request.Messages)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a.request.Messages = withoutBilling(messages)
-	a.messages, a.anchors = nil, nil
-	for _, m := range a.request.Messages {
+	messages = withoutBilling(messages)
+	if known == nil || !known.begins(messages) {
+		known = &prepared{tail: &reconcile.Builder{}}
+	}
+	a.request.Messages = messages
+	stable := known.add(x, messages[:max(len(known.messages), len(messages)-mostChanging)])
+	all := stable.add(x, messages)
+	a.messages, a.entries, a.anchors, a.tail = all.masked, all.entries, all.anchors, all.tail
+	return stable, nil
+}
+
+// add returns what a longer list is compared by.
+func (p *prepared) add(x *index, messages []content.Message) *prepared {
+	n := len(p.messages)
+	next := &prepared{messages: messages, masked: slices.Clone(p.masked), anchors: slices.Clone(p.anchors), tail: p.tail.Clone()}
+	for _, m := range messages[n:] {
 		masked := content.Message{Role: m.Role, Blocks: make([]content.Block, len(m.Blocks))}
 		for i, b := range m.Blocks {
 			masked.Blocks[i] = x.masked(b)
-			a.anchors = append(a.anchors, anchorsOf(m.Role, b)...)
+			next.anchors = append(next.anchors, anchorsOf(m.Role, b)...)
 		}
-		a.messages = append(a.messages, masked)
+		next.masked = append(next.masked, masked)
 	}
-	a.tail = &reconcile.Builder{}
-	a.entries = a.tail.Add(a.messages, nil)
-	return nil
+	next.entries = append(slices.Clone(p.entries), next.tail.Add(next.masked[n:], nil)...)
+	return next
 }
 
 // billing begins a text that Claude Code puts before its instructions. It differs in each
@@ -207,9 +238,6 @@ func (x *exchange) answer(target *providers.Client) answer {
 	case x.status == 0:
 		return answer{note: "the request was not answered: " + x.hide(fmt.Sprint(x.err)), err: x.err}
 	case x.status/100 != 2:
-		if ids == nil {
-			ids = map[string]string{}
-		}
 		ids["status"] = fmt.Sprint(x.status)
 		text := x.words()
 		if x.err != nil && !errors.Is(x.err, errLeft) {
@@ -240,9 +268,10 @@ func (x *exchange) answer(target *providers.Client) answer {
 func (c *committer) record(x *exchange, a *asked, an answer, target *providers.Client) (*tract.Recorded, string, error) {
 	a.early = !x.waited && c.hasEarlier(x)
 	c.index.reset(spool.Cleared(c.o.Spool))
-	err := a.prepare(x.ctx, c.index)
+	next, err := a.prepare(x.ctx, c.index, c.prepared.get(x.lane()))
 	var p *place
 	if err == nil {
+		c.prepared.put(x.lane(), next, len(a.sent))
 		p, err = c.index.find(x.ctx, a)
 	}
 	if errors.Is(err, errEarly) {

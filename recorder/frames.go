@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -84,17 +85,27 @@ func (x *exchange) spool(kind byte, data []byte) {
 
 // clean returns what makes frames as they are written: without the secrets of the request, and
 // the body of the request masked.
-func (x *exchange) clean(unmasked bool) func(spool.Frame) spool.Frame {
+func (x *exchange) clean(unmasked bool, last *recent[[]byte]) func(spool.Frame) spool.Frame {
 	return func(f spool.Frame) spool.Frame {
 		switch {
 		case f.Kind == frameSent && !unmasked && x.header.Get("Content-Encoding") == "":
-			f.Data = []byte(secrets.Mask(x.hide(string(f.Data))))
+			f.Data = maskBody(x.hideIn(f.Data), x.lane(), last)
 			x.masked = f.Data
 		case f.Kind == frameCame:
-			f.Data = []byte(x.hide(string(f.Data)))
+			f.Data = x.hideIn(f.Data)
 		}
 		return f
 	}
+}
+
+// hideIn returns bytes without the secrets of the request.
+func (x *exchange) hideIn(data []byte) []byte {
+	for _, secret := range x.secrets {
+		if bytes.Contains(data, []byte(secret)) {
+			return []byte(x.hide(string(data)))
+		}
+	}
+	return data
 }
 
 // read fills an exchange from its frames. It reports whether there is a request.

@@ -106,20 +106,7 @@ func readOpencode(c *claim, h http.Header, _ rawjson.Value) {
 // conversation: programs share it among many.
 func readOther(c *claim, h http.Header, body rawjson.Value) {
 	conversation := body.Get("conversation")
-	c.session = cmp.Or(header(h, "Session_id"), conversation.Get("id").Text(), conversation.Text(), userSession(body))
-}
-
-// header returns a header whose name is not in canonical form, too.
-func header(h http.Header, name string) string {
-	if value := h.Get(name); value != "" {
-		return value
-	}
-	for key, values := range h {
-		if strings.EqualFold(key, name) && len(values) > 0 {
-			return values[0]
-		}
-	}
-	return ""
+	c.session = cmp.Or(h.Get("Session_id"), conversation.Get("id").Text(), conversation.Text(), userSession(body))
 }
 
 // nameOf makes a name of the beginning of a User-Agent: "OpenAI/JS 6.26.0" is openai-js.

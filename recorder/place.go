@@ -3,7 +3,9 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tract-vcs/tract"
@@ -295,22 +297,8 @@ func (x *index) byWords(ctx context.Context, a *asked) (*place, error) {
 // contradicts reports whether a thread has ids of calls that a provider chose, and the
 // request has others.
 func (t *thread) contradicts(a *asked) bool {
-	ids := func(anchors func(yield func(string) bool)) bool {
-		for id := range anchors {
-			if len(id) > 5 && id[:5] == "call " {
-				return true
-			}
-		}
-		return false
-	}
-	own := func(yield func(string) bool) {
-		for id := range t.anchors {
-			if !yield(id) {
-				return
-			}
-		}
-	}
-	return ids(own) && ids(slices.Values(a.anchors))
+	isCall := func(id string) bool { return strings.HasPrefix(id, "call ") }
+	return slices.ContainsFunc(slices.Collect(maps.Keys(t.anchors)), isCall) && slices.ContainsFunc(a.anchors, isCall)
 }
 
 // afterResponse returns the place of a request that names the response that it follows; nil

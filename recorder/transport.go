@@ -72,6 +72,7 @@ type Transport struct {
 	clock     func() time.Time
 	committer *committer
 	spool     *spool.Spool // nil: there is none
+	bodies    recent[[]byte]
 
 	passed, pending atomic.Int64
 }
@@ -144,7 +145,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.o.Next.RoundTrip(req)
 	}
 	t.pending.Add(1)
-	x.file = t.spool.Begin(x.clean(t.o.Unmasked))
+	x.file = t.spool.Begin(x.clean(t.o.Unmasked, &t.bodies))
 	x.spool(frameHead, x.head())
 	if x.whole {
 		x.spool(frameSent, x.sent)
@@ -179,6 +180,9 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	x := &exchange{
 		ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), on: on, api: api, provider: provider, model: model,
 		base: req.URL.Scheme + "://" + req.URL.Host, path: req.URL.Path, header: identityOf(req.Header), secrets: secretsOf(req), started: t.clock(),
+	}
+	if req.ContentLength > 0 && req.ContentLength <= maxBody {
+		x.sent = make([]byte, 0, req.ContentLength)
 	}
 	if req.GetBody != nil {
 		if body, err := req.GetBody(); err == nil {
@@ -347,13 +351,13 @@ type responseBody struct {
 func (b *responseBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.x.write(&b.x.came, p[:n])
-	switch {
-	case err == io.EOF:
+	if err != nil {
 		b.over = true
-		b.ended(nil)
-	case err != nil:
-		b.over = true
-		b.ended(err)
+		if err == io.EOF {
+			b.ended(nil)
+		} else {
+			b.ended(err)
+		}
 	}
 	return n, err
 }

@@ -15,12 +15,9 @@ var kept = map[string]string{
 
 // ids is what of the headers of an answer is written down.
 func (x *exchange) ids(h http.Header) map[string]string {
-	var all map[string]string
+	all := map[string]string{}
 	for name, as := range kept {
 		if value := h.Get(name); value != "" {
-			if all == nil {
-				all = map[string]string{}
-			}
 			all[as] = x.hide(value)
 		}
 	}
@@ -96,7 +93,7 @@ func identityOf(h http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range h {
 		if slices.ContainsFunc(identity, func(known string) bool { return strings.EqualFold(known, name) }) {
-			kept[name] = values
+			kept[http.CanonicalHeaderKey(name)] = values
 		}
 	}
 	return kept

@@ -120,7 +120,7 @@ func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	step, end := a.progress("purging")
 	defer end()
 	p := old.purgeOptions()
-	p.Progress, p.Spools = step, a.spoolFolders()
+	p.Progress, p.Spools = step, []string{a.spoolFolder()}
 	_, err = maintain.Purge(ctx, a.repo, p)
 	return old, err
 }

@@ -171,14 +171,6 @@ func (a *app) spoolFolder() string {
 	return filepath.Join(a.location.root, "spool")
 }
 
-// spoolFolders returns the folder of spoolFolder, for a purge.
-func (a *app) spoolFolders() []string {
-	if folder := a.spoolFolder(); folder != "" {
-		return []string{folder}
-	}
-	return nil
-}
-
 // providerOfTarget names the provider that a forwarded request goes to.
 func providerOfTarget(req *http.Request) string {
 	t, _ := proxy.TargetOf(req.Context())

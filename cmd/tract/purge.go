@@ -112,7 +112,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 		step, end := a.progress("purging")
 		defer end()
 		o.DryRun, o.Progress = dry, step
-		o.Spools = a.spoolFolders()
+		o.Spools = []string{a.spoolFolder()}
 		return maintain.Purge(ctx, repo, o.PurgeOptions)
 	}
 	got, err := run(true)

@@ -270,14 +270,12 @@ func (s *Spool) flush(f *File) {
 // errFull says that the bound of the disk is reached.
 var errFull = errors.New("the spool is full")
 
-func (s *Spool) append(f *File, data []byte) (err error) {
+func (s *Spool) append(f *File, data []byte) error {
 	if !s.room(int64(len(data))) {
 		return errFull
 	}
-	if f.f == nil {
-		if f.f, err = os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
-			return err
-		}
+	if err := s.create(f); err != nil {
+		return err
 	}
 	n, err := f.f.Write(data)
 	s.size += int64(n)
@@ -319,16 +317,54 @@ func (s *Spool) finish(f *File, label string, frames []Frame) error {
 		s.cleared, s.begun = now, s.next
 		s.mu.Unlock()
 	}
-	if err := s.remove(f); err != nil || len(data) == 0 || f.number <= s.begun || !s.room(int64(len(data))) {
+	if len(data) == 0 || f.number <= s.begun || !s.room(int64(len(data))-s.kept[f.path]) {
+		return s.remove(f)
+	}
+	if err := s.create(f); err != nil {
 		return err
 	}
+	if err := errors.Join(rewrite(f.f, data), f.f.Close()); err != nil {
+		f.f = nil
+		return errors.Join(err, overwrite(f.path))
+	}
+	f.f = nil
 	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.live)[5:]+"-"+label)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	if err := os.Rename(f.path, path); err != nil {
 		return err
 	}
 	s.done = append(s.done, finished{path, int64(len(data))})
-	s.size += int64(len(data))
+	s.size += int64(len(data)) - s.kept[f.path]
+	delete(s.kept, f.path)
 	return nil
+}
+
+// create makes the file of an exchange that has none yet.
+func (s *Spool) create(f *File) (err error) {
+	if f.f == nil {
+		f.f, err = os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	}
+	return err
+}
+
+// rewrite replaces all bytes of a file.
+func rewrite(f *os.File, data []byte) error {
+	info, err := f.Stat()
+	if err == nil {
+		err = zero(f, int64(len(data)), info.Size())
+	}
+	if err == nil {
+		_, err = f.WriteAt(data, 0)
+	}
+	return errors.Join(err, f.Truncate(int64(len(data))))
+}
+
+// zero writes zeros over a part of a file.
+func zero(f *os.File, begin, end int64) (err error) {
+	zeros := make([]byte, max(0, min(64<<10, end-begin)))
+	for ; err == nil && begin < end; begin += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros[:min(int64(len(zeros)), end-begin)], begin)
+	}
+	return err
 }
 
 // overwrite writes zeros over a file and removes it.
@@ -344,11 +380,7 @@ func overwrite(path string) error {
 	if err != nil {
 		return err
 	}
-	zeros := make([]byte, 64<<10)
-	for left := int64(0); err == nil && left < info.Size(); left += int64(len(zeros)) {
-		_, err = f.Write(zeros[:min(int64(len(zeros)), info.Size()-left)])
-	}
-	return errors.Join(err, f.Close(), os.Remove(path))
+	return errors.Join(zero(f, 0, info.Size()), f.Close(), os.Remove(path))
 }
 
 // Read returns the frames of a file. What a process wrote last may be cut off.
@@ -387,7 +419,7 @@ func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 			}
 			data, err := os.ReadFile(f.path)
 			if err == nil {
-				f.f, err = os.OpenFile(f.path, os.O_RDWR|os.O_APPEND, 0)
+				f.f, err = os.OpenFile(f.path, os.O_RDWR, 0)
 			}
 			if err != nil {
 				return errors.Join(fmt.Errorf("recover spool: %w", err), lock.Close())
