@@ -172,7 +172,7 @@ func (p *postgresBench) pgbenchScript(ctx context.Context) (path string, err err
 	}
 	const hash, ref = `sha256((random()::text || :client_id)::bytea)`, `'refs/bench/' || :client_id`
 	values := []string{
-		"1000000", "0", // the repo, the time
+		"1000000", "0", "1953653091", "1000000", // the repo, the time, the lock of the repo
 		"array[0]", "array[" + ref + "]", "array[" + hash + "]", "array[:client_id + 1]", "array[:gen]", "array[0]", "array[nextval('tract_seq')]",
 		"array[" + hash + "]", "array[(select newest from tract_ref where repo = 1000000 and name = " + ref + ")]", "array[decode(repeat('ab', 240), 'hex')]",
 		"array[]::int[]",

@@ -202,8 +202,8 @@ func (s *store) learn(p *planner) {
 		s.learnRef(p.refs[i].name, p.refs[i].state)
 		s.moves.move(p.refs[i].name)
 	}
-	if n := len(p.commits); n > 0 {
-		s.learnPosition(p.commits[n-1].id, p.commits[n-1].at)
+	for _, c := range p.commits[max(0, len(p.commits)-recentBatch):] {
+		s.learnPosition(c.id, c.at)
 	}
 	if len(p.put) <= recentBatch {
 		for id, o := range p.put {

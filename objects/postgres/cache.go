@@ -14,7 +14,7 @@ import (
 const (
 	cacheSize   = 1 << 16 // refs, and positions
 	recentSize  = 1 << 12 // objects
-	recentBatch = 64      // objects of a batch, at most, for them to be remembered
+	recentBatch = 64      // objects of a batch that are remembered
 )
 
 // cache remembers values by their keys. It forgets all when it is full.

@@ -149,12 +149,13 @@ func (w *walker) rows(ctx context.Context, limit int) (rows []segmentRow, err er
 
 // recent returns commits that this process has written lately.
 func (w *walker) recent(limit int) (list []step) {
-	for w.at.line != 0 && (limit <= 0 || len(list) < limit) {
+	for limit <= 0 || len(list) < limit {
 		commit, ok := w.s.recent.get(w.next)
-		if !ok {
+		at, known := w.s.positions.get(w.next)
+		if !ok || !known {
 			break
 		}
-		list = w.accept(list, step{commit.Clone(), w.at})
+		list = w.accept(list, step{commit.Clone(), at})
 	}
 	return list
 }
@@ -245,7 +246,7 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	const most = 1 << 15 // commits that are remembered
 	known := map[objects.ID]objects.Object{}
-	page := firstPage
+	walks := map[objects.ID]*walker{} // by the commit that each reads next
 	get := func(id objects.ID) (objects.Object, error) {
 		if err := s.usable(ctx); err != nil {
 			return objects.Object{}, err
@@ -253,8 +254,11 @@ func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.Chain
 		if obj, ok := known[id]; ok {
 			return obj.Clone(), nil
 		}
-		w := s.walk(id)
-		w.page, page = page, min(2*page, lastPage)
+		w := walks[id]
+		delete(walks, id)
+		if w == nil {
+			w = s.walk(id)
+		}
 		list, err := w.read(ctx, 0)
 		if len(list) == 0 {
 			return objects.Object{ID: id}, err
@@ -265,7 +269,7 @@ func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.Chain
 		for _, st := range list {
 			known[st.commit.ID] = st.commit
 		}
-		s.learnPosition(w.next, w.at) // where the walk goes on
+		walks[w.next] = w
 		return known[id].Clone(), nil
 	}
 	return objects.Walk(ctx, get, tip, o)

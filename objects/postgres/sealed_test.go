@@ -285,3 +285,64 @@ func TestWatchOfAnotherStore(t *testing.T) {
 		grow(t, one, "refs/heads/main", fmt.Sprint(n), 1, 1)
 	}
 }
+
+// TestWalkOfOwnCommits reads commits that the store has just written, across a fork, and then
+// appends to one in the middle.
+func TestWalkOfOwnCommits(t *testing.T) {
+	s := openURL(t, freshURL(t))
+	commits, contents := grow(t, s, "refs/heads/main", "main", 6, 2)
+	if err := s.Apply(t.Context(), objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/fork", New: commits[3].ID}}}); err != nil {
+		t.Fatal(err)
+	}
+	forked, _ := grow(t, s, "refs/heads/fork", "fork", 3, 1)
+	want := append(slices.Clone(commits[:4]), forked...)
+	slices.Reverse(want)
+	if ids, purged := load(t, s, want[0].ID); len(ids) != len(want) || ids[0] != want[0].ID || ids[6] != want[6].ID || purged != 0 {
+		t.Errorf("the walk has %d commits, %d of them purged", len(ids), purged)
+	}
+	if err := s.Apply(t.Context(), objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/low", New: commits[1].ID}}}); err != nil {
+		t.Fatal(err)
+	}
+	grow(t, s, "refs/heads/low", "low", 3, 1)
+	wantSound(t, s)
+	// Another process purges a content: this one does not return what it remembers.
+	other := openURL(t, nameOf(s))
+	if _, err := objects.Purge(t.Context(), other, []objects.Tombstone{{ID: contents[1].ID, Time: time.Now()}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := objects.ReadRef(t.Context(), s, "refs/heads/main"); err != nil {
+		t.Fatal(err)
+	}
+	if ids, purged := load(t, s, commits[5].ID); len(ids) != 6 || purged != 1 {
+		t.Errorf("the walk has %d commits, and the contents of %d are purged, want 1", len(ids), purged)
+	}
+}
+
+// load reads commits and their contents as a compile does. It returns the commits, and how many
+// have a purged content.
+func load(t *testing.T, s objects.Store, tip objects.ID) (ids []objects.ID, purged int) {
+	t.Helper()
+	for run, err := range objects.ChainRuns(t.Context(), s, tip, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range run.Objects {
+			ids = append(ids, run.Objects[i].ID)
+		}
+		err = objects.Load(t.Context(), s, objects.LoadRequest{
+			Len: len(run.Objects),
+			At:  func(i int) (objects.ID, objects.Locator) { return run.Objects[i].Links[0], run.Locator(i) },
+			Give: func(_ int, _ *objects.Object, err error) error {
+				if errors.Is(err, objects.ErrPurged) {
+					purged++
+					err = nil
+				}
+				return err
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ids, purged
+}
