@@ -61,7 +61,8 @@ type checker struct {
 	reported map[objects.Damage]bool
 	index    indexCheck
 	refs     refCheck
-	intact   map[uint32]bool // by pack: all of its objects are
+	bodies   map[uint32]bool // packs with a body
+	intact   map[uint32]bool // packs with a head, and whether all of their objects are intact
 	room     arena           // for values that were read together
 	packRoom arena           // for the pack that is checked
 
@@ -71,7 +72,7 @@ type checker struct {
 func newChecker(h *fileSnapshot, to objects.Audit) *checker {
 	return &checker{
 		to: to, files: h, walker: check.Walker{File: h},
-		reported: map[objects.Damage]bool{}, intact: map[uint32]bool{}, fragments: map[uint32][]salvage.Element{},
+		reported: map[objects.Damage]bool{}, bodies: map[uint32]bool{}, intact: map[uint32]bool{}, fragments: map[uint32][]salvage.Element{},
 		index: newIndexCheck(), refs: newRefCheck(),
 	}
 }
@@ -203,24 +204,16 @@ func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position,
 
 // acknowledged returns the end of the acknowledged frames according to the anchor.
 func (a *checker) acknowledged() (end int64, err error) {
-	bound := a.files.bound
-	anchor, ok, intact := journal.ReadAnchor(bytes.NewReader(a.files.anchor)) // a copied store may have none
 	path := gatePath(a.files.store.path)
+	end, intact, older := a.files.bound.Acknowledged(bytes.NewReader(a.files.anchor)) // a copied store may have no anchor
 	if !intact {
-		err := a.reportHarmless("lock file", "the anchor in "+path+" is damaged",
+		err = a.reportHarmless("lock file", "the anchor in "+path+" is damaged",
 			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
-		if err != nil {
-			return 0, err
-		}
 	}
-	if !ok || anchor.Salt != bound.Salt || anchor.Generation < bound.Generation {
-		return 0, nil
+	if older != nil && err == nil {
+		err = a.reportDamage("meta pages", older, "somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+path)
 	}
-	if anchor.Generation > bound.Generation {
-		return 0, a.reportDamage("meta pages", fmt.Errorf("the file is older than what was acknowledged: its journal is of generation %d, and was of %d", bound.Generation, anchor.Generation),
-			"somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+path)
-	}
-	return anchor.End, nil
+	return end, err
 }
 
 // checkFile checks everything that can be reached from the meta page.
@@ -262,7 +255,7 @@ func (a *checker) checkFile() error {
 	}
 	for _, step := range []func() error{
 		func() error { return a.each(headsBucket, a.checkPack) },
-		func() error { return a.each(bodiesBucket, a.checkBody) },
+		a.checkBodies,
 		a.checkIndex,
 		func() error { return a.each(objectsBucket, a.checkLarge) },
 		func() error { return a.each(logBucket, func(v value) error { return a.logRow(v.key, v.data) }) },
@@ -333,7 +326,14 @@ func (a *checker) checkEntry(bucket int, e page.Entry) error {
 		return a.reportPage(bucket, id, fmt.Errorf("key %x: a bucket in the place of a value", e.Key))
 	}
 	switch bucket {
-	case headsBucket, bodiesBucket, logBucket:
+	case bodiesBucket:
+		n, err := packNumber(e.Key)
+		if err != nil {
+			return a.reportPage(bucket, id, err)
+		}
+		a.bodies[n] = true
+		return nil
+	case headsBucket, logBucket:
 		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
 			a.last[bucket] = e.Key
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
@@ -12,8 +14,8 @@ import (
 // value is a key with its value, as the second part of an audit reads them.
 type value struct {
 	key, data []byte
-	pack      uint32 // of a head or a body
-	body      []byte // of a head: the body of the pack
+	pack      uint32 // of a head
+	body      []byte // of the same pack
 	bodyErr   error
 }
 
@@ -63,18 +65,13 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 			next = v.key
 			return errPause
 		}
-		if bucket == headsBucket || bucket == bodiesBucket {
-			if v.pack, err = packNumber(v.key); err != nil {
-				return a.reportPage(bucket, e.Page().ID, err)
+		if v.data, err = e.ValueIn(a.room.pages()); err == nil && bucket == headsBucket {
+			if v.pack, err = packNumber(v.key); err == nil {
+				v.body, v.bodyErr = pages.rawBody(&pack{n: v.pack})
 			}
 		}
-		if bucket == headsBucket {
-			v.body, v.bodyErr = pages.rawBody(&pack{n: v.pack})
-		}
-		if bucket != bodiesBucket { // of a body, only the key is checked
-			if v.data, err = e.ValueIn(a.room.pages()); err != nil {
-				return a.reportPage(bucket, e.Page().ID, err)
-			}
+		if err != nil {
+			return a.reportPage(bucket, e.Page().ID, err)
 		}
 		list, size = append(list, v), size+len(v.key)+len(v.data)+len(v.body)
 		return nil
@@ -132,12 +129,17 @@ func (a *checker) checkPack(v value) error {
 	return a.pass(list)
 }
 
-// checkBody reports a body without a head.
-func (a *checker) checkBody(v value) error {
-	if _, ok := a.intact[v.pack]; ok {
-		return nil
+// checkBodies reports the bodies without a head.
+func (a *checker) checkBodies() error {
+	for _, n := range slices.Sorted(maps.Keys(a.bodies)) {
+		if _, ok := a.intact[n]; ok {
+			continue
+		}
+		if err := a.reportDamage(fmt.Sprintf("pack %d", n), errors.New("its head is not there, or cannot be parsed"), "its commits are lost"); err != nil {
+			return err
+		}
 	}
-	return a.reportDamage(fmt.Sprintf("pack %d", v.pack), errors.New("its head is not there, or cannot be parsed"), "its commits are lost")
+	return nil
 }
 
 func (a *checker) checkLarge(v value) error {

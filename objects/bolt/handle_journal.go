@@ -92,14 +92,8 @@ func (h *handle) acknowledged() (int64, error) {
 	if h.side == nil {
 		return 0, nil
 	}
-	a, ok, _ := journal.ReadAnchor(h.side.gate)
-	switch bound := h.journal.Binding; {
-	case !ok || a.Salt != bound.Salt || a.Generation < bound.Generation:
-		return 0, nil
-	case a.Generation > bound.Generation:
-		return 0, fmt.Errorf("the file is older than what was acknowledged: its journal has generation %d, and %d was acknowledged", bound.Generation, a.Generation)
-	}
-	return a.End, nil
+	end, _, err := h.journal.Acknowledged(h.side.gate)
+	return end, err
 }
 
 // recoverTail makes durable what the last writer left and did not acknowledge.

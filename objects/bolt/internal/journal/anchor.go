@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
@@ -51,4 +52,18 @@ func ReadAnchor(f io.ReaderAt) (a Anchor, ok, intact bool) {
 	a.End = int64(binary.BigEndian.Uint64(b[SaltSize+8:]) & (1<<63 - 1))
 	a.Sequence = binary.BigEndian.Uint64(b[SaltSize+16:])
 	return a, true, true
+}
+
+// Acknowledged returns the end of the acknowledged frames according to the anchor in a lock file;
+// 0 if the anchor does not say. See [ReadAnchor] for intact. It is an error if the anchor is of a
+// later generation: the database file is older than what was acknowledged.
+func (b Binding) Acknowledged(lockFile io.ReaderAt) (end int64, intact bool, err error) {
+	a, ok, intact := ReadAnchor(lockFile)
+	switch {
+	case !ok || a.Salt != b.Salt || a.Generation < b.Generation:
+		return 0, intact, nil
+	case a.Generation > b.Generation:
+		return 0, intact, fmt.Errorf("the file is older than what was acknowledged: its journal has generation %d, and %d was acknowledged", b.Generation, a.Generation)
+	}
+	return a.End, intact, nil
 }
