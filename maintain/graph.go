@@ -35,9 +35,11 @@ type node struct {
 	size    uint32 // of the content record; of a commit, the size that it gives for that
 }
 
-// newGraph makes a graph with room for about so many objects. Without their ids, a graph
-// takes about a third of the memory, and cannot name an object.
+// newGraph makes a graph with room for about so many objects, and for some that are written
+// meanwhile: lists that grow would take twice the memory. Without their ids, a graph takes about a
+// third of the memory, and cannot name an object.
 func newGraph(about int, keepIDs bool, wrong func(objects.ID, error) error) *graph {
+	about += about / 32
 	g := &graph{nodes: make([]node, 0, about), hashes: idtable.NewHashes(about), keep: keepIDs, edges: make([]int32, 0, about+about/2), wrong: wrong}
 	if keepIDs {
 		g.ids = make([]objects.ID, 0, about)

@@ -42,6 +42,9 @@ func (a *checker) each(bucket int, visit func(v value) error) error {
 	return nil
 }
 
+// checkBytes is about how many bytes an audit reads while writers wait.
+const checkBytes = 1 << 20
+
 // errPause ends a walk that goes on later.
 var errPause = errors.New("enough was read")
 
@@ -61,7 +64,7 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 			return errPause // it was written meanwhile
 		}
 		v := value{key: bytes.Clone(e.Key)}
-		if size >= viewBytes {
+		if size >= checkBytes {
 			next = v.key
 			return errPause
 		}

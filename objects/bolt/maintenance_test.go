@@ -126,7 +126,7 @@ func TestFsckKeepsOneNumberOfAPack(t *testing.T) {
 		if len(a.index.packs) != 40 || len(a.intact) != 40 || a.harmful > 0 {
 			t.Errorf("fsck keeps %d tallies of 40 packs", len(a.index.packs))
 		}
-		if most := 2 * viewBytes; cap(a.room.pieces.Buf) > most || cap(a.packRoom.pieces.Buf) > most {
+		if most := 4 * checkBytes; cap(a.room.pieces.Buf) > most || cap(a.packRoom.pieces.Buf) > most {
 			t.Errorf("fsck keeps %d and %d bytes of packs", cap(a.room.pieces.Buf), cap(a.packRoom.pieces.Buf))
 		}
 		return nil
