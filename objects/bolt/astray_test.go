@@ -41,6 +41,9 @@ func newWoods(t *testing.T) *woods {
 				w.refs[name] = k.ID
 			}
 		}
+		for i := range 900 { // so that a run has several chunks
+			b.Put = append(b.Put, object(fmt.Sprint("more words ", round, i)))
+		}
 		if err := s.Apply(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}

@@ -39,8 +39,8 @@ func (s *store) Audit(ctx context.Context, to objects.Audit) error {
 // packedObjects returns how many objects in packs the index has, or 0 if that is unknown.
 func packedObjects(h *fileSnapshot) (n int) {
 	if r, err := newSnapshot(h, h.meta).runs(); err == nil {
-		for _, one := range r.list {
-			n += int(min(one.entries, uint64(h.size)/uint64(idSize))) // none takes less
+		for _, one := range r.List {
+			n += int(min(one.Entries, uint64(h.size)/uint64(idSize))) // none takes less
 		}
 	}
 	return n
@@ -357,7 +357,7 @@ func (a *checker) checkEntry(bucket int, e page.Entry) error {
 	case metaBucket:
 		err = a.checkRecord(e.Key, value)
 	case indexBucket:
-		err = a.index.add(&a.room, e.Key, value)
+		err = a.index.add(e.Key, value)
 	default:
 		return a.nameRow(bucket, e.Key, value)
 	}

@@ -1,64 +1,58 @@
 package bolt
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
+
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 )
 
 // indexCheck compares the index with the packs. For each pack it has one number made of
 // all entries of the pack, so that its memory does not grow with the objects.
 type indexCheck struct {
-	runs    runs
+	runs    index.Runs
 	known   bool
-	count   map[run]uint64    // entries found, by run without its number of entries
-	entries map[uint32]*tally // by pack, what the index has
-	packs   map[uint32]tally  // by pack, what it must have
+	count   map[index.Run]uint64 // entries found, by run without its number of entries
+	entries map[uint32]*tally    // by pack, what the index has
+	packs   map[uint32]tally     // by pack, what it must have
 }
 
 func newIndexCheck() indexCheck {
-	return indexCheck{count: map[run]uint64{}, entries: map[uint32]*tally{}, packs: map[uint32]tally{}}
+	return indexCheck{count: map[index.Run]uint64{}, entries: map[uint32]*tally{}, packs: map[uint32]tally{}}
 }
 
-// addEntry adds an entry of the index, or what it must be. Runs differ in how much of an id they
-// have, so the first 4 bytes count.
-func (t *tally) addEntry(id []byte, slot int) {
-	h := (uint64(binary.BigEndian.Uint32(id)) ^ uint64(slot)<<33) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>29 ^ uint64(slot)) * 0xbf58476d1ce4e5b9
+// addEntry adds an entry of the index, or what it must be.
+func (t *tally) addEntry(e index.Entry) {
+	h := (uint64(e.Prefix) ^ uint64(e.Slot)<<33) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29 ^ uint64(e.Slot)) * 0xbf58476d1ce4e5b9
 	t.count, t.sum = t.count+1, t.sum+(h^h>>32)
 }
 
 // tallyOf returns what the index must have of a pack.
 func tallyOf(p *pack) (t tally) {
 	for i := range p.Len() {
-		t.addEntry(p.ID(i)[:], i)
+		t.addEntry(newIndexEntry(p.id(i), place{p.n, i}))
 	}
 	return t
 }
 
 // add checks a chunk of the index and adds its entries.
-func (x *indexCheck) add(room *arena, key, value []byte) error {
-	entries, err := parseChunkIn(room, key, value)
+func (x *indexCheck) add(key, value []byte) error {
+	entries, err := decodeChunk(key, value)
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(key[5:], entries[:indexPrefix]) {
-		return fmt.Errorf("the chunk %x of the index begins with another id", key)
+	r, err := index.ParseKey(key)
+	if err != nil {
+		return err
 	}
-	x.count[run{level: uint64(key[0]), number: uint64(binary.BigEndian.Uint32(key[1:]))}] += uint64(len(entries) / entrySize)
-	var last indexEntry
-	for ; len(entries) > 0; entries = entries[entrySize:] {
-		e := indexEntry(entries)
-		if bytes.Compare(e[:], last[:]) < 0 {
-			return fmt.Errorf("the chunk %x of the index is out of order", key)
-		}
-		last = e
-		t := x.entries[e.place().pack]
+	x.count[r] += uint64(len(entries))
+	for _, e := range entries {
+		t := x.entries[e.Pack]
 		if t == nil {
 			t = &tally{}
-			x.entries[e.place().pack] = t
+			x.entries[e.Pack] = t
 		}
-		t.addEntry(e[:], e.place().slot)
+		t.addEntry(e)
 	}
 	return nil
 }
@@ -72,9 +66,9 @@ func (a *checker) checkIndex() error {
 	wrong := func(format string, args ...any) error {
 		return a.reportDamage("index", fmt.Errorf(format, args...), "objects are not found although they are there; tract recover makes a store with a new index")
 	}
-	for _, r := range x.runs.list {
-		if have := x.count[run{level: r.level, number: r.number}]; have != r.entries {
-			return wrong("run %d has %d entries of %d", r.number, have, r.entries)
+	for _, r := range x.runs.List {
+		if have := x.count[index.Run{Level: r.Level, Number: r.Number}]; have != r.Entries {
+			return wrong("run %d has %d entries of %d", r.Number, have, r.Entries)
 		}
 	}
 	missing := uint64(0)

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
@@ -121,7 +122,7 @@ func build(dir, pattern string, bound journal.Binding) (path string, err error) 
 				}
 			}
 			meta := tx.Bucket([]byte(buckets[metaBucket]))
-			return errors.Join(meta.Put(formatKey, encodeFormat(formatVersion)), meta.Put(journalKey, encodeBinding(bound)), meta.Put(runsKey, runs{}.encode()))
+			return errors.Join(meta.Put(formatKey, encodeFormat(formatVersion)), meta.Put(journalKey, encodeBinding(bound)), meta.Put(runsKey, encodeRuns(index.Runs{})))
 		})
 		return errors.Join(err, db.Sync(), db.Close())
 	})

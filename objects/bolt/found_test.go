@@ -55,8 +55,8 @@ func entriesOfIndex(t testing.TB, s objects.Store) (n uint64) {
 	t.Helper()
 	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		all, err := l.runs()
-		for _, r := range all.list {
-			n += r.entries
+		for _, r := range all.List {
+			n += r.Entries
 		}
 		return err
 	})

@@ -104,8 +104,8 @@ func countStored(t testing.TB, s objects.Store) (n int) {
 	t.Helper()
 	err := inner(t, s).view(t.Context(), "count", func(l *snapshot) error {
 		all, err := l.runs()
-		for _, r := range all.list {
-			n += int(r.entries)
+		for _, r := range all.List {
+			n += int(r.Entries)
 		}
 		for _, bad := range l.scanFile(objectsBucket, nil, false) {
 			n, err = n+1, errors.Join(err, bad)

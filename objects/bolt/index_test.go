@@ -1,34 +1,13 @@
 package bolt
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 )
-
-func FuzzChunk(f *testing.F) {
-	one := run{0, 7, 2}
-	key, value := encodeChunk(one, []indexEntry{newIndexEntry(objects.ID{1}, place{1, 2}), newIndexEntry(objects.ID{2}, place{3, 4})})
-	f.Add(key, value)
-	list := encodeRun(run{denseRun, 1, 2}, []indexEntry{newIndexEntry(objects.ID{1}, place{1, 2}), newIndexEntry(objects.ID{2}, place{3, 4})})
-	f.Add(list[0].Key, list[0].Value)
-	f.Fuzz(func(t *testing.T, key, value []byte) {
-		entries, err := parseChunk(key, value)
-		if err != nil {
-			return
-		}
-		for at := searchEntries(entries, make([]byte, indexPrefix)); at < len(entries); at += entrySize {
-			if e := indexEntry(entries[at:]); newIndexEntry(objects.ID(append(bytes.Clone(e[:indexPrefix]), make([]byte, 24)...)), e.place()) != e {
-				t.Errorf("entry %x is written otherwise", e)
-			}
-		}
-	})
-}
 
 // TestRunsAreJoined folds often, and finds everything in the few runs that stay.
 func TestRunsAreJoined(t *testing.T) {
@@ -49,15 +28,15 @@ func TestRunsAreJoined(t *testing.T) {
 			return err
 		}
 		entries, levels := uint64(0), map[uint64]int{}
-		for _, r := range all.list {
-			entries += r.entries
-			levels[r.level]++
+		for _, r := range all.List {
+			entries += r.Entries
+			levels[r.Level]++
 		}
-		if entries != uint64(len(ids)) || all.last != uint64(len(ids)) || len(levels) != 3 {
+		if entries != uint64(len(ids)) || all.Last != uint64(len(ids)) || len(levels) != 3 {
 			t.Errorf("%d entries in runs %+v", entries, all)
 		}
 		for level, n := range levels {
-			if n >= runFan {
+			if n >= index.Fan {
 				t.Errorf("%d runs of level %d", n, level)
 			}
 		}
@@ -84,48 +63,4 @@ func TestRunsAreJoined(t *testing.T) {
 		t.Errorf("found %v, %v; want %v", found, err, ids[:5])
 	}
 	wantSound(t, path)
-}
-
-// TestDenseRun has ids that begin alike, as few as can be told apart and as many as
-// there never are.
-func TestDenseRun(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var entries []indexEntry
-		draw := rapid.SampledFrom([]byte{0, 1, 7, 0xff})
-		for i := range rapid.IntRange(1, 3000).Draw(t, "entries") {
-			id := objects.ID{draw.Draw(t, "first"), byte(i >> 8), byte(i), draw.Draw(t, "fourth"), byte(i)}
-			if i%100 > 60 {
-				id = objects.ID{1, 2, 3, 4, byte(i)}
-			}
-			entries = append(entries, newIndexEntry(id, place{uint32(rapid.Uint64Range(0, 1<<32-1).Draw(t, "pack")), rapid.IntRange(0, packObjects-1).Draw(t, "slot")}))
-		}
-		want := map[indexEntry]int{}
-		for _, e := range entries {
-			clear(e[densePrefix:indexPrefix])
-			want[e]++
-		}
-		list := encodeRun(run{denseRun, 1, uint64(len(entries))}, entries)
-		var last []byte
-		for _, c := range list {
-			got, err := parseChunk(c.Key, c.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if bytes.Equal(last, got[:indexPrefix]) || !bytes.Equal(c.Key[5:], got[:indexPrefix]) {
-				t.Fatalf("chunk %x begins with %x after %x", c.Key, got[:indexPrefix], last)
-			}
-			for ; len(got) > 0; got = got[entrySize:] {
-				if bytes.Compare(last, got[:indexPrefix]) > 0 {
-					t.Fatalf("%x after %x", got[:indexPrefix], last)
-				}
-				last = got[:indexPrefix]
-				want[indexEntry(got)]--
-			}
-		}
-		for e, n := range want {
-			if n != 0 {
-				t.Fatalf("entry %x is there %d times too seldom", e, n)
-			}
-		}
-	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/objectstest"
 )
@@ -326,8 +327,8 @@ func TestFoldingIsNotSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := h.snapshot().runs()
-	if h.close(); err != nil || len(all.list) == 0 || len(all.list) > 3*runFan {
-		t.Errorf("%d runs, %v", len(all.list), err)
+	if h.close(); err != nil || len(all.List) == 0 || len(all.List) > 3*index.Fan {
+		t.Errorf("%d runs, %v", len(all.List), err)
 	}
 	h.side.release()
 	wantSound(t, path)
@@ -358,11 +359,11 @@ func TestCloseFoldsALargeJournal(t *testing.T) {
 }
 
 func FuzzRuns(f *testing.F) {
-	f.Add(runs{[]run{{0, 1, 5}, {1, 2, 900}}, 7}.encode()[sealSize:])
+	f.Add(index.Runs{List: []index.Run{{Level: 0, Number: 1, Entries: 5}, {Level: 1, Number: 2, Entries: 900}}, Last: 7}.Encode())
 	f.Fuzz(func(t *testing.T, record []byte) {
 		value := seal(runsKey, record)
-		if r, err := decodeRuns(value); err == nil && !bytes.Equal(r.encode(), value) {
-			t.Errorf("%x was accepted and is written %x", value, r.encode())
+		if r, err := decodeRuns(value); err == nil && !bytes.Equal(encodeRuns(r), value) {
+			t.Errorf("%x was accepted and is written %x", value, encodeRuns(r))
 		}
 	})
 }

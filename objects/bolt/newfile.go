@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
@@ -30,7 +30,7 @@ type newFile struct {
 	packs   uint32           // the last pack
 	entries uint64           // of the packs that are in no run of the index
 	indexed uint32           // the last pack that is in one
-	index   runs
+	index   index.Runs
 }
 
 // How much is written in one transaction, and how many entries of the index are in memory.
@@ -219,7 +219,7 @@ func (f *newFile) finish(meta ...journal.Change) error {
 		err = f.addRun()
 	}
 	if err == nil {
-		err = f.add(append(meta, setKey(metaBucket, runsKey, f.index.encode()))...)
+		err = f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.index)))...)
 	}
 	if err == nil {
 		err = f.Write()
@@ -241,25 +241,27 @@ func (f *newFile) addRun() error {
 	if err := f.Write(); err != nil {
 		return err
 	}
-	r := run{denseRun, f.index.last + 1, f.entries}
+	r := index.Run{Level: index.Level(int(f.entries)), Number: f.index.Last + 1, Entries: f.entries}
 	parts := min(indexParts, f.entries/indexEntries+1)
 	for i := range parts {
 		entries, err := f.entriesBetween(i<<16/parts, (i+1)<<16/parts)
 		if err != nil {
 			return err
 		}
-		if err := f.add(encodeRun(r, entries)...); err != nil {
+		var chunks []journal.Change
+		r.Encode(entries, func(key, value []byte) { chunks = append(chunks, setKey(indexBucket, key, value)) })
+		if err := f.add(chunks...); err != nil {
 			return err
 		}
 	}
-	f.index.list, f.index.last = append(f.index.list, r), r.number
+	f.index = index.Runs{List: append(f.index.List, r), Last: r.Number}
 	f.entries, f.indexed = 0, f.packs
 	return nil
 }
 
 // entriesBetween returns the entries of packs in no run for ids whose first two bytes are
 // from one number to below another.
-func (f *newFile) entriesBetween(from, to uint64) (entries []indexEntry, err error) {
+func (f *newFile) entriesBetween(from, to uint64) (entries []index.Entry, err error) {
 	err = protect(func() error {
 		return f.db.View(func(tx *bbolt.Tx) error {
 			c := tx.Bucket([]byte(buckets[headsBucket])).Cursor()
@@ -280,17 +282,4 @@ func (f *newFile) entriesBetween(from, to uint64) (entries []indexEntry, err err
 		})
 	})
 	return entries, err
-}
-
-// encodeRun makes the chunks of a dense run.
-func encodeRun(r run, entries []indexEntry) (list []journal.Change) {
-	for i := range entries {
-		clear(entries[i][densePrefix:indexPrefix])
-	}
-	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a[:], b[:]) })
-	for len(entries) > 0 {
-		c, n := encodeDense(r, entries)
-		list, entries = append(list, c), entries[n:]
-	}
-	return list
 }

@@ -21,7 +21,7 @@ import (
 //	         "purge" -> sealed record: 1 tombstones of a purge that is not complete
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
-//	index    level, run, first 8 bytes of an id -> chunk of the index
+//	index    level, run, first 4 bytes of an id -> chunk of the index
 //	objects  id -> kind, varint n, n parents, varint m, m links, data; or kind with
 //	         0x80 added, and the rest in zstd; or a tombstone
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated, 4 hash of its newest log entry
@@ -55,7 +55,7 @@ func deleteKey(bucket int, key []byte) journal.Change {
 }
 
 // formatVersion is the version of the format. Those before it were never released.
-const formatVersion = 24
+const formatVersion = 25
 
 var formatKey = []byte("format")
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 )
@@ -38,8 +39,8 @@ func sealObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) (
 		return nil, err
 	}
 	packs, entries := encodePacks(n, splitPacks(inHistoryOrder(list), young))
-	index, err := l.addRun(entries)
-	return slices.Concat(changes, back, packs, index), err
+	run, err := l.addRun(entries)
+	return slices.Concat(changes, back, packs, run), err
 }
 
 // decodeRecords decodes records of the journal and checks their hashes.
@@ -73,7 +74,7 @@ func withoutLarge(list []objects.Object) (rest []objects.Object, changes []journ
 }
 
 // encodePacks returns the changes that store packs, and the index entries of their objects.
-func encodePacks(first uint32, runs [][]objects.Object) (changes []journal.Change, entries []indexEntry) {
+func encodePacks(first uint32, runs [][]objects.Object) (changes []journal.Change, entries []index.Entry) {
 	changes = make([]journal.Change, 2*len(runs))
 	var encoding sync.WaitGroup
 	for k, run := range runs {

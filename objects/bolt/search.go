@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -117,28 +118,26 @@ func (q *search) packed(l *snapshot, from []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range all.list {
+	for _, r := range all.List {
 		q.found = 0
-		if err := q.inRun(l, r, from[:min(len(from), indexPrefix)]); err != nil {
+		if err := q.inRun(l, r, index.Prefix(from)); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-func (q *search) inRun(l *snapshot, r run, from []byte) error {
-	digits := q.prefix[:min(len(q.prefix), 2*r.prefix())]
-	from = r.truncateID(from)
+func (q *search) inRun(l *snapshot, r index.Run, from uint32) error {
+	digits := q.prefix[:min(len(q.prefix), 8)]
 	for entries, err := range l.chunks(r, from) {
 		if err != nil {
 			return err
 		}
-		for i := searchEntries(entries, from); i < len(entries); i += entrySize {
-			e := indexEntry(entries[i:])
-			if !strings.HasPrefix(hex.EncodeToString(e[:indexPrefix]), digits) {
+		for _, e := range entries[index.Search(entries, from):] {
+			if !strings.HasPrefix(fmt.Sprintf("%08x", e.Prefix), digits) {
 				return nil
 			}
-			at := e.place()
+			at := placeOf(e)
 			p, err := l.pack(at.pack)
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
@@ -22,7 +23,7 @@ type snapshot struct {
 	packs    map[uint32]*pack
 	lastBody bodyEntry
 	bodies   *bodyCache
-	index    *runs       // nil: not read yet
+	index    *index.Runs // nil: not read yet
 	chunk    cachedChunk // of the index
 	scan     *readAdvice // of many packs; nil: it is of few
 	arena    *arena      // for what is read of packs; nil: it is kept

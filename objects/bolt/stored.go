@@ -89,7 +89,7 @@ func (l *snapshot) findPacked(s *sorted) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range all.list {
+	for _, r := range all.List {
 		for _, i := range s.order {
 			entries, err := l.entriesOf(r, s.list[i].ID)
 			if err != nil {

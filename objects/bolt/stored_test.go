@@ -38,8 +38,8 @@ func TestWhatIsSaidAgainIsLaidDownOnce(t *testing.T) {
 			return err
 		}
 		entries := uint64(0)
-		for _, r := range all.list {
-			entries += r.entries
+		for _, r := range all.List {
+			entries += r.Entries
 		}
 		if entries != uint64(len(said)) {
 			t.Errorf("the index has %d entries of %d objects", entries, len(said))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 )
 
 // packedVectors are values as a store has them that is packed closely. Another program
@@ -79,13 +80,13 @@ func TestPackedVectors(t *testing.T) {
 	for _, e := range entries {
 		got.Log.Hashes = append(got.Log.Hashes, e.Hash.String())
 	}
-	chunk, err := parseChunk(unhex(t, want.Index.Key), unhex(t, want.Index.Value))
+	chunk, err := decodeChunk(unhex(t, want.Index.Key), unhex(t, want.Index.Value))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.Index.Entries = nil
-	for ; len(chunk) > 0; chunk = chunk[entrySize:] {
-		got.Index.Entries = append(got.Index.Entries, hex.EncodeToString(chunk[:entrySize]))
+	for _, e := range chunk {
+		got.Index.Entries = append(got.Index.Entries, fmt.Sprintf("%08x pack %d row %d", e.Prefix, e.Pack, e.Slot))
 	}
 	have, err := json.MarshalIndent(got, "", "  ")
 	if err != nil {
@@ -114,7 +115,7 @@ func unhex(t testing.TB, s string) []byte {
 func writePacked(t testing.TB) (v packedVectors) {
 	t.Helper()
 	var list []objects.Object
-	var entries []indexEntry
+	var entries []index.Entry
 	var tip objects.ID
 	for i := range 4 {
 		c := object(fmt.Sprintf("Say it again, and again, and again: the sky is blue, and for the %d. time.", i))
@@ -140,7 +141,8 @@ func writePacked(t testing.TB) (v packedVectors) {
 	}
 	key, value := encodeEntries(moves)
 	v.Log.Key, v.Log.Value = hex.EncodeToString(key), hex.EncodeToString(value)
-	chunks := encodeRun(run{denseRun, 1, uint64(len(entries))}, entries)
-	v.Index.Key, v.Index.Value = hex.EncodeToString(chunks[0].Key), hex.EncodeToString(chunks[0].Value)
+	index.Run{Level: 1, Number: 1}.Encode(entries, func(key, value []byte) {
+		v.Index.Key, v.Index.Value = hex.EncodeToString(key), hex.EncodeToString(value)
+	})
 	return v
 }

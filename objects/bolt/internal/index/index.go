@@ -1,0 +1,188 @@
+// Package index is the format of the index of a store, which maps the ids of objects to packs.
+//
+// The index consists of runs, as in a log-structured merge tree: a checkpoint writes one run of
+// sorted entries, and Fan runs of a level are merged into one of the next. So an entry is written
+// once for each level, and a search reads few runs. The index can be rebuilt from the packs.
+//
+//	entry    the first 4 bytes of an id, pack u32, slot u16
+//	chunk    sum u64; then for each entry how much the first 4 bytes of its id are
+//	         above those of the entry before, or those in the key; pack; slot: varints
+//	key      of a chunk: level (one byte), number of the run u32, the first 4 bytes
+//	         of the first id
+//	runs     a record: 1 level, number and entries of each run, the oldest first;
+//	         2 number of the last run
+//
+// Entries that begin alike are in one chunk. Four bytes suffice for millions of objects, since
+// whoever finds an entry compares the whole id.
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tract-vcs/tract/internal/canonical"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
+)
+
+const (
+	// Fan is how many runs of a level are merged into one of the next.
+	Fan = 4
+	// RunKeySize is the length of what the keys of the chunks of one run begin with.
+	RunKeySize = 1 + 4
+
+	prefixSize = 4
+	chunkSize  = 2000 // bytes, so that two fill a page, which bbolt does not go below
+	levelSize  = 4096 // entries of a run of level 0
+	maxLevel   = 0xff
+)
+
+// Entry says where an object is: in which row of which pack.
+type Entry struct {
+	Prefix uint32 // the first 4 bytes of its id
+	Pack   uint32
+	Slot   uint16
+}
+
+// Prefix returns what an entry has of an id, of which a part is enough.
+func Prefix(id []byte) uint32 {
+	var b [prefixSize]byte
+	copy(b[:], id)
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// Compare orders entries.
+func (e Entry) Compare(f Entry) int {
+	return cmp.Or(cmp.Compare(e.Prefix, f.Prefix), cmp.Compare(e.Pack, f.Pack), cmp.Compare(e.Slot, f.Slot))
+}
+
+// Search returns the place of the first entry that is not below a prefix.
+func Search(entries []Entry, prefix uint32) int {
+	i, _ := slices.BinarySearchFunc(entries, prefix, func(e Entry, prefix uint32) int { return cmp.Compare(e.Prefix, prefix) })
+	return i
+}
+
+// Run is a sorted list of entries.
+type Run struct {
+	Level, Number, Entries uint64
+}
+
+// Level returns the level of a run of so many entries that was merged of no others.
+func Level(entries int) (level uint64) {
+	for size := levelSize; size < entries; size *= Fan {
+		level++
+	}
+	return level
+}
+
+// Key returns what the keys of the chunks of r begin with.
+func (r Run) Key() []byte {
+	return binary.BigEndian.AppendUint32([]byte{byte(r.Level)}, uint32(r.Number))
+}
+
+// ChunkKey returns the key of the chunk of r that begins with a prefix.
+func (r Run) ChunkKey(prefix uint32) []byte { return binary.BigEndian.AppendUint32(r.Key(), prefix) }
+
+// ParseKey returns the level and the number of the run to which the chunk under a key belongs.
+func ParseKey(key []byte) (r Run, err error) {
+	if len(key) != RunKeySize+prefixSize {
+		return r, fmt.Errorf("a chunk with the key %x", key)
+	}
+	return Run{Level: uint64(key[0]), Number: uint64(binary.BigEndian.Uint32(key[1:]))}, nil
+}
+
+// Encode sorts entries and passes the chunks that they make to add.
+func (r Run) Encode(entries []Entry, add func(key, value []byte)) {
+	slices.SortFunc(entries, Entry.Compare)
+	for len(entries) > 0 {
+		last, n := entries[0].Prefix, 0
+		key, value := r.ChunkKey(last), make([]byte, checksum.Size, chunkSize+3*binary.MaxVarintLen32)
+		for ; n < len(entries) && (len(value) < chunkSize || entries[n].Prefix == last); n++ {
+			e := entries[n]
+			for _, v := range [...]uint32{e.Prefix - last, e.Pack, uint32(e.Slot)} {
+				value = binary.AppendUvarint(value, uint64(v))
+			}
+			last = e.Prefix
+		}
+		binary.BigEndian.PutUint64(value, checksum.Sum(key, value[checksum.Size:]))
+		add(key, value)
+		entries = entries[n:]
+	}
+}
+
+// Decode checks a chunk and returns its entries, of which there is one at least, in ascending
+// order.
+func Decode(key, value []byte) (entries []Entry, err error) {
+	damaged := fmt.Errorf("the chunk %x is damaged", key)
+	if len(key) != RunKeySize+prefixSize || len(value) <= checksum.Size || binary.BigEndian.Uint64(value) != checksum.Sum(key, value[checksum.Size:]) {
+		return nil, damaged
+	}
+	last := Entry{Prefix: binary.BigEndian.Uint32(key[RunKeySize:])}
+	b := value[checksum.Size:]
+	entries = make([]Entry, 0, len(b)/4)
+	for len(b) > 0 {
+		var v [3]uint64
+		for i := range v {
+			n, size := binary.Uvarint(b)
+			if size <= 0 {
+				return nil, damaged
+			}
+			v[i], b = n, b[size:]
+		}
+		if v[0] > 1<<32-1-uint64(last.Prefix) || v[1] > 1<<32-1 || v[2] > 1<<16-1 {
+			return nil, damaged
+		}
+		e := Entry{last.Prefix + uint32(v[0]), uint32(v[1]), uint16(v[2])}
+		if len(entries) == 0 && v[0] != 0 || e.Compare(last) < 0 {
+			return nil, damaged
+		}
+		entries, last = append(entries, e), e
+	}
+	return entries, nil
+}
+
+// Runs is all runs of a store.
+type Runs struct {
+	List []Run  // the oldest first
+	Last uint64 // the highest number that a run has had
+}
+
+// Encode returns the record of r.
+func (r Runs) Encode() []byte {
+	var numbers []uint64
+	for _, one := range r.List {
+		numbers = append(numbers, one.Level, one.Number, one.Entries)
+	}
+	var record canonical.Record
+	record.Uints(1, &numbers)
+	record.Uint(2, &r.Last)
+	return record.Bytes()
+}
+
+// DecodeRuns decodes what Encode returned.
+func DecodeRuns(record []byte) (r Runs, err error) {
+	var numbers []uint64
+	fields := canonical.NewReader(record)
+	fields.Uints(1, &numbers)
+	fields.Uint(2, &r.Last)
+	if err := fields.Err(); err != nil {
+		return r, err
+	}
+	if len(numbers)%3 != 0 {
+		return r, errors.New("half a run")
+	}
+	for ; len(numbers) > 0; numbers = numbers[3:] {
+		one := Run{numbers[0], numbers[1], numbers[2]}
+		if one.Level > maxLevel || one.Number > r.Last || one.Number > 1<<32-1 {
+			return r, fmt.Errorf("run %d of level %d", one.Number, one.Level)
+		}
+		r.List = append(r.List, one)
+	}
+	return r, nil
+}
+
+// Has reports whether a chunk belongs to r.
+func (r Run) Has(key []byte) bool { return bytes.HasPrefix(key, r.Key()) }
