@@ -145,10 +145,18 @@ func (l *lines) passOver(err error) {
 	}
 }
 
+// lineOf returns the line that an error is about.
+func lineOf(err error) (line int) {
+	if e := (*LineError)(nil); errors.As(err, &e) {
+		line = e.Line
+	}
+	return line
+}
+
 // passedOver returns the errors of all lines that were passed over, by line: reading ahead
 // finds some of them early.
 func (l *lines) passedOver() []error {
-	slices.SortStableFunc(l.damaged, func(a, b error) int { return a.(*LineError).Line - b.(*LineError).Line })
+	slices.SortStableFunc(l.damaged, func(a, b error) int { return lineOf(a) - lineOf(b) })
 	if more := l.passed - len(l.damaged); more > 0 {
 		return append(l.damaged, fmt.Errorf("%s: %d more lines are damaged", l.file, more))
 	}
