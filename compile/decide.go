@@ -49,7 +49,7 @@ func (h *history) decide(o Options) {
 			tools = tools[1:]
 		}
 		hasTools := len(tools) > 0 && tools[0].Turn == e.Turn
-		note := h.annotationOf(e)
+		note := h.annotations[e.ID]
 		facts := e.facts(note)
 		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpenReasoning
 		facts.ToolTurn = o.KeepToolReasoning && hasTools
@@ -80,14 +80,6 @@ func (h *history) weigh(e *Entry, explicit, tools bool) {
 	if tools && e.isReasoning() {
 		e.flags |= inToolTurn
 	}
-}
-
-// annotationOf returns the last annotation of an entry; nil: there is none.
-func (h *history) annotationOf(e *Entry) *commit.Commit {
-	if len(h.annotations) == 0 {
-		return nil
-	}
-	return h.annotations[e.ID]
 }
 
 // facts returns what the policy needs to know of an entry, without its turn.

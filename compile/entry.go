@@ -74,12 +74,7 @@ type entryExtra struct {
 }
 
 // Change returns the commit of an entry that is not an append, such as an edit; else nil.
-func (e *Entry) Change() (c *commit.Commit) {
-	if e.extra != nil {
-		c = e.extra.change
-	}
-	return c
-}
+func (e *Entry) Change() *commit.Commit { return e.extraOrZero().change }
 
 // Why returns the rule that decided the level, or that left the entry out.
 func (e *Entry) Why() priority.Why {
@@ -108,20 +103,10 @@ func (e *Entry) Origin() (id objects.ID) {
 }
 
 // EditedBy returns the edit whose content is sent instead; zero: none.
-func (e *Entry) EditedBy() (id objects.ID) {
-	if e.extra != nil {
-		id = e.extra.editedBy
-	}
-	return id
-}
+func (e *Entry) EditedBy() objects.ID { return e.extraOrZero().editedBy }
 
 // SummarizedBy returns the summary that is sent instead; zero: none.
-func (e *Entry) SummarizedBy() (id objects.ID) {
-	if e.extra != nil {
-		id = e.extra.summarizedBy
-	}
-	return id
-}
+func (e *Entry) SummarizedBy() objects.ID { return e.extraOrZero().summarizedBy }
 
 // Message returns the number of its message in the history.
 func (e *Entry) Message() int32 { return e.message }
@@ -143,13 +128,19 @@ func (e *Entry) isReasoning() bool {
 }
 
 // sentTurn returns the turn in which it is sent.
-func (e *Entry) sentTurn() int32 {
-	if e.extra != nil {
-		return e.Turn + e.extra.turnOffset
+func (e *Entry) sentTurn() int32 { return e.Turn + e.extraOrZero().turnOffset }
+
+var zeroExtra entryExtra
+
+// extraOrZero returns what few entries have, to read it.
+func (e *Entry) extraOrZero() *entryExtra {
+	if e.extra == nil {
+		return &zeroExtra
 	}
-	return e.Turn
+	return e.extra
 }
 
+// ensureExtra returns what few entries have, to set it.
 func (e *Entry) ensureExtra() *entryExtra {
 	if e.extra == nil {
 		e.extra = &entryExtra{}
@@ -184,10 +175,12 @@ func (e *Entry) undecided() Entry {
 	}
 }
 
-// leaveOut takes an entry out of the prompt.
+// leaveOut takes an entry out of the prompt, if it is sent.
 func (e *Entry) leaveOut(why priority.Why) {
-	e.Sent = false
-	e.setReason(why)
+	if e.Sent {
+		e.Sent = false
+		e.setReason(why)
+	}
 }
 
 // putBack takes an entry into the prompt after all.

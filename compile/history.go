@@ -157,9 +157,6 @@ func (h *history) loadReasons(ctx context.Context, r objects.Reader) error {
 // editOf returns the last edit of an entry; nil: none. An edit that restores the original
 // content does not count.
 func (h *history) editOf(e *Entry) *commit.Commit {
-	if len(h.edits) == 0 {
-		return nil
-	}
 	edit := h.edits[e.ID]
 	if edit == nil || edit.ContentID == e.Content {
 		return nil
@@ -215,9 +212,6 @@ func (h *history) sentSystems() []*Entry {
 func (h *history) sent() (list []*Entry) {
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
-			if list == nil {
-				list = make([]*Entry, 0, len(h.entries)-i)
-			}
 			list = append(list, e)
 		}
 	}

@@ -65,12 +65,7 @@ type messageBuilder struct {
 }
 
 func (h *history) newMessageBuilder() *messageBuilder {
-	sent := 0
-	for i := range h.entries {
-		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
-			sent++
-		}
-	}
+	sent := len(h.sent())
 	b := &messageBuilder{blocks: make([]content.Block, 0, sent), rankByID: map[string]int{}}
 	b.messages, b.blockEntries = make([]content.Message, 0, withSpare(sent)), make([]int32, 0, withSpare(sent))
 	p := h.from.prefix
@@ -90,14 +85,10 @@ func (h *history) newMessageBuilder() *messageBuilder {
 func (b *messageBuilder) add(h *history, i int) {
 	e := &h.entries[i]
 	b.tokens.count(e)
-	var replacement *Entry
-	if e.extra != nil {
-		replacement = e.extra.replacement
-		for _, summary := range e.extra.summariesBefore {
-			b.appendBlock(h, summary, b.indexOf(h, summary))
-		}
+	for _, summary := range e.extraOrZero().summariesBefore {
+		b.appendBlock(h, summary, b.indexOf(h, summary))
 	}
-	switch {
+	switch replacement := e.extraOrZero().replacement; {
 	case replacement != nil && replacement != e:
 		b.appendBlock(h, replacement, b.indexOf(h, replacement))
 	case e.flags&relocated == 0 && e.Op == commit.Append:
@@ -230,18 +221,8 @@ func (t *Tokens) count(e *Entry) {
 }
 
 // unloaded lists the entries that are sent and have no block yet.
-func (h *history) unloaded() (list []*Entry) {
-	for i := range h.entries {
-		e := &h.entries[i]
-		if !e.Sent || !e.AddsBlock() || e.Block != nil {
-			continue
-		}
-		if list == nil {
-			list = make([]*Entry, 0, len(h.entries)-i)
-		}
-		list = append(list, e)
-	}
-	return list
+func (h *history) unloaded() []*Entry {
+	return slices.DeleteFunc(h.sent(), func(e *Entry) bool { return e.Block != nil })
 }
 
 // counter returns the sum to which an entry adds; nil: to none.

@@ -24,13 +24,11 @@ func WhyPurged(t *objects.Tombstone) priority.Why {
 // Tombstone returns the tombstone of the content that would be sent for the entry; nil when that
 // was not purged, or was not loaded.
 func (e *Entry) Tombstone() *objects.Tombstone {
-	switch {
-	case e.extra == nil:
-		return nil
-	case e.extra.tombstone == nil && e.extra.editedBy.IsZero():
-		return e.extra.ownTombstone // it was loaded later, with Load
+	extra := e.extraOrZero()
+	if extra.tombstone == nil && extra.editedBy.IsZero() {
+		return extra.ownTombstone // it was loaded later, with Load
 	}
-	return e.extra.tombstone
+	return extra.tombstone
 }
 
 // tombstoneOf returns the tombstone of what stands for an entry, as far as that was loaded.
@@ -38,10 +36,7 @@ func (h *history) tombstoneOf(e *Entry) *objects.Tombstone {
 	if edit := h.editOf(e); edit != nil {
 		return edit.Tombstone
 	}
-	if e.extra == nil {
-		return nil
-	}
-	return e.extra.ownTombstone
+	return e.extraOrZero().ownTombstone
 }
 
 // leaveOutPurged leaves out the entries whose content was purged. Tool results are kept: a

@@ -93,7 +93,7 @@ func (h *history) pairCalls() {
 			delete(t.results, b.CallID) // the id is used again
 			t.reasoning[e], reasoning = reasoning, nil
 		case content.ToolResult:
-			h.matchResult(t, e, b.CallID)
+			t.matchResult(e, b.CallID)
 		default:
 			if e.Kind == content.KindReasoning {
 				reasoning = append(reasoning, e)
@@ -105,25 +105,19 @@ func (h *history) pairCalls() {
 	}
 }
 
-func (h *history) matchResult(t *turnCalls, result *Entry, id string) {
+func (t *turnCalls) matchResult(result *Entry, id string) {
 	call := t.calls[id]
 	if call == nil {
-		if result.Sent {
-			result.leaveOut(whyNoCall)
-		}
+		result.leaveOut(whyNoCall)
 		return
 	}
 	if t.results[id] != nil {
-		if result.Sent {
-			result.leaveOut(whySecondResult)
-		}
+		result.leaveOut(whySecondResult)
 		return
 	}
 	t.results[id] = result
 	if call.Tombstone() != nil { // the result answers something unknown
-		if result.Sent {
-			result.leaveOut("its call is left out")
-		}
+		result.leaveOut("its call is left out")
 		return
 	}
 	switch pinned := call.Level == priority.Pinned || result.Level == priority.Pinned; {
@@ -158,13 +152,9 @@ func (h *history) leaveOutUnanswered(t *turnCalls, last bool) {
 
 // leaveOutCall leaves out a call without a result, with the reasoning that led to it.
 func (t *turnCalls) leaveOutCall(call *Entry, why priority.Why) {
-	if call.Sent {
-		call.leaveOut(why)
-	}
+	call.leaveOut(why)
 	for _, e := range t.reasoning[call] {
-		if e.Sent {
-			e.leaveOut("its call is left out")
-		}
+		e.leaveOut("its call is left out")
 	}
 }
 
