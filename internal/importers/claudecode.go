@@ -62,7 +62,7 @@ func readClaudeCode(l *lines, v rawjson.Value, whole bool, out *sink) error {
 		if err := c.line(v); err != nil {
 			l.passOver(l.wrong(err))
 		}
-		if whole || out.left {
+		if whole || out.stopped {
 			return nil
 		}
 		var err error
@@ -149,9 +149,9 @@ func (l *claudeLine) blocks() ([]content.Block, error) {
 	return blocks, nil
 }
 
-// said reports whether a line is part of the conversation. Caveats and the output of
+// isMessage reports whether a line is part of the conversation. Caveats and the output of
 // local commands (meta) are not, nor is what the program notes for itself.
-func (l *claudeLine) said() bool {
+func (l *claudeLine) isMessage() bool {
 	return (l.kind == "user" || l.kind == "assistant") && !l.meta && l.message.Get("content") != nil
 }
 

@@ -63,7 +63,7 @@ func (c *claudeCode) line(v []byte) error {
 	case l.subtype == "compact_boundary":
 		c.at[l.uuid] = place{cut: true, before: l.before}
 		return nil
-	case !l.said():
+	case !l.isMessage():
 		if known || l.parent != "" {
 			c.at[l.uuid] = on
 		}

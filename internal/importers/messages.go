@@ -32,7 +32,7 @@ func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) er
 		return nil
 	}
 	for {
-		if m.conversation(v); whole || out.left {
+		if m.conversation(v); whole || out.stopped {
 			return nil
 		}
 		var err error
@@ -76,7 +76,7 @@ type messageReader struct {
 	line    int    // of the message that is read, or that the conversation begins at
 	session string // of the conversation
 	id      string // of its last block
-	said    []byte // what that is made of
+	hashed  []byte // what that id is made of
 }
 
 // decoded is a conversation and whose format it is in.
@@ -92,7 +92,7 @@ func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 	}
 	f := m.format
 	if f == Auto {
-		f = spoken(v)
+		f = detectFormat(v)
 	}
 	api := "messages"
 	if f == OpenAI {
@@ -107,9 +107,9 @@ func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 
 // decodeList reads an array of messages.
 func (m *messageReader) decodeList(v rawjson.Value) (decoded, error) {
-	var l listed
+	var l listShape
 	for e := range v.Elements() {
-		if l.look(e); l.items {
+		if l.add(e); l.items {
 			break
 		}
 	}
@@ -156,33 +156,33 @@ func (m *messageReader) message(said content.Message, api, model string) {
 		e.Dialect, e.Model = api, model
 	}
 	for i, b := range said.Blocks {
-		m.id = m.chained(said.Role, b)
+		m.id = m.chainedID(said.Role, b)
 		e.Parts[i] = Part{ID: m.id, Block: b}
 	}
 	m.out.put(e)
 }
 
-// chained is the id of a block in a source that has none: what it says, and all
+// chainedID returns the id of a block in a source that has none: what it says, and all
 // before it. So a conversation that has grown keeps its ids, and another one that
 // begins alike has other ids from where it differs. The dialect does not count: it
 // may show only later.
-func (m *messageReader) chained(role content.Role, b content.Block) string {
-	m.said = m.said[:0]
-	m.says(m.id, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data)
+func (m *messageReader) chainedID(role content.Role, b content.Block) string {
+	m.hashed = m.hashed[:0]
+	m.addHashed(m.id, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data)
 	switch b := b.(type) {
 	case content.ToolCall:
-		m.says(b.CallID, b.Name)
+		m.addHashed(b.CallID, b.Name)
 	case content.ToolResult:
-		m.says(b.CallID)
+		m.addHashed(b.CallID)
 	case content.Media:
-		m.says(b.Data)
+		m.addHashed(b.Data)
 	}
-	sum := sha256.Sum256(m.said)
+	sum := sha256.Sum256(m.hashed)
 	return hex.EncodeToString(sum[:16])
 }
 
-func (m *messageReader) says(list ...string) {
+func (m *messageReader) addHashed(list ...string) {
 	for _, s := range list {
-		m.said = append(append(strconv.AppendInt(m.said, int64(len(s)), 10), ':'), s...)
+		m.hashed = append(append(strconv.AppendInt(m.hashed, int64(len(s)), 10), ':'), s...)
 	}
 }

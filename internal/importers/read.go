@@ -22,7 +22,7 @@ func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 			err = &UnknownError{name, "it is empty"}
 		}
 		if err == nil && f == Auto {
-			f, err = found(name, v)
+			f, err = detectFile(name, v)
 		}
 		if err != nil && l.passed > 0 {
 			err = l.damaged[0]
@@ -48,22 +48,22 @@ func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 	}
 }
 
-// sink takes entries until the consumer goes away.
+// sink yields entries until the consumer wants no more.
 type sink struct {
-	yield func(Entry, error) bool
-	left  bool
+	yield   func(Entry, error) bool
+	stopped bool // the consumer wants no more
 }
 
 func (s *sink) put(e Entry) {
-	if !s.left {
-		s.left = !s.yield(e, nil)
+	if !s.stopped {
+		s.stopped = !s.yield(e, nil)
 	}
 }
 
 // fail tells the consumer of an error.
 func (s *sink) fail(err error) {
-	if !s.left {
-		s.left = !s.yield(Entry{}, err)
+	if !s.stopped {
+		s.stopped = !s.yield(Entry{}, err)
 	}
 }
 
@@ -101,13 +101,13 @@ func (l *lines) first() (v rawjson.Value, whole bool, err error) {
 	}
 }
 
-// found is the format that the first value of a file is in.
-func found(name string, v rawjson.Value) (Format, error) {
+// detectFile returns the format that the first value of a file is in.
+func detectFile(name string, v rawjson.Value) (Format, error) {
 	for v.Kind() == rawjson.KindArray {
 		v = v.At(0)
 	}
 	if v.Kind() != rawjson.KindObject {
-		return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + begins(v)}
+		return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + describe(v)}
 	}
 	switch {
 	case isClaudeCode(v):
@@ -117,11 +117,11 @@ func found(name string, v rawjson.Value) (Format, error) {
 	case isBody(v), v.Get("role").Kind() == rawjson.KindString:
 		return Auto, nil // each conversation tells its own
 	}
-	return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + begins(v)}
+	return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + describe(v)}
 }
 
-// begins is what a value is, in few words.
-func begins(v rawjson.Value) string {
+// describe returns what a value is, in few words.
+func describe(v rawjson.Value) string {
 	switch v.Kind() {
 	case rawjson.KindAbsent:
 		return "nothing"

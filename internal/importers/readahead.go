@@ -22,10 +22,10 @@ type numbered struct {
 
 // readAhead reads on from the first line until it is clear what a conversation is that has
 // a message on each. It returns the values that it read; err is why there are no more.
-func (m *messageReader) readAhead(v rawjson.Value) (l listed, held []numbered, err error) {
+func (m *messageReader) readAhead(v rawjson.Value) (l listShape, held []numbered, err error) {
 	held = []numbered{{bytes.Clone(v), m.l.n}}
 	size := len(v)
-	for l.look(v); !l.items && m.format != Anthropic && size < m.most; l.look(v) {
+	for l.add(v); !l.items && m.format != Anthropic && size < m.most; l.add(v) {
 		if v, err = m.l.value(); err != nil {
 			return l, held, err
 		}
@@ -62,7 +62,7 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 			m.l.passOver(&LineError{File: m.l.file, Line: m.line, Cause: err})
 			continue
 		}
-		if m.message(said, api, ""); m.out.left {
+		if m.message(said, api, ""); m.out.stopped {
 			return nil
 		}
 		empty = false

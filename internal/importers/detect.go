@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// spoken is the format of a request body, by what only one of the two has. What
+// detectFormat returns the format of a request body, by what only one of the two has. What
 // could be both is OpenAI's, unless it asks a Claude.
-func spoken(v rawjson.Value) Format {
+func detectFormat(v rawjson.Value) Format {
 	if _, api := holder(v); api == "responses" || api == "gemini" {
 		return OpenAI // or what is not Anthropic's
 	}
@@ -21,7 +21,7 @@ func spoken(v rawjson.Value) Format {
 		}
 	}
 	for m := range list.Elements() {
-		if f := lookAt(m).format(); f != Auto {
+		if f := shapeOf(m).format(); f != Auto {
 			return f
 		}
 	}
@@ -31,15 +31,15 @@ func spoken(v rawjson.Value) Format {
 	return OpenAI
 }
 
-// listed is what is known of an array of messages.
-type listed struct {
+// listShape is what is known of an array of messages.
+type listShape struct {
 	format Format // empty when it could be both
 	items  bool   // it is of the items that OpenAI's Responses take: calls and results are no parts of messages there
 }
 
-// look takes one more of them into account. When they are items no other counts.
-func (l *listed) look(v rawjson.Value) {
-	m := lookAt(v)
+// add takes one more message into account. When they are items no other counts.
+func (l *listShape) add(v rawjson.Value) {
+	m := shapeOf(v)
 	if l.items = m.isItem(); !l.items && l.format == "" {
 		if f := m.format(); f != Auto {
 			l.format = f
@@ -49,7 +49,7 @@ func (l *listed) look(v rawjson.Value) {
 
 // dialect is what to read the array in when a format is asked for, and the member of a
 // request that holds it there.
-func (l *listed) dialect(asked Format) (key, api string) {
+func (l *listShape) dialect(asked Format) (key, api string) {
 	if asked != Auto {
 		l.format = asked
 	}
@@ -62,13 +62,13 @@ func (l *listed) dialect(asked Format) (key, api string) {
 	return "messages", "chat"
 }
 
-// looks is what tells the format of a message.
-type looks struct {
-	role, kind, said rawjson.Value
-	own              bool // it has a member that only OpenAI's have
+// messageShape is what the format of a message is detected from.
+type messageShape struct {
+	role, kind, content rawjson.Value
+	own                 bool // it has a member that only OpenAI's have
 }
 
-func lookAt(message rawjson.Value) (m looks) {
+func shapeOf(message rawjson.Value) (m messageShape) {
 	for key, v := range message.Members() {
 		switch key {
 		case "role":
@@ -76,7 +76,7 @@ func lookAt(message rawjson.Value) (m looks) {
 		case "type":
 			m.kind = v
 		case "content":
-			m.said = v
+			m.content = v
 		case "tool_calls", "function_call", "reasoning_content", "reasoning_details":
 			m.own = true
 		}
@@ -85,20 +85,20 @@ func lookAt(message rawjson.Value) (m looks) {
 }
 
 // isItem reports whether it is an item of OpenAI's Responses.
-func (m looks) isItem() bool {
+func (m messageShape) isItem() bool {
 	if m.role == nil && m.kind != nil {
 		return true
 	}
-	part := m.said.At(0).Get("type").Text()
+	part := m.content.At(0).Get("type").Text()
 	return part == "input_text" || part == "output_text"
 }
 
 // format is the format of the message, Auto when it could be both.
-func (m looks) format() Format {
+func (m messageShape) format() Format {
 	if m.own || slices.Contains([]string{"system", "developer", "tool", "function"}, m.role.Text()) {
 		return OpenAI
 	}
-	for part := range m.said.Elements() {
+	for part := range m.content.Elements() {
 		switch part.Get("type").Text() {
 		case "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use":
 			return Anthropic
