@@ -64,12 +64,9 @@ func (b *Branch) Rename(ctx context.Context, name string) (*Branch, error) {
 	if err := refs.Check(name); err != nil {
 		return nil, fmt.Errorf("rename: branch %w", err)
 	}
-	tip, err := b.Tip(ctx)
+	tip, err := b.requireTip(ctx, "rename")
 	if err != nil {
 		return nil, err
-	}
-	if tip.IsZero() {
-		return nil, b.errNoCommits("rename")
 	}
 	moves := []objects.RefUpdate{{Name: b.ref(), Old: tip}, {Name: refs.Heads + name, New: tip}}
 	described, err := objects.ReadRef(ctx, b.repo.store, refs.Describe+b.name)
@@ -130,9 +127,13 @@ func (b *Branch) description(ctx context.Context) (string, error) {
 	return label.Text, err
 }
 
-// errNoCommits returns the error for an operation that needs a commit on the branch.
-func (b *Branch) errNoCommits(operation string) error {
-	return fmt.Errorf("%s: %w", operation, &refs.UnknownError{Rev: b.name, Why: "the branch has no commits yet"})
+// requireTip is Tip for an operation that needs a commit on the branch.
+func (b *Branch) requireTip(ctx context.Context, operation string) (objects.ID, error) {
+	tip, err := b.Tip(ctx)
+	if err == nil && tip.IsZero() {
+		err = fmt.Errorf("%s: %w", operation, &refs.UnknownError{Rev: b.name, Why: "the branch has no commits yet"})
+	}
+	return tip, err
 }
 
 // wrapConflict adds the operation and the branch to an error of the store. A ref that moved

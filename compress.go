@@ -57,12 +57,9 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 	}
 	c.setAuthor(o.Author)
 	c.key, c.label.Text = commit.Key{}, o.Label
-	tip, err := b.Tip(ctx)
+	tip, err := b.requireTip(ctx, "compress")
 	if err != nil {
 		return nil, err
-	}
-	if tip.IsZero() {
-		return nil, b.errNoCommits("compress")
 	}
 	if o.Client == nil && !o.DryRun && strings.TrimSpace(o.Text) == "" {
 		return nil, fmt.Errorf("compress: %w", ErrEmpty)

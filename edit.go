@@ -69,13 +69,12 @@ func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Comm
 		}
 		return b.restoreDraft(ctx, c, tip, target.ID, at)
 	}
-	block, err := b.repo.loadBlock(ctx, target)
-	if err != nil {
+	if err := commit.Load(ctx, b.repo.store, target); err != nil {
 		return commit.Draft{}, err
 	}
 	d := b.newChangeDraft(c, commit.Edit, target.ID)
 	d.Role = target.Role
-	if d.Block, err = content.WithText(block, text); err == nil && content.IsEmpty(d.Block) {
+	if d.Block, err = content.WithText(target.Block, text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty
 	}
 	return d, err
@@ -190,12 +189,4 @@ func (r *Repo) lastChange(ctx context.Context, tip objects.ID, s history.ChangeK
 		}
 	}
 	return nil, nil
-}
-
-// loadBlock returns the block of a commit, or what remains of it when its content was
-// purged: an edit may still replace that.
-func (r *Repo) loadBlock(ctx context.Context, c *commit.Commit) (content.Block, error) {
-	own := *c // headers are shared
-	err := commit.Load(ctx, r.store, &own)
-	return own.Block, err
 }

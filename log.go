@@ -32,32 +32,12 @@ func (r *Repo) Log(ctx context.Context, rev string, o LogOptions) iter.Seq2[*com
 			}
 			tips, without = append(slices.Clip(tips), to), []objects.ID{from}
 		}
-		for c, err := range r.loadHistory(ctx, tips, without, o.Limit) {
+		walk := commit.History(ctx, r.store, tips, without)
+		left := o.Limit
+		for c, err := range history.LoadSeq(ctx, r.store, walk, max(o.Limit, 0)) {
 			if err != nil {
 				err = fmt.Errorf("log: %w", err)
 			}
-			if !yield(c, err) {
-				return
-			}
-		}
-	}
-}
-
-// loadHistory yields the commits that tips reach and without does not, as Show returns
-// them.
-func (r *Repo) loadHistory(ctx context.Context, tips, without []objects.ID, limit int) iter.Seq2[*commit.Commit, error] {
-	walk := commit.History(ctx, r.store, tips, without)
-	if limit > 0 {
-		walk = limitWalk(walk, limit)
-	}
-	return history.LoadSeq(ctx, r.store, walk, max(limit, 0))
-}
-
-// limitWalk ends a walk after limit commits.
-func limitWalk(walk iter.Seq2[*commit.Commit, error], limit int) iter.Seq2[*commit.Commit, error] {
-	return func(yield func(*commit.Commit, error) bool) {
-		left := limit
-		for c, err := range walk {
 			if left--; !yield(c, err) || left == 0 {
 				return
 			}

@@ -197,11 +197,10 @@ func (b *Branch) changeDraft(ctx context.Context, c *callOptions, change Change)
 		copyContent(&d, change.source)
 		return d, nil
 	}
-	block, err := b.repo.loadBlock(ctx, target)
-	if err != nil {
+	if err := commit.Load(ctx, b.repo.store, target); err != nil {
 		return d, err
 	}
-	if d.Block, err = content.WithText(block, change.Text); err == nil && content.IsEmpty(d.Block) {
+	if d.Block, err = content.WithText(target.Block, change.Text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty
 	}
 	return d, err

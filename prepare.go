@@ -58,12 +58,9 @@ func (b *Branch) Prepare(ctx context.Context, target llm.Target, o PrepareOption
 // prepare makes an exchange. With an idempotency key that the branch has, it only finds the
 // earlier response.
 func (b *Branch) prepare(ctx context.Context, c *callOptions, stream bool) (*Exchange, error) {
-	tip, err := b.Tip(ctx)
+	tip, err := b.requireTip(ctx, "generate")
 	if err != nil {
 		return nil, err
-	}
-	if tip.IsZero() {
-		return nil, b.errNoCommits("generate")
 	}
 	x := &Exchange{Target: c.target, options: c, tip: tip, started: b.repo.clock()}
 	if !c.key.IsZero() {

@@ -172,11 +172,10 @@ func (b *Branch) findCalls(ctx context.Context, tip objects.ID, wanted map[strin
 			return err
 		}
 		if c.Op == commit.Append && (c.Kind == content.KindToolCall || c.Kind == content.KindToolResult) {
-			block, err := b.repo.loadBlock(ctx, c)
-			if err != nil {
+			if err := commit.Load(ctx, b.repo.store, c); err != nil {
 				return err
 			}
-			switch v := block.(type) {
+			switch v := c.Block.(type) {
 			case content.ToolResult:
 				results[v.CallID] = cmp.Or(results[v.CallID], c.ID)
 			case content.ToolCall:
