@@ -22,3 +22,25 @@ func TestDecodeRefusesDeepNesting(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodeLimitsBlocks: 65,536 blocks are read, and one more is an error, in a response of
+// any dialect; what came before it is kept. The time is in proportion to the length: ollama
+// once looked for the time of the response at each call.
+func TestDecodeLimitsBlocks(t *testing.T) {
+	const limit = 1 << 16
+	for dialect, body := range map[string][3]string{
+		"messages":     {`{"type":"message","content":[`, `{"type":"tool_use","id":"a","name":"b","input":{}}`, `]}`},
+		"converse":     {`{"output":{"message":{"content":[`, `{"text":"x"}`, `]}}}`},
+		"responses":    {`{"output":[`, `{"type":"x"}`, `]}`},
+		"gemini":       {`{"candidates":[{"finishReason":"STOP","content":{"parts":[`, `{"text":"x"}`, `]}}]}`},
+		"interactions": {`{"status":"completed","steps":[`, `{"type":"thought","signature":"x"}`, `]}`},
+		"cohere":       {`{"message":{"content":[`, `{"type":"text","text":"x"}`, `]}}`},
+		"ollama":       {`{"done":true,"message":{"tool_calls":[`, `{"function":{"name":"x"}}`, `]}}`},
+	} {
+		whole := body[0] + strings.Repeat(body[1]+",", limit) + body[1] + body[2]
+		reply, _, err := readAll(mustTarget(dialect, "", "m"), strings.NewReader(whole))
+		if !errors.Is(err, llm.ErrProtocol) || len(reply.Blocks) != limit {
+			t.Errorf("%s: %d blocks, %v", dialect, len(reply.Blocks), err)
+		}
+	}
+}

@@ -81,7 +81,8 @@ func (m *reader) ReadBody(v rawjson.Value) error {
 	if err := m.readStart(v); err != nil {
 		return err
 	}
-	return m.end()
+	m.end()
+	return nil
 }
 
 // ReadEvent reads one event. Unknown types are skipped, as the format requires.
@@ -93,9 +94,9 @@ func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 	case "message_start":
 		return m.readStart(v.Get("message"))
 	case "content_block_start":
-		return m.readBlockStart(v)
+		m.readBlockStart(v)
 	case "content_block_delta":
-		return m.readBlockDelta(v)
+		m.readBlockDelta(v)
 	case "content_block_stop":
 		n, _ := v.Get("index").Int()
 		m.endBlockAt(n)
@@ -104,9 +105,7 @@ func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 		m.addUsage(v.Get("usage"))
 		m.EmitHead()
 	case "message_stop":
-		if err := m.end(); err != nil {
-			return err
-		}
+		m.end()
 		return io.EOF
 	case "error":
 		return m.newError(v)
@@ -139,9 +138,7 @@ func (m *reader) readStart(v rawjson.Value) error {
 	m.EmitHead()
 	for b := range v.Get("content").Elements() {
 		block, _ := m.readBlock(b)
-		if err := m.Emit(block); err != nil {
-			return err
-		}
+		m.Emit(block)
 	}
 	return nil
 }
@@ -157,13 +154,12 @@ func (m *reader) readStop(v rawjson.Value) {
 }
 
 // end ends the open blocks and the response.
-func (m *reader) end() error {
+func (m *reader) end() {
 	m.EndOpen()
 	m.finished = true
-	if !m.codeAwaitsTool || m.container == nil {
-		return nil
+	if m.codeAwaitsTool && m.container != nil {
+		m.Emit(content.Native{Wire: m.TypedForm("container"), JSON: string(m.container)})
 	}
-	return m.Emit(content.Native{Wire: m.TypedForm("container"), JSON: string(m.container)})
 }
 
 // Finish reports whether the message ended.

@@ -19,12 +19,12 @@ type streamBlock struct {
 
 // readBlockStart reads the start of a content block. Most are empty, but any may be
 // complete already.
-func (m *reader) readBlockStart(v rawjson.Value) error {
+func (m *reader) readBlockStart(v rawjson.Value) {
 	n, _ := v.Get("index").Int()
 	m.endBlockAt(n)
 	start := v.Get("content_block")
 	if start.Kind() != rawjson.KindObject {
-		return nil // deltas may tell what it is
+		return // deltas may tell what it is
 	}
 	block, call := m.readBlock(start)
 	b := &streamBlock{}
@@ -32,20 +32,18 @@ func (m *reader) readBlockStart(v rawjson.Value) error {
 		b.startInput, c.Arguments = c.Arguments, ""
 		block = c
 	}
-	return m.beginBlock(n, b, block)
+	m.beginBlock(n, b, block)
 }
 
 // beginBlock begins the block at an index of the wire.
-func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
-	if b.BlockBuilder, err = m.BeginStreamed(block); err == nil {
-		m.blocks[n], b.BeforeEnd = b, b.complete
-	}
-	return err
+func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) {
+	b.BlockBuilder = m.BeginStreamed(block)
+	m.blocks[n], b.BeforeEnd = b, b.complete
 }
 
 // readBlockDelta reads a delta. Unknown deltas, and those of another type of block, are
 // skipped.
-func (m *reader) readBlockDelta(v rawjson.Value) error {
+func (m *reader) readBlockDelta(v rawjson.Value) {
 	n, _ := v.Get("index").Int()
 	d := v.Get("delta")
 	b := m.blocks[n]
@@ -58,14 +56,11 @@ func (m *reader) readBlockDelta(v rawjson.Value) error {
 		case "thinking_delta":
 			block = content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "thinking"}
 		default:
-			return nil
+			return
 		}
-		if err := m.beginBlock(n, b, block); err != nil {
-			return err
-		}
+		m.beginBlock(n, b, block)
 	}
 	m.addDelta(b, d)
-	return nil
 }
 
 // addDelta adds a delta to a block.

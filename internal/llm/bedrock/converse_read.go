@@ -82,9 +82,7 @@ func (c *converseReader) ReadBody(v rawjson.Value) error {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
 	for b := range message.Get("content").Elements() {
-		if err := c.Emit(c.readBlock(b)); err != nil {
-			return err
-		}
+		c.Emit(c.readBlock(b))
 	}
 	c.readUsage(v.Get("usage"))
 	c.readStop(v)
@@ -108,9 +106,9 @@ func (c *converseReader) readNamedEvent(name string, v rawjson.Value) (known boo
 	switch name {
 	case "messageStart":
 	case "contentBlockStart":
-		err = c.readBlockStart(v)
+		c.readBlockStart(v)
 	case "contentBlockDelta":
-		err = c.readBlockDelta(v)
+		c.readBlockDelta(v)
 	case "contentBlockStop":
 		n, _ := v.Get("contentBlockIndex").Int()
 		c.endBlockAt(n)

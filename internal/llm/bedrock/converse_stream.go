@@ -20,12 +20,12 @@ type streamBlock struct {
 
 // readBlockStart reads the start of a content block. Only blocks whose deltas do not say
 // what they are have one.
-func (c *converseReader) readBlockStart(v rawjson.Value) error {
+func (c *converseReader) readBlockStart(v rawjson.Value) {
 	n, _ := v.Get("contentBlockIndex").Int()
 	c.endBlockAt(n)
 	start := v.Get("start")
 	if rawjson.IsEmpty(start) {
-		return nil
+		return
 	}
 	b := &streamBlock{}
 	block := c.readBlock(start)
@@ -44,19 +44,17 @@ func (c *converseReader) readBlockStart(v rawjson.Value) error {
 	case content.Native:
 		b.unknown.Add(start)
 	}
-	return c.beginBlock(n, b, block)
+	c.beginBlock(n, b, block)
 }
 
 // beginBlock begins the block at an index of the wire.
-func (c *converseReader) beginBlock(n int64, b *streamBlock, block content.Block) (err error) {
-	if b.BlockBuilder, err = c.BeginStreamed(block); err == nil {
-		c.blocks[n], b.BeforeEnd = b, b.complete
-	}
-	return err
+func (c *converseReader) beginBlock(n int64, b *streamBlock, block content.Block) {
+	b.BlockBuilder = c.BeginStreamed(block)
+	c.blocks[n], b.BeforeEnd = b, b.complete
 }
 
 // readBlockDelta reads more of a block, which may begin with it.
-func (c *converseReader) readBlockDelta(v rawjson.Value) error {
+func (c *converseReader) readBlockDelta(v rawjson.Value) {
 	n, _ := v.Get("contentBlockIndex").Int()
 	d := v.Get("delta")
 	b := c.blocks[n]
@@ -69,15 +67,12 @@ func (c *converseReader) readBlockDelta(v rawjson.Value) error {
 	if b == nil {
 		block := c.newBlockFor(d)
 		if block == nil {
-			return nil
+			return
 		}
 		b = &streamBlock{}
-		if err := c.beginBlock(n, b, block); err != nil {
-			return err
-		}
+		c.beginBlock(n, b, block)
 	}
 	c.addDelta(b, d)
-	return nil
 }
 
 // reasoningSource returns the member that a delta of reasoning belongs to.

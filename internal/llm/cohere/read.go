@@ -67,14 +67,12 @@ func (c *reader) ReadBody(v rawjson.Value) error {
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := c.readStart(v.Get("id"), m); err != nil {
-		return err
-	}
+	c.readStart(v.Get("id"), m)
 	return c.readEnd(v)
 }
 
 // ReadEvent reads one event. Unknown types are skipped.
-func (c *reader) ReadEvent(name string, v rawjson.Value) (err error) {
+func (c *reader) ReadEvent(name string, v rawjson.Value) error {
 	if v.Get("event_type") != nil {
 		return c.readV1Event(v)
 	}
@@ -83,18 +81,18 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) (err error) {
 	m := v.Get("delta", "message")
 	switch name {
 	case "message-start":
-		err = c.readStart(v.Get("id"), m)
+		c.readStart(v.Get("id"), m)
 	case "content-start":
-		err = c.beginPart(n, m.Get("content"))
+		c.beginPart(n, m.Get("content"))
 	case "content-delta":
-		err = c.addDelta(n, m.Get("content"))
+		c.addDelta(n, m.Get("content"))
 	case "content-end":
 		c.endBlock(c.blocks, n)
 	case "tool-plan-delta":
-		err = c.addPlan(m.Get(typePlan).Text())
+		c.addPlan(m.Get(typePlan).Text())
 	case "tool-call-start":
 		c.endBlock(c.calls, n)
-		err = c.beginCall(n, m.Get("tool_calls"))
+		c.beginCall(n, m.Get("tool_calls"))
 	case "tool-call-delta":
 		if p := c.calls[n]; p != nil {
 			c.AppendText(p, m.Get("tool_calls", "function", "arguments").Text())
@@ -106,50 +104,37 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) (err error) {
 			c.addCitation(key, member)
 		}
 	case "message-end":
-		err = c.readEnd(v.Get("delta"))
+		return c.readEnd(v.Get("delta"))
 	default:
 		if text := v.Get("message"); text.Kind() == rawjson.KindString || v.Get("error") != nil {
-			err = wire.NewAPIError(c.Provider, v)
+			return wire.NewAPIError(c.Provider, v)
 		}
 	}
-	return err
+	return nil
 }
 
 // readStart reads a message, which in a stream is empty.
-func (c *reader) readStart(id, m rawjson.Value) error {
+func (c *reader) readStart(id, m rawjson.Value) {
 	c.SetHead(func(h *llm.Head) { h.ID = id.Text() })
 	c.EmitHead()
 	texts := m.Get("content")
 	if text := texts.Text(); text != "" {
-		if err := c.Emit(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: text}); err != nil {
-			return err
-		}
+		c.Emit(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: text})
 	}
-	var n int64
 	for part := range texts.Elements() {
-		if err := c.beginPart(n, part); err != nil {
-			return err
-		}
-		c.endBlock(c.blocks, n)
-		n++
+		c.beginPart(0, part)
+		c.endBlock(c.blocks, 0)
 	}
-	if err := c.addPlan(m.Get(typePlan).Text()); err != nil {
-		return err
-	}
-	n = 0
+	c.addPlan(m.Get(typePlan).Text())
 	for call := range m.Get("tool_calls").Elements() {
-		if err := c.beginCall(n, call); err != nil {
-			return err
-		}
-		c.endBlock(c.calls, n)
-		n++
+		c.beginCall(0, call)
+		c.endBlock(c.calls, 0)
 	}
 	for key, member := range m.Members() {
 		if !rawjson.IsEmpty(member) && !slices.Contains([]string{"role", "content", typePlan, "tool_calls"}, key) {
 			c.unknownFields.Field(key).Add(member)
 		}
 	}
-	return nil
 }
 
 // addCitation keeps a citation; a stream brings one at a time.
@@ -161,10 +146,10 @@ func (c *reader) addCitation(key string, v rawjson.Value) {
 }
 
 // beginPart begins a part of the content.
-func (c *reader) beginPart(n int64, v rawjson.Value) (err error) {
+func (c *reader) beginPart(n int64, v rawjson.Value) {
 	c.endBlock(c.blocks, n)
 	if v.Kind() != rawjson.KindObject {
-		return nil
+		return
 	}
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
@@ -173,54 +158,44 @@ func (c *reader) beginPart(n int64, v rawjson.Value) (err error) {
 	case "text":
 		b := content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}
 		b.SetExtra(i.Rest())
-		c.blocks[n], err = c.Begin(b)
+		c.blocks[n] = c.Begin(b)
 	case "thinking":
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatCohere, Source: "thinking"}
 		b.SetExtra(i.Rest())
-		c.blocks[n], err = c.Begin(b)
+		c.blocks[n] = c.Begin(b)
 	default:
-		b := content.Native{Wire: c.TypedForm(typeContentPart + kind), JSON: string(v)}
-		return c.Emit(b)
+		c.Emit(content.Native{Wire: c.TypedForm(typeContentPart + kind), JSON: string(v)})
+		return
 	}
-	if err == nil {
-		c.AppendText(c.blocks[n], texts)
-	}
-	return err
+	c.AppendText(c.blocks[n], texts)
 }
 
 // addDelta adds a delta to a part of the content, which may begin with it.
-func (c *reader) addDelta(n int64, v rawjson.Value) error {
+func (c *reader) addDelta(n int64, v rawjson.Value) {
 	for _, kind := range []string{"thinking", "text"} {
 		text := v.Get(kind).Text()
 		if c.blocks[n] == nil && text != "" {
-			if err := c.beginPart(n, encodeText(kind, "")); err != nil {
-				return err
-			}
+			c.beginPart(n, encodeText(kind, ""))
 		}
 		if p := c.blocks[n]; p != nil {
 			c.AppendText(p, text)
 		}
 	}
-	return nil
 }
 
 // addPlan adds to the plan.
-func (c *reader) addPlan(text string) (err error) {
+func (c *reader) addPlan(text string) {
 	if text == "" {
-		return nil
+		return
 	}
 	if c.plan == nil || c.plan.Done {
-		b := content.Text{Wire: c.TypedForm(typePlan), Of: content.KindAssistant}
-		if c.plan, err = c.Begin(b); err != nil {
-			return err
-		}
+		c.plan = c.Begin(content.Text{Wire: c.TypedForm(typePlan), Of: content.KindAssistant})
 	}
 	c.AppendText(c.plan, text)
-	return nil
 }
 
 // beginCall begins a call, and ends the plan before it.
-func (c *reader) beginCall(n int64, v rawjson.Value) error {
+func (c *reader) beginCall(n int64, v rawjson.Value) {
 	if c.plan != nil {
 		c.End(c.plan)
 	}
@@ -230,13 +205,9 @@ func (c *reader) beginCall(n int64, v rawjson.Value) error {
 	b.SetType(i.TakeText("type"))
 	args := rawjson.TextOrJSON(f.Take("arguments"))
 	b.SetExtra(rawjson.WithMember(i.Rest(), "function", f.Rest()))
-	p, err := c.Begin(b)
-	if err != nil {
-		return err
-	}
+	p := c.Begin(b)
 	c.calls[n], p.BeforeEnd = p, p.MarkTruncatedCall
 	c.AppendText(p, args)
-	return nil
 }
 
 // endBlock ends a part of the content or a call, if one is open.
@@ -251,12 +222,8 @@ func (c *reader) endBlock(open map[int64]*wire.BlockBuilder, n int64) {
 func (c *reader) readEnd(v rawjson.Value) error {
 	c.EndOpen()
 	for _, key := range c.unknownFields.Keys {
-		b := content.Native{Wire: c.TypedForm(key), JSON: string(c.unknownFields.Fields[key].Value())}
-		if b.JSON == "" {
-			continue
-		}
-		if err := c.Emit(b); err != nil {
-			return err
+		if b := (content.Native{Wire: c.TypedForm(key), JSON: string(c.unknownFields.Fields[key].Value())}); b.JSON != "" {
+			c.Emit(b)
 		}
 	}
 	c.unknownFields.Keys = nil

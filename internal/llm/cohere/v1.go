@@ -135,10 +135,12 @@ func responseOfV1(v rawjson.Value) rawjson.Value {
 func (c *reader) readV1Event(v rawjson.Value) error {
 	switch v.Get("event_type").Text() {
 	case "stream-start":
-		return c.readStart(v.Get("generation_id"), nil)
+		c.readStart(v.Get("generation_id"), nil)
+		return nil
 	case "text-generation":
 		c.streamed = true
-		return c.addDelta(0, rawjson.NewObject("text", v.Get("text")).Bytes())
+		c.addDelta(0, rawjson.NewObject("text", v.Get("text")).Bytes())
+		return nil
 	case "stream-end":
 		body := v.Get("response")
 		if c.streamed {

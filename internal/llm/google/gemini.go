@@ -92,7 +92,10 @@ func (g *geminiReader) ReadBody(v rawjson.Value) error {
 	if !known {
 		return fmt.Errorf("%w: no answer in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := g.readChunk(v, g.readPart); err != nil {
+	if err := g.readChunk(v, func(part rawjson.Value) error {
+		g.Emit(g.partBlock(part))
+		return nil
+	}); err != nil {
 		return err
 	}
 	g.finished = true
@@ -167,9 +170,7 @@ func (g *geminiReader) Finish(bool) bool {
 		g.AppendText(g.openBlock, string(g.openArgs.json())) // for showing where it broke off
 	}
 	if g.finished && g.hasSources {
-		if g.Emit(content.Native{Wire: g.TypedForm(typeSources), JSON: string(g.sources.Bytes())}) != nil {
-			return false
-		}
+		g.Emit(content.Native{Wire: g.TypedForm(typeSources), JSON: string(g.sources.Bytes())})
 	}
 	return g.finished
 }

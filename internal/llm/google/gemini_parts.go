@@ -53,9 +53,6 @@ func (p *partReader) extra() []byte {
 // them.
 const typeNoArguments = "bare"
 
-// readPart reads a part that came whole.
-func (g *geminiReader) readPart(v rawjson.Value) error { return g.Emit(g.partBlock(v)) }
-
 // partBlock returns the block for a part. Google formats its JSON for people; white space
 // is dropped.
 func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
@@ -190,7 +187,8 @@ func (g *geminiReader) readStreamedPart(v rawjson.Value) error {
 	form := block.Form()
 	if form.Seal.Data != "" || form.Extra != nil || block.Kind() != content.KindAssistant && block.Kind() != content.KindReasoning {
 		g.endOpenBlock()
-		return g.Emit(block)
+		g.Emit(block)
+		return nil
 	}
 	text := block.String()
 	if text == "" {
@@ -198,10 +196,7 @@ func (g *geminiReader) readStreamedPart(v rawjson.Value) error {
 	}
 	if g.openBlock == nil || g.openBlock.Block.Kind() != block.Kind() {
 		g.endOpenBlock()
-		var err error
-		if g.openBlock, err = g.Begin(withoutText(block)); err != nil {
-			return err
-		}
+		g.openBlock = g.Begin(withoutText(block))
 	}
 	g.AppendText(g.openBlock, text)
 	return nil
@@ -251,10 +246,7 @@ func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err e
 		b.Arguments = ""
 		b.SetType("")
 		b.SetExtra(withoutStreamFields(b.Form().Extra))
-		if g.openBlock, err = g.Begin(b); err != nil {
-			return true, err
-		}
-		g.AppendText(g.openBlock, "") // its name can be shown at once
+		g.openBlock = g.BeginStreamed(b)
 	} else if seal := v.Get("thoughtSignature").Text(); seal != "" {
 		b, _ := g.openBlock.Block.(content.ToolCall)
 		b.SetSeal(g.NewSeal(content.Signature, seal))

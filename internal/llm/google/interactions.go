@@ -66,9 +66,11 @@ func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 	i, _ := v.Get("index").Int()
 	switch name {
 	case "step.start":
-		return n.readStepStart(i, v.Get("step"))
+		n.readStepStart(i, v.Get("step"))
+		return nil
 	case "step.delta":
-		return n.readStepDelta(i, v.Get("delta"))
+		n.readStepDelta(i, v.Get("delta"))
+		return nil
 	case "step.stop":
 		n.endStep(i)
 		return nil
@@ -105,9 +107,7 @@ func (n *interactionsReader) readEnd(v rawjson.Value) error {
 	n.EndOpen()
 	if n.Count == 0 {
 		for step := range v.Get("steps").Elements() {
-			if err := n.readStep(step); err != nil {
-				return err
-			}
+			n.readStep(step)
 		}
 	}
 	if v.Get("error").Kind() == rawjson.KindObject {

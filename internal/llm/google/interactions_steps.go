@@ -18,20 +18,18 @@ const (
 )
 
 // readStep reads a step that came whole.
-func (n *interactionsReader) readStep(v rawjson.Value) error {
+func (n *interactionsReader) readStep(v rawjson.Value) {
 	v = rawjson.Compact(v)
 	contents := v.Get("content")
 	if v.Get("type").Text() != typeModelOutput || contents.At(0) == nil {
-		return n.Emit(n.stepBlock(v))
+		n.Emit(n.stepBlock(v))
+		return
 	}
 	about := rawjson.Without(v, "type", "content")
 	for c := range contents.Elements() {
-		if err := n.Emit(n.contentBlock(c, about)); err != nil {
-			return err
-		}
+		n.Emit(n.contentBlock(c, about))
 		about = nil
 	}
-	return nil
 }
 
 // stepBlock returns the block that a step stands for, unless it is a model_output.

@@ -23,7 +23,7 @@ type openStep struct {
 
 // readStepStart reads the start of a step. Most are empty, but any may be complete
 // already.
-func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) error {
+func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) {
 	n.endStep(i)
 	v = rawjson.Compact(bytes.Clone(v))
 	s := &openStep{step: v}
@@ -31,11 +31,9 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) error {
 	if v.Get("type").Text() == typeModelOutput {
 		s.outputExtra = rawjson.Without(v, "type", "content")
 		for c := range v.Get("content").Elements() {
-			if err := n.addContent(s, c); err != nil {
-				return err
-			}
+			n.addContent(s, c)
 		}
-		return nil
+		return
 	}
 	block := n.stepBlock(v)
 	switch b := block.(type) {
@@ -46,11 +44,8 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) error {
 		b.SetExtra(withoutEmptySignature(b.Form().Extra))
 		block = b
 	}
-	var err error
-	if s.BlockBuilder, err = n.BeginStreamed(block); err == nil {
-		s.BeforeEnd = func() { s.completeStep(n) }
-	}
-	return err
+	s.BlockBuilder = n.BeginStreamed(block)
+	s.BeforeEnd = func() { s.completeStep(n) }
 }
 
 // withoutEmptySignature returns what is left of a step without the empty signature that a stream
@@ -64,7 +59,7 @@ func withoutEmptySignature(extra []byte) []byte {
 
 // addContent adds a content to a model_output. A text is open until something else
 // comes.
-func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) (err error) {
+func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) {
 	if s.BlockBuilder != nil {
 		n.End(s.BlockBuilder)
 	}
@@ -74,16 +69,13 @@ func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) (err error
 	if open {
 		b = withoutText(b)
 	}
-	if s.BlockBuilder, err = n.Begin(b); err != nil {
-		return err
-	}
+	s.BlockBuilder = n.Begin(b)
 	if open {
 		s.BeforeEnd = s.completeText
 		n.AppendText(s.BlockBuilder, text.Text)
 	} else {
 		n.End(s.BlockBuilder)
 	}
-	return nil
 }
 
 // completeText puts the annotations that came into the text.
@@ -105,14 +97,15 @@ func (s *openStep) completeText() {
 }
 
 // readStepDelta reads more of a step. What does not belong to it is skipped.
-func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) error {
+func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 	d = rawjson.Compact(d)
 	s := n.steps[i]
 	if s == nil {
-		return nil
+		return
 	}
 	if s.step.Get("type").Text() == typeModelOutput {
-		return n.addOutputDelta(s, d)
+		n.addOutputDelta(s, d)
+		return
 	}
 	switch b := s.Block.(type) {
 	case content.Reasoning:
@@ -127,7 +120,6 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) error {
 	default:
 		s.setMembers(d)
 	}
-	return nil
 }
 
 // setMembers keeps the members of a delta. They replace those of the step.
@@ -140,7 +132,7 @@ func (s *openStep) setMembers(d rawjson.Value) {
 }
 
 // addOutputDelta reads more of a model_output.
-func (n *interactionsReader) addOutputDelta(s *openStep, d rawjson.Value) error {
+func (n *interactionsReader) addOutputDelta(s *openStep, d rawjson.Value) {
 	t := d.Get("type").Text()
 	open := s.BlockBuilder != nil && !s.Done
 	switch {
@@ -151,11 +143,10 @@ func (n *interactionsReader) addOutputDelta(s *openStep, d rawjson.Value) error 
 		if open {
 			n.AppendText(s.BlockBuilder, d.Get("text").Text())
 		}
-		return nil
 	case t == "", t == "text" && d.Get("text").Text() == "":
-		return nil
+	default:
+		n.addContent(s, d)
 	}
-	return n.addContent(s, d)
 }
 
 // addThoughtDelta reads more of a reasoning block: its summary, or its seal.

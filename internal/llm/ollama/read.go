@@ -60,8 +60,8 @@ func (o *reader) ReadEvent(_ string, v rawjson.Value) error {
 	}
 	o.SetHead(func(h *llm.Head) { h.Model = cmp.Or(v.Get("model").Text(), h.Model) })
 	o.EmitHead()
-	if err := o.readMessage(v); err != nil || !v.Get("done").Bool() {
-		return err
+	if o.readMessage(v); !v.Get("done").Bool() {
+		return nil
 	}
 	o.finished = true
 	o.SetHead(func(h *llm.Head) { h.Finish = v.Get("done_reason").Text() })
@@ -81,7 +81,7 @@ func (o *reader) readUsage(v rawjson.Value) {
 }
 
 // readMessage reads a message, or a piece of one.
-func (o *reader) readMessage(line rawjson.Value) (err error) {
+func (o *reader) readMessage(line rawjson.Value) {
 	var reasoning, texts, calls rawjson.Value
 	for key, m := range messageOf(line).Members() {
 		switch key {
@@ -99,18 +99,16 @@ func (o *reader) readMessage(line rawjson.Value) (err error) {
 		}
 	}
 	if text := reasoning.Text(); text != "" {
-		err = o.addText(text, sourceThinking)
+		o.addText(text, sourceThinking)
 	}
-	if text := texts.Text(); err == nil && text != "" {
+	if text := texts.Text(); text != "" {
 		o.tags.NoImplicit = true
-		err = o.readPieces(o.tags.Write(text))
+		o.readPieces(o.tags.Write(text))
 	}
+	when := line.Get("created_at")
 	for c := range calls.Elements() {
-		if err == nil {
-			err = o.readCall(c, line.Get("created_at"))
-		}
+		o.readCall(c, when)
 	}
-	return err
 }
 
 // Where words come from: the fields of reasoning, and what is between tags in a
@@ -123,16 +121,12 @@ const (
 
 // addText appends text to the open block, or begins a new one when the text has another
 // source.
-func (o *reader) addText(text, source string) (err error) {
+func (o *reader) addText(text, source string) {
 	if o.current == nil || o.current != o.Last || o.current.Done || o.source != source {
 		o.endBlock()
-		if o.current, err = o.Begin(o.newBlock(source)); err != nil {
-			return err
-		}
-		o.source = source
+		o.current, o.source = o.Begin(o.newBlock(source)), source
 	}
 	o.AppendText(o.current, text)
-	return nil
 }
 
 // newBlock returns an empty block for text of a source.
@@ -161,16 +155,16 @@ func (o *reader) endBlock() {
 }
 
 // readPieces reads the pieces of a content that the splitter cut at think tags.
-func (o *reader) readPieces(list []thinktags.Piece) (err error) {
+func (o *reader) readPieces(list []thinktags.Piece) {
 	for _, p := range list {
 		switch p.Kind {
 		case thinktags.Text:
-			err = o.addText(p.Text, sourceText)
+			o.addText(p.Text, sourceText)
 		case thinktags.Open:
 			o.emptyTags += p.Text
 			o.endBlock()
 		case thinktags.Reasoning:
-			err = o.addText(p.Text, sourceTags)
+			o.addText(p.Text, sourceTags)
 		case thinktags.Close:
 			if o.current == nil || o.source != sourceTags {
 				o.emptyTags += p.Text // nothing was thought, or something else came between
@@ -182,15 +176,11 @@ func (o *reader) readPieces(list []thinktags.Piece) (err error) {
 			o.endBlock()
 		case thinktags.Reclassify: // not asked for
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // readCall reads a call. A call without an id gets one made from the time of its line.
-func (o *reader) readCall(v, when rawjson.Value) error {
+func (o *reader) readCall(v, when rawjson.Value) {
 	o.endBlock()
 	i := rawjson.ObjectReader{Value: v}
 	f := i.TakeObject("function")
@@ -210,19 +200,15 @@ func (o *reader) readCall(v, when rawjson.Value) error {
 	}
 	b.SetExtra(rawjson.WithMember(i.Rest(), "function", f.Rest()))
 	o.calls++
-	return o.Emit(b)
+	o.Emit(b)
 }
 
 // Finish writes what was held back.
 func (o *reader) Finish(bool) bool {
-	if o.readPieces(o.tags.Close()) != nil {
-		return o.finished
-	}
+	o.readPieces(o.tags.Close())
 	if rest := o.emptyTags; rest != "" && o.finished {
 		o.emptyTags = ""
-		if o.addText(rest, sourceText) != nil {
-			return true
-		}
+		o.addText(rest, sourceText)
 	}
 	if !o.finished {
 		return false
@@ -230,8 +216,8 @@ func (o *reader) Finish(bool) bool {
 	o.endBlock()
 	for _, key := range o.unknownFields.Keys {
 		b := content.Native{Wire: o.BlockForm(), JSON: string(o.unknownFields.Fields[key].Value())}
-		if b.SetType(key); b.JSON != "" && o.Emit(b) != nil {
-			break
+		if b.SetType(key); b.JSON != "" {
+			o.Emit(b)
 		}
 	}
 	return true

@@ -74,9 +74,7 @@ func (c *chatReader) ReadBody(v rawjson.Value) error {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
 	c.readHead(v)
-	if err := c.readMessage(message); err != nil {
-		return err
-	}
+	c.readMessage(message)
 	c.readFinishReason(choice.Get("finish_reason"))
 	c.finished = true
 	return failure
@@ -99,9 +97,7 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 			d = choice.Get("message") // a later one repeats what came
 		}
 		c.sawChoice = c.sawChoice || d != nil
-		if err := c.readMessage(d); err != nil {
-			return err
-		}
+		c.readMessage(d)
 		c.readFinishReason(choice.Get("finish_reason"))
 		c.readUsage(choice.Get("usage"))
 		failed = choice.Get("error")
@@ -181,7 +177,7 @@ func (c *chatReader) Finish(sawEnd bool) bool {
 
 // beginBlock begins a block. In a stream it ends the block before, unless that is a call
 // with incomplete arguments.
-func (c *chatReader) beginBlock(b content.Block) (*wire.BlockBuilder, error) {
+func (c *chatReader) beginBlock(b content.Block) *wire.BlockBuilder {
 	if p := c.Last; p != nil && !c.whole && (!wire.IsCall(p.Block) || isWholeJSON(p.Text)) {
 		c.End(p)
 	}
@@ -189,12 +185,10 @@ func (c *chatReader) beginBlock(b content.Block) (*wire.BlockBuilder, error) {
 }
 
 // emitBlock adds a block that came whole.
-func (c *chatReader) emitBlock(b content.Block) (*wire.BlockBuilder, error) {
-	p, err := c.beginBlock(b)
-	if err == nil && !c.whole {
+func (c *chatReader) emitBlock(b content.Block) {
+	if p := c.beginBlock(b); !c.whole {
 		c.End(p)
 	}
-	return p, err
 }
 
 // chatUsage reads a report of usage. Some servers do not count reasoning as output; theirs

@@ -65,9 +65,9 @@ func (f chatFunction) read(v rawjson.Value) chatFunction {
 
 // readToolCall reads a call, or a piece of one. Names and ids may be repeated, empty or
 // not.
-func (c *chatReader) readToolCall(v rawjson.Value) error {
+func (c *chatReader) readToolCall(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
-		return nil
+		return
 	}
 	i := rawjson.ObjectReader{Value: v}
 	f := readFunction(&i)
@@ -78,7 +78,8 @@ func (c *chatReader) readToolCall(v rawjson.Value) error {
 	id := v.Get("id").Text()
 	call := c.findCall(index, id, f)
 	if call == nil {
-		return c.beginCall(&i, f, index)
+		c.beginCall(&i, f, index)
+		return
 	}
 	b := call.Block.(content.ToolCall)
 	previous := b.Name + b.CallID
@@ -96,7 +97,6 @@ func (c *chatReader) readToolCall(v rawjson.Value) error {
 	c.readCallSeal(call.BlockBuilder, v.Get("extra_content"))
 	call.argumentBytes += len(f.arguments)
 	c.AppendText(call.BlockBuilder, f.arguments)
-	return nil
 }
 
 // findCall returns the call that a piece belongs to, or nil. Some servers give all calls
@@ -125,16 +125,15 @@ func (c *chatReader) findCall(index int64, id string, f chatFunction) *chatCall 
 }
 
 // beginCall begins a call. A call of an unknown type is kept as it is.
-func (c *chatReader) beginCall(i *rawjson.ObjectReader, f chatFunction, index int64) error {
+func (c *chatReader) beginCall(i *rawjson.ObjectReader, f chatFunction, index int64) {
 	kind := i.TakeText("type")
 	b := content.ToolCall{Wire: c.TypedForm(kind), CallID: i.TakeText("id"), Name: f.name}
 	if f.name == "" && f.arguments == "" && b.CallID == "" && (kind == "" || kind == "function") {
-		return nil
+		return
 	}
 	if i.Get(f.member) == nil {
-		n := content.Native{Wire: c.TypedForm(typeNativeCall + kind), JSON: string(i.Value)}
-		_, err := c.emitBlock(n)
-		return err
+		c.emitBlock(content.Native{Wire: c.TypedForm(typeNativeCall + kind), JSON: string(i.Value)})
+		return
 	}
 	id := b.CallID
 	if b.CallID == "" {
@@ -153,14 +152,10 @@ func (c *chatReader) beginCall(i *rawjson.ObjectReader, f chatFunction, index in
 		extra = rawjson.WithMember(extra, extraJSONArguments, rawjson.Value("true"))
 	}
 	b.SetExtra(extra)
-	p, err := c.beginBlock(b)
-	if err != nil {
-		return err
-	}
+	p := c.beginBlock(b)
 	c.calls.add(&chatCall{BlockBuilder: p, id: id, argumentBytes: len(f.arguments)}, index)
 	c.readCallSeal(p, i.Get("extra_content"))
 	c.AppendText(p, f.arguments)
-	return nil
 }
 
 func (l *chatCalls) add(call *chatCall, index int64) {
@@ -181,10 +176,10 @@ func (c *chatReader) makeCallID(n int) string {
 }
 
 // readFunctionCall reads function_call, the field for one call that tool_calls replaced.
-func (c *chatReader) readFunctionCall(v rawjson.Value) (err error) {
+func (c *chatReader) readFunctionCall(v rawjson.Value) {
 	f := chatFunction{argumentsMember: "arguments"}.read(v)
 	if f.name == "" && f.arguments == "" {
-		return nil
+		return
 	}
 	if c.calls.functionCall == nil {
 		b := content.ToolCall{Wire: c.TypedForm(typeFunctionCall), CallID: c.makeCallID(0), Name: f.name}
@@ -192,12 +187,9 @@ func (c *chatReader) readFunctionCall(v rawjson.Value) (err error) {
 		if f.isJSON {
 			b.SetExtra(rawjson.WithMember(b.Form().Extra, extraJSONArguments, rawjson.Value("true")))
 		}
-		if c.calls.functionCall, err = c.beginBlock(b); err != nil {
-			return err
-		}
+		c.calls.functionCall = c.beginBlock(b)
 	}
 	c.AppendText(c.calls.functionCall, f.arguments)
-	return nil
 }
 
 // chatServerTool is a tool that the server ran.
@@ -208,9 +200,9 @@ type chatServerTool struct {
 
 // readExecutedTool reads a tool that the server ran, or a piece of it. It comes first
 // without its result and then again with it.
-func (c *chatReader) readExecutedTool(v rawjson.Value) (err error) {
+func (c *chatReader) readExecutedTool(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
-		return nil
+		return
 	}
 	i := rawjson.ObjectReader{Value: v}
 	index, ok := v.Get("index").Int()
@@ -241,10 +233,7 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) (err error) {
 		b.SetExtra(r.Form().Extra)
 	}
 	if run == nil {
-		run = &chatServerTool{}
-		if run.call, err = c.beginBlock(b); err != nil {
-			return err
-		}
+		run = &chatServerTool{call: c.beginBlock(b)}
 		if c.calls.serverTools == nil {
 			c.calls.serverTools = map[int64]*chatServerTool{}
 		}
@@ -255,15 +244,14 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) (err error) {
 		c.AppendText(run.call, args)
 	}
 	if !answered || run.hasResult {
-		return nil
+		return
 	}
 	run.hasResult = true
 	r.CallID = run.call.Block.(content.ToolCall).CallID
 	if !c.whole {
 		c.End(run.call)
 	}
-	_, err = c.emitBlock(r)
-	return err
+	c.emitBlock(r)
 }
 
 // endCalls ends the calls. At the output limit a provider ends them in the middle of their
@@ -300,13 +288,13 @@ func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 
 // readTextSeal reads the seal that Google puts on a message. It belongs to the text before
 // it, or stands alone.
-func (c *chatReader) readTextSeal(v rawjson.Value) error {
+func (c *chatReader) readTextSeal(v rawjson.Value) {
 	if rest := withoutSeal(v); rest != nil {
 		c.keepUnknown("extra_content", rest)
 	}
 	data := v.Get("google", "thought_signature").Text()
 	if data == "" {
-		return nil
+		return
 	}
 	seal := c.NewSeal(content.Signature, data)
 	if n := len(c.text.parts); n > 0 {
@@ -315,9 +303,9 @@ func (c *chatReader) readTextSeal(v rawjson.Value) error {
 		b.SetSeal(seal)
 		p.Block = b
 		c.MarkChanged(p)
-		return nil
+		return
 	}
-	return c.emitSeal(seal, "extra_content")
+	c.emitSeal(seal, "extra_content")
 }
 
 // withoutSeal returns an extra_content without its seal and without the mark of a chunk;

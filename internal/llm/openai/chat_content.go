@@ -56,7 +56,7 @@ func (m *chatFields) field(key string) (*rawjson.Value, rawjson.Kind) {
 }
 
 // readMessage reads a message, or the part of one in a chunk.
-func (c *chatReader) readMessage(v rawjson.Value) error {
+func (c *chatReader) readMessage(v rawjson.Value) {
 	var m chatFields
 	for key, v := range v.Members() {
 		at, kind := m.field(key)
@@ -69,29 +69,17 @@ func (c *chatReader) readMessage(v rawjson.Value) error {
 			*at = v
 		}
 	}
-	if err := c.readReasoning(&m); err != nil {
-		return err
-	}
+	c.readReasoning(&m)
 	for v := range m.executedTools.Elements() {
-		if err := c.readExecutedTool(v); err != nil {
-			return err
-		}
+		c.readExecutedTool(v)
 	}
-	if err := c.readContent(m.content); err != nil {
-		return err
-	}
-	if err := c.readRefusal(m.refusal); err != nil {
-		return err
-	}
+	c.readContent(m.content)
+	c.readRefusal(m.refusal)
 	for v := range m.toolCalls.Elements() {
-		if err := c.readToolCall(v); err != nil {
-			return err
-		}
+		c.readToolCall(v)
 	}
-	if err := c.readFunctionCall(m.functionCall); err != nil {
-		return err
-	}
-	return c.readTextSeal(m.extraContent)
+	c.readFunctionCall(m.functionCall)
+	c.readTextSeal(m.extraContent)
 }
 
 // chatText is the content while it arrives.
@@ -116,36 +104,31 @@ func (w *chatText) takeWhitespace() string {
 }
 
 // readContent reads a content: a string, which may hold think tags, or a list of parts.
-func (c *chatReader) readContent(v rawjson.Value) error {
+func (c *chatReader) readContent(v rawjson.Value) {
 	for part := range v.Elements() {
-		if err := c.readContentPart(part); err != nil {
-			return err
-		}
+		c.readContentPart(part)
 	}
 	if v.Kind() != rawjson.KindString || len(v) == len(`""`) {
-		return nil
+		return
 	}
 	c.text.splitterUsed = true
 	c.text.tags.NoImplicit = c.Quirks.TagsPaired || len(c.reasoning.blocks) > 0
-	return c.readPieces(c.text.tags.Write(v.Text()))
+	c.readPieces(c.text.tags.Write(v.Text()))
 }
 
 // readPieces reads what the splitter found.
-func (c *chatReader) readPieces(list []thinktags.Piece) (err error) {
+func (c *chatReader) readPieces(list []thinktags.Piece) {
 	w := &c.text
 	for _, p := range list {
 		switch p.Kind {
 		case thinktags.Text:
-			err = c.addText(p.Text, "")
+			c.addText(p.Text, "")
 		case thinktags.Open:
 			w.openTag = w.emptyTags + w.takeWhitespace() + p.Text
 			w.emptyTags, w.current = "", nil
 		case thinktags.Reasoning:
 			if w.openTagged == nil {
-				w.openTagged, err = c.beginBlock(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatThinkTags, Source: "content", Open: w.openTag})
-				if err != nil {
-					return err
-				}
+				w.openTagged = c.beginBlock(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatThinkTags, Source: "content", Open: w.openTag})
 				w.tagged, w.openTag = append(w.tagged, w.openTagged), ""
 			}
 			c.AppendText(w.openTagged, p.Text)
@@ -159,11 +142,7 @@ func (c *chatReader) readPieces(list []thinktags.Piece) (err error) {
 		case thinktags.Reclassify:
 			c.reclassify(p.Text)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // closeTagged ends the reasoning between tags.
@@ -200,76 +179,63 @@ func (c *chatReader) reclassify(tag string) {
 	w.tagged, w.parts, w.current = w.parts, nil, nil
 }
 
-// addText appends to the text. White space is held back until other text follows: around
+// addText appends to the text, which begins a block of a type of part where no text is open.
+// White space is held back until other text follows: around
 // tool calls some servers send nothing but white space, which is not text block of its own.
-func (c *chatReader) addText(s, kind string) (err error) {
+func (c *chatReader) addText(s, partType string) {
 	w := &c.text
 	if w.current == nil || w.current != c.Last {
 		w.current = nil
 		if strings.TrimSpace(s) == "" {
 			w.whitespace = append(w.whitespace, s)
-			return nil
+			return
 		}
 		s = w.takeWhitespace() + s
-		b := content.Text{Wire: c.TypedForm(kind), Of: content.KindAssistant}
+		b := content.Text{Wire: c.TypedForm(partType), Of: content.KindAssistant}
 		if w.emptyTags != "" {
 			b.SetExtra(rawjson.WithMember(nil, wire.ExtraBefore, rawjson.AppendString(nil, w.emptyTags)))
 		}
 		w.emptyTags = ""
-		if w.current, err = c.beginBlock(b); err != nil {
-			return err
-		}
+		w.current = c.beginBlock(b)
 		w.parts = append(w.parts, w.current)
 	}
 	c.AppendText(w.current, s)
-	return nil
 }
 
 // readContentPart reads one part of a content that is a list.
-func (c *chatReader) readContentPart(v rawjson.Value) error {
+func (c *chatReader) readContentPart(v rawjson.Value) {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
 	switch {
 	case kind == "text" && c.whole && strings.TrimSpace(v.Get("text").Text()) != "":
 		b := content.Text{Wire: c.TypedForm(kind), Of: content.KindAssistant, Text: i.TakeText("text")}
 		b.SetExtra(i.Rest())
-		p, err := c.beginBlock(b)
-		if err == nil {
-			c.text.parts = append(c.text.parts, p)
-		}
-		return err
+		c.text.parts = append(c.text.parts, c.beginBlock(b))
 	case kind == "text" && !c.whole:
-		return c.addText(i.TakeText("text"), kind)
+		c.addText(i.TakeText("text"), kind)
 	case kind == "thinking":
-		return c.readThinkingPart(i)
+		c.readThinkingPart(i)
+	default:
+		c.emitBlock(content.Native{Wire: c.TypedForm(typeContentPart + kind), JSON: string(v)})
 	}
-	b := content.Native{Wire: c.TypedForm(typeContentPart + kind), JSON: string(v)}
-	_, err := c.emitBlock(b)
-	return err
 }
 
 // readRefusal reads the reason for which the model refuses. It is a text block.
-func (c *chatReader) readRefusal(v rawjson.Value) (err error) {
+func (c *chatReader) readRefusal(v rawjson.Value) {
 	if rawjson.IsEmpty(v) {
-		return nil
+		return
 	}
 	if c.text.refusal == nil {
-		b := content.Text{Wire: c.TypedForm(typeRefusal), Of: content.KindAssistant}
-		if c.text.refusal, err = c.beginBlock(b); err != nil {
-			return err
-		}
+		c.text.refusal = c.beginBlock(content.Text{Wire: c.TypedForm(typeRefusal), Of: content.KindAssistant})
 	}
 	c.AppendText(c.text.refusal, v.Text())
-	return nil
 }
 
 // endText ends the content.
 func (c *chatReader) endText() {
 	w := &c.text
 	if w.splitterUsed {
-		if c.readPieces(w.tags.Close()) != nil {
-			return // too many blocks: what was held back is lost with the rest
-		}
+		c.readPieces(w.tags.Close())
 	}
 	rest := w.emptyTags + w.openTag + w.takeWhitespace()
 	switch {
@@ -279,9 +245,6 @@ func (c *chatReader) endText() {
 	case c.Count > 0:
 		c.unknownFields.Set("content", rawjson.AppendString(nil, rest))
 	case strings.TrimSpace(rest) == "":
-		p, err := c.Begin(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant})
-		if err == nil {
-			c.AppendText(p, rest)
-		}
+		c.AppendText(c.Begin(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}), rest)
 	}
 }

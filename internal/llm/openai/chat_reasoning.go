@@ -53,34 +53,27 @@ type otherField struct {
 }
 
 // readReasoning reads the reasoning of a message.
-func (c *chatReader) readReasoning(m *chatFields) error {
+func (c *chatReader) readReasoning(m *chatFields) {
 	for v := range m.details.Elements() {
-		text, err := c.readDetail(v)
-		if err != nil {
-			return err
-		}
-		if text {
+		if c.readDetail(v) {
 			c.reasoning.field = detailsField
 		}
 	}
 	for i, field := range reasoningFields {
 		if v := m.reasoning[i]; !rawjson.IsEmpty(v) {
-			if err := c.addReasoning(field, v.Text()); err != nil {
-				return err
-			}
+			c.addReasoning(field, v.Text())
 		}
 	}
 	answered := !rawjson.IsEmpty(m.content) || !rawjson.IsEmpty(m.refusal) || !rawjson.IsEmpty(m.toolCalls) || !rawjson.IsEmpty(m.functionCall)
-	if err := c.compareFields(answered); err != nil {
-		return err
-	}
-	return c.readOpaqueSeal(m.opaque)
+	c.compareFields(answered)
+	c.readOpaqueSeal(m.opaque)
 }
 
 // addReasoning adds reasoning in a plain field.
-func (c *chatReader) addReasoning(field, text string) error {
+func (c *chatReader) addReasoning(field, text string) {
 	if field == c.reasoning.field {
-		return c.addPlainReasoning(field, text)
+		c.addPlainReasoning(field, text)
+		return
 	}
 	other := c.otherFieldFor(field)
 	other.text.WriteString(text)
@@ -88,12 +81,10 @@ func (c *chatReader) addReasoning(field, text string) error {
 	if c.reasoning.field == "" && other.hasText {
 		c.reasoning.field = field
 		c.reasoning.others = slices.DeleteFunc(c.reasoning.others, func(x *otherField) bool { return x == other })
-		return c.addPlainReasoning(field, other.text.String())
-	}
-	if other.block != nil {
+		c.addPlainReasoning(field, other.text.String())
+	} else if other.block != nil {
 		c.AppendText(other.block, text)
 	}
-	return nil
 }
 
 // otherFieldFor returns a plain field that does not count, or not yet.
@@ -123,9 +114,9 @@ func (c *chatReader) appendReasoning(p *wire.BlockBuilder, text string) {
 // compareFields begins a block for each other field that differs from the one that counts.
 // While one of the two may still catch up with the other, that is unknown; answered says
 // that the reasoning before the answer is over.
-func (c *chatReader) compareFields(answered bool) error {
+func (c *chatReader) compareFields(answered bool) {
 	if c.reasoning.field == "" {
-		return nil
+		return
 	}
 	for _, x := range c.reasoning.others {
 		if x.block != nil || !x.differs(c.reasoning.fieldText, answered) {
@@ -134,14 +125,9 @@ func (c *chatReader) compareFields(answered bool) error {
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: x.field}
 		b.SetExtra(rawjson.WithMember(nil, extraDiffers, rawjson.Value("true")))
 		last := c.Last // which goes on
-		var err error
-		if x.block, err = c.Begin(b); err != nil {
-			return err
-		}
-		c.Last = last
+		x.block, c.Last = c.Begin(b), last
 		c.AppendText(x.block, x.text.String())
 	}
-	return nil
 }
 
 // differs reports whether the text is not a prefix of counting, the text of the field that
@@ -164,33 +150,28 @@ func (x *otherField) differs(counting []byte, complete bool) bool {
 }
 
 // beginReasoning begins a reasoning block.
-func (c *chatReader) beginReasoning(b content.Reasoning) (*wire.BlockBuilder, error) {
-	p, err := c.beginBlock(b)
-	if err == nil {
-		c.reasoning.blocks = append(c.reasoning.blocks, p)
-	}
-	return p, err
+func (c *chatReader) beginReasoning(b content.Reasoning) *wire.BlockBuilder {
+	p := c.beginBlock(b)
+	c.reasoning.blocks = append(c.reasoning.blocks, p)
+	return p
 }
 
 // addPlainReasoning appends to the reasoning in a plain field. After any other block it
 // begins a new one.
-func (c *chatReader) addPlainReasoning(field, text string) (err error) {
+func (c *chatReader) addPlainReasoning(field, text string) {
 	p := c.reasoning.current
 	if p == nil || p != c.Last || p.Block.(content.Reasoning).Source != field {
-		if p, err = c.beginReasoning(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field}); err != nil {
-			return err
-		}
+		p = c.beginReasoning(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field})
 		c.reasoning.current = p
 	}
 	c.appendReasoning(p, text)
-	return nil
 }
 
 // readDetail reads an entry of reasoning_details and reports whether it has text. In a
 // stream the pieces of an entry share an index and a type; a sealed entry comes whole.
-func (c *chatReader) readDetail(v rawjson.Value) (hasText bool, err error) {
+func (c *chatReader) readDetail(v rawjson.Value) (hasText bool) {
 	if v.Kind() != rawjson.KindObject {
-		return false, nil
+		return false
 	}
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
@@ -209,10 +190,7 @@ func (c *chatReader) readDetail(v rawjson.Value) (hasText bool, err error) {
 	}
 	p := c.reasoning.details[key]
 	if p == nil || c.whole || form.Seal.Type == content.Encrypted || !c.continueReasoning(p, &form) {
-		b := content.Reasoning{Wire: form.Wire(), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"}
-		if p, err = c.beginReasoning(b); err != nil {
-			return false, err
-		}
+		p = c.beginReasoning(content.Reasoning{Wire: form.Wire(), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"})
 		if c.reasoning.details == nil {
 			c.reasoning.details = map[detailKey]*wire.BlockBuilder{}
 		}
@@ -222,7 +200,7 @@ func (c *chatReader) readDetail(v rawjson.Value) (hasText bool, err error) {
 	if form.Seal.Data != "" && !c.whole {
 		c.End(p) // a seal comes last
 	}
-	return text != "", nil
+	return text != ""
 }
 
 // continueReasoning merges a later piece of an entry into its block, the text apart. It
@@ -262,9 +240,9 @@ func detailTextField(kind string) string {
 }
 
 // readOpaqueSeal reads a seal of the reasoning before it.
-func (c *chatReader) readOpaqueSeal(v rawjson.Value) error {
+func (c *chatReader) readOpaqueSeal(v rawjson.Value) {
 	if rawjson.IsEmpty(v) {
-		return nil
+		return
 	}
 	seal := c.NewSeal(content.Opaque, v.Text())
 	if n := len(c.reasoning.blocks); n > 0 {
@@ -273,21 +251,19 @@ func (c *chatReader) readOpaqueSeal(v rawjson.Value) error {
 			b.SetSeal(seal)
 			p.Block = b
 			c.MarkChanged(p)
-			return nil
+			return
 		}
 	}
-	return c.emitSeal(seal, "reasoning_opaque")
+	c.emitSeal(seal, "reasoning_opaque")
 }
 
 // emitSeal adds a seal that has no reasoning to belong to, as a block without text.
-func (c *chatReader) emitSeal(seal content.Seal, source string) error {
+func (c *chatReader) emitSeal(seal content.Seal, source string) {
 	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: source}
 	b.SetSeal(seal)
-	p, err := c.beginReasoning(b)
-	if err == nil && !c.whole {
+	if p := c.beginReasoning(b); !c.whole {
 		c.End(p)
 	}
-	return err
 }
 
 // thinkingText returns the text of a thinking part: a string, or a list of chunks. plain
@@ -307,7 +283,7 @@ func thinkingText(v rawjson.Value) (text string, plain bool) {
 }
 
 // readThinkingPart reads a thinking part of a content that is a list.
-func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) error {
+func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) {
 	text, plain := thinkingText(i.Get("thinking"))
 	if plain || !c.whole {
 		i.Take("thinking")
@@ -320,23 +296,16 @@ func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) error {
 	form.Extra = i.Rest()
 	p := c.reasoning.current
 	if c.whole || p == nil || p != c.Last || p.Block.(content.Reasoning).Source != source || !c.continueReasoning(p, &form) {
-		b := content.Reasoning{Wire: form.Wire(), Format: content.FormatMistral, Source: source}
-		var err error
-		if p, err = c.beginReasoning(b); err != nil {
-			return err
-		}
+		p = c.beginReasoning(content.Reasoning{Wire: form.Wire(), Format: content.FormatMistral, Source: source})
 		c.reasoning.current = p
 	}
 	c.AppendText(p, text)
-	return nil
 }
 
 // endReasoning notes in the extra of the first reasoning block which fields repeat it, and
 // the fields that say less: nothing, or only its beginning.
 func (c *chatReader) endReasoning() {
-	if c.compareFields(true) != nil {
-		return // too many blocks: what was held back is lost with the rest
-	}
+	c.compareFields(true)
 	var same rawjson.Array
 	var less rawjson.Object
 	for _, x := range c.reasoning.others {

@@ -39,10 +39,7 @@ func (c *chatReader) endUnknown() {
 	for _, key := range keys {
 		v := c.unknownFields.Fields[key].Value()
 		if (key == "images" || key == "audio") && !rawjson.IsEmpty(v) {
-			b := content.Native{Wire: c.TypedForm(key), JSON: string(v)}
-			if c.Emit(b) != nil {
-				return
-			}
+			c.Emit(content.Native{Wire: c.TypedForm(key), JSON: string(v)})
 			continue
 		}
 		c.unknownFields.Keys = append(c.unknownFields.Keys, key)
@@ -57,8 +54,7 @@ func (c *chatReader) endUnknown() {
 		p.AddExtra(extraMessage, rest)
 		c.MarkChanged(p)
 	case full:
-		b := content.Native{Wire: c.TypedForm(typeMessage), JSON: string(rest)}
-		_ = c.Emit(b) // with too many blocks there is a carrier
+		c.Emit(content.Native{Wire: c.TypedForm(typeMessage), JSON: string(rest)})
 	}
 }
 

@@ -82,9 +82,11 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 		r.EmitHead()
 		return nil
 	case "response.output_item.added":
-		return r.readItemAdded(v)
+		r.readItemAdded(v)
+		return nil
 	case "response.output_item.done":
-		return r.readItemDone(v)
+		r.readItemDone(v)
+		return nil
 	case "error":
 		return r.readFailure(v)
 	}
@@ -101,7 +103,8 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	stem, delta := strings.CutSuffix(name, ".delta")
 	stem, done := strings.CutSuffix(stem, ".done")
 	if delta || done {
-		return r.readDelta(stem, v, done)
+		r.readDelta(stem, v, done)
+		return nil
 	}
 	if wire.HasError(v) {
 		return r.readFailure(v)
@@ -120,18 +123,14 @@ func (r *responsesReader) readHead(v rawjson.Value) {
 // readEnd reads the end of a response, which repeats all items.
 func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
 	r.readHead(v)
-	if err := r.readRepeatedItems(v.Get("output")); err != nil {
-		return err
-	}
+	r.readRepeatedItems(v.Get("output"))
 	r.SetHead(func(h *llm.Head) { h.Finish = status })
 	r.readUsage(v.Get("usage"))
 	if status == "failed" || wire.HasError(v) {
 		return r.newError(v)
 	}
 	for _, it := range r.order {
-		if err := r.endItem(it, it.first); err != nil {
-			return err
-		}
+		r.endItem(it, it.first)
 	}
 	return nil
 }

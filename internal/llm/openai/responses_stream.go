@@ -48,51 +48,43 @@ var deltaEvents = map[string]struct{ kind, member, all string }{
 }
 
 // readItemAdded reads the start of an item.
-func (r *responsesReader) readItemAdded(v rawjson.Value) error {
+func (r *responsesReader) readItemAdded(v rawjson.Value) {
 	if v.Get("item").Kind() != rawjson.KindObject {
-		return nil
+		return
 	}
 	n, ok := v.Get("output_index").Int()
 	if !ok {
 		n = int64(len(r.order))
 	}
 	if it := r.items[n]; it != nil {
-		if err := r.endItem(it, it.first); err != nil {
-			return err
-		}
+		r.endItem(it, it.first)
 	}
-	_, err := r.beginItem(n, v.Get("item"))
-	return err
+	r.beginItem(n, v.Get("item"))
 }
 
 // readItemDone reads a whole item. Only here its seal is final.
-func (r *responsesReader) readItemDone(v rawjson.Value) error {
+func (r *responsesReader) readItemDone(v rawjson.Value) {
 	whole := v.Get("item")
 	if whole.Kind() != rawjson.KindObject {
-		return nil
+		return
 	}
-	it, err := r.itemFor(v, whole)
-	if err != nil {
-		return err
-	}
+	it := r.itemFor(v, whole)
 	if it.done && (it.id == "" || it.id != whole.Get("id").Text()) {
-		if it, err = r.beginItem(int64(len(r.order)), whole); err != nil {
-			return err
-		}
+		it = r.beginItem(int64(len(r.order)), whole)
 	}
-	return r.endItem(it, whole)
+	r.endItem(it, whole)
 }
 
 // readDelta reads text that came, or all text of a part, which is new only when no delta
 // came before.
-func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) error {
+func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) {
 	w, known := deltaEvents[stem]
 	if !known {
-		return nil
+		return
 	}
-	it, err := r.itemFor(v, rawjson.NewObject("type", w.kind).Bytes())
-	if err != nil || it.done || it.kind != w.kind {
-		return err
+	it := r.itemFor(v, rawjson.NewObject("type", w.kind).Bytes())
+	if it.done || it.kind != w.kind {
+		return
 	}
 	piece := itemPart{member: w.member}
 	text := v.Get("delta")
@@ -103,28 +95,27 @@ func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) err
 		piece.index, _ = v.Get("summary_index").Int()
 	}
 	if done && it.seenParts[piece] || text.Kind() != rawjson.KindString {
-		return nil
+		return
 	}
-	p, err := r.blockFor(it, piece)
-	if err != nil || p == nil {
-		return err
+	p := r.blockFor(it, piece)
+	if p == nil {
+		return
 	}
 	if it.seenParts == nil {
 		it.seenParts = map[itemPart]bool{}
 	}
 	it.seenParts[piece] = true
 	r.AppendText(p, text.Text())
-	return nil
 }
 
 // blockFor returns the block that a part of an item belongs to; nil when it is not shown
 // before the item is whole.
-func (r *responsesReader) blockFor(it *responsesItem, at itemPart) (*wire.BlockBuilder, error) {
+func (r *responsesReader) blockFor(it *responsesItem, at itemPart) *wire.BlockBuilder {
 	p := it.blocks[0]
 	switch b := p.Block.(type) {
 	case content.Reasoning:
 		if b.Source != "" && b.Source != at.member {
-			return nil, nil // a second form of the same reasoning
+			return nil // a second form of the same reasoning
 		}
 		if b.Source = at.member; len(p.Text) > 0 && !it.seenParts[at] {
 			r.AppendText(p, "\n\n")
@@ -133,15 +124,11 @@ func (r *responsesReader) blockFor(it *responsesItem, at itemPart) (*wire.BlockB
 	case content.Text:
 		i := int(max(at.index, 0))
 		if i > len(it.blocks) {
-			return nil, nil
+			return nil
 		}
 		if i == len(it.blocks) {
 			form := b.Form()
-			next, err := r.Begin(content.Text{Wire: content.Form{Dialect: form.Dialect, ID: form.ID}.Wire(), Of: b.Of})
-			if err != nil {
-				return nil, err
-			}
-			it.blocks = append(it.blocks, next)
+			it.blocks = append(it.blocks, r.Begin(content.Text{Wire: content.Form{Dialect: form.Dialect, ID: form.ID}.Wire(), Of: b.Of}))
 		}
 		p = it.blocks[i]
 		if b, ok := p.Block.(content.Text); ok && at.member == "refusal" {
@@ -149,12 +136,12 @@ func (r *responsesReader) blockFor(it *responsesItem, at itemPart) (*wire.BlockB
 			p.Block = b
 		}
 	}
-	return p, nil
+	return p
 }
 
 // itemFor returns the item that an event is about, which begins here if no event began it.
 // Servers that do not number their items mean the item with the id, or the last one.
-func (r *responsesReader) itemFor(v, is rawjson.Value) (*responsesItem, error) {
+func (r *responsesReader) itemFor(v, is rawjson.Value) *responsesItem {
 	n, numbered := v.Get("output_index").Int()
 	it := r.items[n]
 	if !numbered {
@@ -165,13 +152,13 @@ func (r *responsesReader) itemFor(v, is rawjson.Value) (*responsesItem, error) {
 		n = int64(len(r.order))
 	}
 	if it != nil {
-		return it, nil
+		return it
 	}
 	return r.beginItem(n, is)
 }
 
 // beginItem begins an item whose text is still to come.
-func (r *responsesReader) beginItem(n int64, v rawjson.Value) (*responsesItem, error) {
+func (r *responsesReader) beginItem(n int64, v rawjson.Value) *responsesItem {
 	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), callID: v.Get("call_id").Text(), first: bytes.Clone(v)}
 	b := r.itemBlocks(v)[0]
 	switch block := b.(type) {
@@ -191,11 +178,7 @@ func (r *responsesReader) beginItem(n int64, v rawjson.Value) (*responsesItem, e
 			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: r.messageExtra(v)}.Wire(), Of: content.KindAssistant}
 		}
 	}
-	p, err := r.Begin(b)
-	if err != nil {
-		return nil, err
-	}
-	it.blocks = []*wire.BlockBuilder{p}
+	it.blocks = []*wire.BlockBuilder{r.BeginStreamed(b)}
 	if r.items == nil {
 		r.items, r.ids = map[int64]*responsesItem{}, map[string]*responsesItem{}
 	}
@@ -203,16 +186,13 @@ func (r *responsesReader) beginItem(n int64, v rawjson.Value) (*responsesItem, e
 	if it.id != "" && r.ids[it.id] == nil {
 		r.ids[it.id] = it
 	}
-	if wire.IsCall(b) {
-		r.AppendText(p, "") // its name can be shown at once
-	}
-	return it, nil
+	return it
 }
 
 // endItem ends an item with its whole form.
-func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) error {
+func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) {
 	if it.done {
-		return nil
+		return
 	}
 	it.done = true
 	if id := v.Get("id").Text(); id != "" && id != it.id {
@@ -223,18 +203,13 @@ func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) error {
 	}
 	for i, b := range r.itemBlocks(v) {
 		if i == len(it.blocks) {
-			p, err := r.Begin(b)
-			if err != nil {
-				return err
-			}
-			it.blocks = append(it.blocks, p)
+			it.blocks = append(it.blocks, r.Begin(b))
 		}
 		replaceDeltas(it.blocks[i], b)
 	}
 	for _, p := range it.blocks {
 		r.End(p)
 	}
-	return nil
 }
 
 // replaceDeltas replaces the text of the deltas by the whole block; a block without text
@@ -274,7 +249,7 @@ func extraWithout(extra []byte, key string) []byte {
 // readRepeatedItems reads the list of all items at the end, which repeats them or brings
 // them for the first time. Items are the same when their ids are; where ids change, by
 // type and order.
-func (r *responsesReader) readRepeatedItems(list rawjson.Value) error {
+func (r *responsesReader) readRepeatedItems(list rawjson.Value) {
 	byKind := map[string][]*responsesItem{}
 	for _, it := range r.order {
 		byKind[it.kind] = append(byKind[it.kind], it)
@@ -295,18 +270,12 @@ func (r *responsesReader) readRepeatedItems(list rawjson.Value) error {
 			}
 		}
 		if it == nil {
-			var err error
-			if it, err = r.beginItem(int64(len(r.order)), v); err != nil {
-				return err
-			}
+			it = r.beginItem(int64(len(r.order)), v)
 		}
 		it.matched = true
 		r.addLateSeal(it, v)
-		if err := r.endItem(it, v); err != nil {
-			return err
-		}
+		r.endItem(it, v)
 	}
-	return nil
 }
 
 // addLateSeal adds a seal that came only with the repeated item.

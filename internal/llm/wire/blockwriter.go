@@ -26,7 +26,9 @@ import (
 // goes back to an earlier block; a tool call counts only if it was ended.
 
 // maxBlocks limits how many blocks a response can have. The smallest item on the wire has
-// 3 bytes; the block made of it takes some hundred times as many.
+// 3 bytes; the block made of it takes some hundred times as many. A block beyond the limit
+// is the error of the writer, as in a bufio.Writer: it and its text are dropped, and Decode
+// reads no further.
 const maxBlocks = 1 << 16
 
 // BlockWriter is what a [ResponseReader] writes to. It numbers the blocks of one response,
@@ -36,6 +38,7 @@ type BlockWriter struct {
 	Target
 	yield   func(llm.Event, error) bool
 	stopped bool            // the consumer stopped reading: nothing more is emitted
+	err     error           // the response has too many blocks
 	Count   int             // how many blocks have begun
 	Last    *BlockBuilder   // the block that began last; nil: none did
 	Open    []*BlockBuilder // the blocks that have not ended, in the order in which they began
@@ -58,25 +61,26 @@ type BlockBuilder struct {
 }
 
 // Begin begins a block. Text that the block already has stays in front of what is
-// appended. The error is [llm.ErrProtocol] for too many blocks.
-func (o *BlockWriter) Begin(b content.Block) (*BlockBuilder, error) {
-	if o.Count == maxBlocks {
-		return nil, fmt.Errorf("%w: more than %d blocks", llm.ErrProtocol, maxBlocks)
-	}
+// appended.
+func (o *BlockWriter) Begin(b content.Block) *BlockBuilder {
 	p := &BlockBuilder{index: o.Count, Block: b}
+	if o.Count == maxBlocks {
+		o.err = fmt.Errorf("%w: more than %d blocks", llm.ErrProtocol, maxBlocks)
+		return p
+	}
 	o.Count++
 	o.Last, o.Open = p, append(o.Open, p)
-	return p, nil
+	return p
 }
 
 // BeginStreamed begins a block that arrives in pieces. Of a tool call it emits the name at
 // once.
-func (o *BlockWriter) BeginStreamed(b content.Block) (*BlockBuilder, error) {
-	p, err := o.Begin(b)
-	if err == nil && IsCall(b) {
+func (o *BlockWriter) BeginStreamed(b content.Block) *BlockBuilder {
+	p := o.Begin(b)
+	if IsCall(b) {
 		o.AppendText(p, "")
 	}
-	return p, err
+	return p
 }
 
 // AppendSignature appends a piece of the signature of a reasoning block; other blocks and
@@ -94,13 +98,7 @@ func (o *BlockWriter) AppendSignature(p *BlockBuilder, piece string) {
 }
 
 // Emit adds a block that came whole.
-func (o *BlockWriter) Emit(b content.Block) error {
-	p, err := o.Begin(b)
-	if err == nil {
-		o.End(p)
-	}
-	return err
-}
+func (o *BlockWriter) Emit(b content.Block) { o.End(o.Begin(b)) }
 
 // AppendText appends text to a block and emits it as a delta. Text for a block that has
 // ended is added too; the block is then emitted once more at the end.
@@ -270,9 +268,9 @@ func (o *BlockWriter) EmitHead() {
 	}
 }
 
-// emit passes an event to the consumer.
+// emit passes an event to the consumer, unless it is about a block beyond the limit.
 func (o *BlockWriter) emit(e llm.Event) {
-	if !o.stopped {
+	if !o.stopped && e.Index < maxBlocks {
 		o.stopped = !o.yield(e, nil)
 	}
 }

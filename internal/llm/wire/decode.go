@@ -40,6 +40,9 @@ func (t Target) decode(read func(ResponseReader, *BlockWriter) (sawEnd bool, err
 		r := t.Dialect.NewReader(o)
 		sawEnd, err := read(r, o)
 		whole := r.Finish(sawEnd)
+		if o.err != nil {
+			err = o.err
+		}
 		switch {
 		case whole && !errors.As(err, new(*llm.APIError)) && !errors.Is(err, llm.ErrProtocol):
 			err = nil // the answer is there, whatever came after its end
@@ -78,7 +81,7 @@ func readFrames(r ResponseReader, o *BlockWriter, list iter.Seq2[framing.Frame, 
 		if err == io.EOF {
 			return false, nil
 		}
-		if err != nil || o.stopped {
+		if err != nil || o.stopped || o.err != nil {
 			return false, err
 		}
 	}
