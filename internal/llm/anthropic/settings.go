@@ -63,9 +63,9 @@ func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 	for _, m := range req.Messages[wire.OpenTurnStart(req.Messages):] {
 		for _, b := range m.Blocks {
 			call, isCall := b.(content.ToolCall)
-			_, isThought := b.(content.Reasoning)
+			_, isReasoning := b.(content.Reasoning)
 			seal := b.Form().Seal
-			if isCall && !call.Server && !t.Owns(b) || isThought && seal.Data != "" && !t.CanOpen(seal) {
+			if isCall && !call.Server && !t.Owns(b) || isReasoning && seal.Data != "" && !t.CanOpen(seal) {
 				s.Reasoning.Effort, s.Reasoning.MaxTokens = "", 0
 				return s
 			}

@@ -206,8 +206,8 @@ func mediaFormat(media string, m content.Media) string {
 // documentName returns a name as the format allows one: letters, digits, hyphens,
 // brackets and single blanks.
 func documentName(name string) string {
-	texts := strings.FieldsFunc(name, func(r rune) bool {
+	words := strings.FieldsFunc(name, func(r rune) bool {
 		return r >= utf8.RuneSelf || !strings.ContainsRune("-()[]", r) && !(r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
 	})
-	return cmp.Or(strings.Join(texts, " "), "document")
+	return cmp.Or(strings.Join(words, " "), "document")
 }

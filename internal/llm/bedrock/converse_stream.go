@@ -13,7 +13,7 @@ import (
 // streamBlock is a content block that is being streamed.
 type streamBlock struct {
 	*wire.BlockBuilder
-	blobs    []string              // of a hidden thought
+	blobs    []string              // of redacted reasoning
 	elements []rawjson.Value       // what a text cites, or what came of a tool
 	unknown  wire.ValueAccumulator // a block that is not known
 }
@@ -60,7 +60,7 @@ func (c *converseReader) readBlockDelta(v rawjson.Value) {
 	b := c.blocks[n]
 	if b != nil {
 		if r, ok := b.Block.(content.Reasoning); ok && r.Source != reasoningSource(d) {
-			c.endBlockAt(n) // one sort of thought after the other
+			c.endBlockAt(n) // the other sort of reasoning is another block
 			b = nil
 		}
 	}

@@ -117,11 +117,11 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) error {
 func (c *reader) readStart(id, m rawjson.Value) {
 	c.SetHead(func(h *llm.Head) { h.ID = id.Text() })
 	c.EmitHead()
-	texts := m.Get("content")
-	if text := texts.Text(); text != "" {
+	parts := m.Get("content")
+	if text := parts.Text(); text != "" {
 		c.Emit(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: text})
 	}
-	for part := range texts.Elements() {
+	for part := range parts.Elements() {
 		c.beginPart(0, part)
 		c.endBlock(c.blocks, 0)
 	}
@@ -153,7 +153,7 @@ func (c *reader) beginPart(n int64, v rawjson.Value) {
 	}
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
-	texts := i.TakeString(kind)
+	text := i.TakeString(kind)
 	switch kind {
 	case "text":
 		b := content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}
@@ -167,7 +167,7 @@ func (c *reader) beginPart(n int64, v rawjson.Value) {
 		c.Emit(content.Native{Wire: c.TypedForm(typeContentPart + kind), JSON: string(v)})
 		return
 	}
-	c.AppendText(c.blocks[n], texts)
+	c.AppendText(c.blocks[n], text)
 }
 
 // addDelta adds a delta to a part of the content, which may begin with it.

@@ -154,9 +154,9 @@ func (q *geminiContentReader) readResult(v rawjson.Value) content.Block {
 	for range response.Members() {
 		members++
 	}
-	texts := cmp.Or(response.Get("output").Text(), response.Get("error").Text())
-	if b.Parts = bytes.Clone(response); members == 1 && texts != "" {
-		b.Text, b.Parts, b.IsError = texts, nil, response.Get("error") != nil
+	text := cmp.Or(response.Get("output").Text(), response.Get("error").Text())
+	if b.Parts = bytes.Clone(response); members == 1 && text != "" {
+		b.Text, b.Parts, b.IsError = text, nil, response.Get("error") != nil
 	}
 	if rest := i.Rest(); rest != nil {
 		b.SetExtra(rawjson.WithMember(nil, "functionResponse", rest))

@@ -38,20 +38,20 @@ func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 	wire.SetCommon(&config, s, "maxOutputTokens")
 	r := s.Reasoning
 	budget, given := thinkingBudgets[r.Effort]
-	texts := takesThinkingLevel(t.Model) || isGemma(t.Model)
+	takesLevel := takesThinkingLevel(t.Model) || isGemma(t.Model)
 	if r.MaxTokens > 0 {
-		budget, given, texts = int64(r.MaxTokens), true, false
+		budget, given, takesLevel = int64(r.MaxTokens), true, false
 	}
 	if r.Disabled && given && budget > 0 { // the model cannot stop: it gets the least that it takes
 		budget = minThinkingBudget
 	}
 	// With a budget of nothing the field is refused, and Gemma does not know it.
-	off := given && !texts && budget == 0
+	off := given && !takesLevel && budget == 0
 	if !r.Hidden && r.Summary != "none" && !off && !isGemma(t.Model) {
 		think.SetBool("includeThoughts", true)
 	}
 	switch {
-	case given && texts:
+	case given && takesLevel:
 		think.SetString("thinkingLevel", thinkingLevels[r.Effort])
 	case given:
 		think.SetInt("thinkingBudget", budget)

@@ -71,8 +71,8 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 		}
 		return
 	}
-	text, texts := b.(content.Text)
-	if texts && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" {
+	text, isText := b.(content.Text)
+	if isText && role == content.RoleSystem && strings.TrimSpace(text.Text) != "" {
 		p.system = append(p.system, text.Text)
 		return
 	}

@@ -38,8 +38,8 @@ type reader struct {
 	*wire.BlockWriter
 	tags          thinktags.Splitter
 	emptyTags     string             // tags with nothing between them so far
-	current       *wire.BlockBuilder // the text or the thought that more is added to
-	source        string             // of now
+	current       *wire.BlockBuilder // the text or the reasoning that more is added to
+	source        string             // of current
 	calls         int
 	finished      bool
 	unknownFields wire.FieldAccumulator // members of the message that are not known
@@ -82,14 +82,14 @@ func (o *reader) readUsage(v rawjson.Value) {
 
 // readMessage reads a message, or a piece of one.
 func (o *reader) readMessage(line rawjson.Value) {
-	var reasoning, texts, calls rawjson.Value
+	var reasoning, answer, calls rawjson.Value
 	for key, m := range messageOf(line).Members() {
 		switch key {
 		case "role":
 		case "thinking":
 			reasoning = m
 		case "content":
-			texts = m
+			answer = m
 		case "tool_calls":
 			calls = m
 		default:
@@ -101,7 +101,7 @@ func (o *reader) readMessage(line rawjson.Value) {
 	if text := reasoning.Text(); text != "" {
 		o.addText(text, sourceThinking)
 	}
-	if text := texts.Text(); text != "" {
+	if text := answer.Text(); text != "" {
 		o.tags.NoImplicit = true
 		o.readPieces(o.tags.Write(text))
 	}
@@ -111,8 +111,8 @@ func (o *reader) readMessage(line rawjson.Value) {
 	}
 }
 
-// Where words come from: the fields of reasoning, and what is between tags in a
-// content. Text has none.
+// The sources of text: the field of reasoning, and what is between tags in a content. Text
+// of the answer has none.
 const (
 	sourceText     = ""
 	sourceThinking = "thinking"
@@ -167,7 +167,7 @@ func (o *reader) readPieces(list []thinktags.Piece) {
 			o.addText(p.Text, sourceTags)
 		case thinktags.Close:
 			if o.current == nil || o.source != sourceTags {
-				o.emptyTags += p.Text // nothing was thought, or something else came between
+				o.emptyTags += p.Text // there was no reasoning, or something else came between
 				continue
 			}
 			b := o.current.Block.(content.Reasoning)

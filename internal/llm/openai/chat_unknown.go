@@ -49,7 +49,7 @@ func (c *chatReader) endUnknown() {
 		return
 	}
 	rest := c.unknownFields.Object()
-	switch p := c.carrier(); {
+	switch p := c.blockForUnknown(); {
 	case p != nil:
 		p.AddExtra(extraMessage, rest)
 		c.MarkChanged(p)
@@ -58,8 +58,8 @@ func (c *chatReader) endUnknown() {
 	}
 }
 
-// carrier returns the block that keeps the unknown members; nil: there is none.
-func (c *chatReader) carrier() *wire.BlockBuilder {
+// blockForUnknown returns the block that keeps the unknown members; nil: there is none.
+func (c *chatReader) blockForUnknown() *wire.BlockBuilder {
 	switch {
 	case len(c.text.parts) > 0:
 		return c.text.parts[0]

@@ -171,9 +171,9 @@ func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) 
 	return list
 }
 
-// inOriginalForm returns a message of a request the role, the members and the form of
+// withOriginalForm returns a message of a request with the role, the members and the form of
 // content with which it came.
-func (p *responsesEncoder) inOriginalForm(b content.Block, v rawjson.Value) rawjson.Value {
+func (p *responsesEncoder) withOriginalForm(b content.Block, v rawjson.Value) rawjson.Value {
 	form := rawjson.Value(b.Form().Extra).Get(extraItemForm)
 	if !p.Owns(b) || form.Kind() != rawjson.KindObject {
 		return v

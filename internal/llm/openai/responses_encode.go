@@ -29,7 +29,7 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		}
 	}
 	p.results.Flush(&p.list)
-	body.Set("input", p.input(extra.Get(extraInputString).Bool()))
+	body.Set("input", p.encodeInput(extra.Get(extraInputString).Bool()))
 	if len(req.Tools) > 0 {
 		body.Set("tools", encodeResponsesTools(req.Tools))
 		body.Set("tool_choice", encodeResponsesToolChoice(s.ToolChoice, req.Tools))
@@ -45,9 +45,9 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return v, err
 }
 
-// input returns the items of the request: a string when asString is true and they are one
+// encodeInput returns the items of the request: a string when asString is true and they are one
 // text of the user.
-func (p *responsesEncoder) input(asString bool) rawjson.Value {
+func (p *responsesEncoder) encodeInput(asString bool) rawjson.Value {
 	list := p.list.Bytes()
 	if first := list.At(0); asString && list.At(1) == nil && first.Get("role").Text() == "user" && first.Get("content").At(1) == nil {
 		if text := first.Get("content").At(0).Get("text"); text != nil {
@@ -151,7 +151,7 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 		role = "system"
 	}
 	p.results.Flush(&p.list)
-	p.list.Add(p.inOriginalForm(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
+	p.list.Add(p.withOriginalForm(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
 }
 
 // encodeMedia writes an image or a file: its bytes or its URL; nil when it has neither.
