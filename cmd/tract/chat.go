@@ -13,11 +13,10 @@ import (
 
 type chatOptions struct {
 	requestFlags
-	system       string
-	attach       []string
-	newName      string
-	resume       bool
-	autoCompress bool // compress
+	system  string
+	attach  []string
+	newName string
+	resume  bool
 }
 
 // newNameDefault is the value of --new without a name, as the help shows it.
@@ -45,7 +44,6 @@ Without a text, on a terminal, chat is a session; /help lists its commands.`,
 	f.StringArrayVarP(&o.attach, "attach", "a", nil, "image or file to attach, as a path or a URL")
 	f.StringVar(&o.newName, "new", "", "start an empty conversation on a new branch and move HEAD there; with --branch, use that branch and leave HEAD")
 	f.BoolVarP(&o.resume, "continue", "c", false, "continue the conversation that moved last")
-	f.BoolVar(&o.autoCompress, "auto-compress", false, "first let the model summarize older turns if the prompt is larger than compress.at")
 	f.Lookup("new").NoOptDefVal = newNameDefault
 	cmd.MarkFlagsMutuallyExclusive("new", "continue")
 	return cmd
@@ -77,17 +75,12 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	return a.ask(ctx, o, b, client, blocks, opts)
+	return a.ask(ctx, &o.requestFlags, b, client, blocks, opts)
 }
 
 // ask commits a user message, if there is one, asks the model, and shows the response.
-func (a *app) ask(ctx context.Context, o *chatOptions, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) error {
-	if o.autoCompress {
-		if err := a.suggestCompress(ctx, b, client, true); err != nil {
-			return err
-		}
-	}
-	err := a.newResponsePrinter(&o.requestFlags).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+func (a *app) ask(ctx context.Context, o *requestFlags, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) error {
+	return a.newResponsePrinter(o).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		if len(message) > 0 {
 			if _, err := b.Append(ctx, message, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
 				return nil, err
@@ -95,10 +88,6 @@ func (a *app) ask(ctx context.Context, o *chatOptions, b *tract.Branch, client m
 		}
 		return b.Generate(ctx, client, opts)
 	})
-	if err == nil && !o.autoCompress {
-		err = a.suggestCompress(ctx, b, client, false)
-	}
-	return err
 }
 
 // chatBlocks returns the blocks of a message: attachments, then text from a pipe, then TEXT.

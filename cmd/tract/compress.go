@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
-	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -131,38 +129,4 @@ func (a *app) printRange(r *tract.Summary) error {
 		}
 		p.Text(fmt.Sprintf("%s, about %d tokens\n", count(len(r.Commits), "commit"), r.Tokens))
 	})
-}
-
-// suggestCompress mentions that a prompt is larger than compress.at or, with auto, lets the
-// model summarize it.
-func (a *app) suggestCompress(ctx context.Context, b *tract.Branch, client model, auto bool) error {
-	tip, err := b.Tip(ctx)
-	at := a.loaded.Int("compress.at")
-	if err != nil || tip.IsZero() || at == 0 {
-		return err
-	}
-	p, err := a.repo.Compile(ctx, tip.String(), tract.CompileOptions{Target: client})
-	if err != nil {
-		return err
-	}
-	switch {
-	case p.Tokens.Effective <= at:
-		return nil
-	case !auto:
-		a.info("the prompt has %d tokens, compress.at is %d: tract compress", p.Tokens.Effective, at)
-		return nil
-	}
-	ask, err := a.askOptions()
-	if err != nil {
-		return err
-	}
-	summary, err := b.Compress(ctx, "", tract.CompressOptions{Client: client, Ask: ask})
-	if errors.As(err, new(*compile.RangeError)) {
-		a.info("the prompt has %d tokens, compress.at is %d, and no older turn can be compressed", p.Tokens.Effective, at)
-		return nil
-	}
-	if err == nil {
-		a.info("older turns are compressed; tract expand %s restores them", summary.ID.Short())
-	}
-	return err
 }

@@ -53,9 +53,7 @@ func (a *app) generate(ctx context.Context, o *requestFlags) error {
 	if tip.IsZero() {
 		return a.emptyBranch(ctx, b.Name())
 	}
-	return a.newResponsePrinter(o).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
-		return b.Generate(ctx, client, opts)
-	})
+	return a.ask(ctx, o, b, client, nil, opts)
 }
 
 // model is a provider's client, as commands use it.

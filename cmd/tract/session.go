@@ -132,7 +132,7 @@ func (s *session) ask(ctx context.Context, message []content.Block) error {
 	if err != nil {
 		return err
 	}
-	return s.a.ask(ctx, s.o, b, client, message, opts)
+	return s.a.ask(ctx, &s.o.requestFlags, b, client, message, opts)
 }
 
 type sessionCommand struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,8 +41,7 @@ type statusJSON struct {
 	Budget  budgetJSON     `json:"budget"`
 	Budgets []budgetJSON   `json:"budgets,omitempty"` // of some models
 
-	Compress *compressAtJSON `json:"compress,omitempty"` // when compress.at is set
-	Expired  *expiry         `json:"expired,omitempty"`  // when reasoning.ttl is set
+	Expired *expiry `json:"expired,omitempty"` // when reasoning.ttl is set
 
 	Scale *compile.Scale `json:"scale,omitempty"` // of the tokens, when a response reported its input
 
@@ -63,12 +61,6 @@ type storeJSON struct {
 	Engine string `json:"engine"`
 	Path   string `json:"path,omitempty"`
 	Bytes  int64  `json:"bytes"`
-}
-
-// compressAtJSON is whether the prompt has passed compress.at.
-type compressAtJSON struct {
-	At      int  `json:"at"`
-	Suggest bool `json:"suggest"`
 }
 
 // budgetJSON is reasoning tokens of the session.
@@ -105,9 +97,6 @@ func (a *app) status(ctx context.Context) error {
 	}
 	for _, name := range s.Rescued {
 		p.Line("Rescued response: tract rescue show " + shellQuote(name))
-	}
-	if s.Compress != nil && s.Compress.Suggest {
-		p.Text("The prompt has " + strconv.Itoa(s.Tokens.Effective) + " tokens, compress.at is " + strconv.Itoa(s.Compress.At) + ": tract compress\n")
 	}
 	s.printBudgets(p)
 	if s.Expired != nil && s.Expired.Blocks > 0 {
@@ -182,9 +171,6 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return nil, err
 	}
 	s.Tokens, s.Commits = p.Tokens, uint64(len(p.Entries))
-	if at := a.loaded.Int("compress.at"); at > 0 {
-		s.Compress = &compressAtJSON{At: at, Suggest: s.Tokens.Effective > at}
-	}
 	if p.Scale.Responses > 0 {
 		s.Scale = &p.Scale
 	}

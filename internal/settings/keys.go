@@ -62,8 +62,6 @@ var table = []Key{
 	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract purge --reasoning` remove"},
 
-	{Name: "compress.at", Type: Number, Safety: Safe, Doc: "tokens of a prompt from which on to suggest tract compress; 0 is never"},
-
 	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
 	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
 	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens that came back, thoughts included"},

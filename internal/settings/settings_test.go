@@ -19,7 +19,6 @@ func TestDefaultsOfTheModel(t *testing.T) {
 		"reasoning.budget": "", "reasoning.ttl": "none", "secrets.mask": "traces",
 		"model": "", "provider": "", "base_url": "", "max_output_tokens": "", "temperature": "", "tool_choice": "",
 		"request.headers.NAME": "", "request.extra": "", "core.pager": "", "core.personal": "true", "user.name": "",
-		"compress.at":             "",
 		"reasoning.budgets.MODEL": "", "price.MODEL.input": "", "price.MODEL.output": "", "price.MODEL.cached": "", "price.MODEL.cache_write": "",
 	}
 	got := map[string]string{}
@@ -56,8 +55,8 @@ func TestNamesAndValuesAreForgiving(t *testing.T) {
 		{"reasoning.ttl", "7d", "reasoning.ttl", "7d"},
 		{"reasoning.ttl", "2w 36h", "reasoning.ttl", "15d12h"},
 		{"reasoning.ttl", "0", "reasoning.ttl", "none"},
-		{"compress.at", "80k", "compress.at", "80000"},
-		{"compress.at", "off", "compress.at", "0"},
+		{"max_output_tokens", "80k", "max_output_tokens", "80000"},
+		{"max_output_tokens", "off", "max_output_tokens", "0"},
 		{"temperature", "0.70", "temperature", "0.7"},
 		{"reasoning.budgets.b", "1", "reasoning.budgets.b", "1"},
 		{"baseURL", "http://localhost:11434/v1", "base_url", "http://localhost:11434/v1"},
