@@ -30,11 +30,13 @@ type app struct {
 	// global flags
 	dir, url, branch, from string
 	set                    []string
+	settingFlags           []settingFlag
 	newBranch              bool // branch may be made, empty
 	json, verbose          bool
 
 	location     *storeLocation
 	loaded       *settings.Values // once settings or open was called
+	configured   settings.Values  // loaded, without the flags that set one setting
 	repo         *tract.Repo
 	openedWith   settings.Values // that repo was opened with
 	readOnly     bool
@@ -115,6 +117,14 @@ func (a *app) settings() (settings.Values, error) {
 	for _, s := range a.set {
 		if v, err = putSetting(v, s); err != nil {
 			return settings.Values{}, err
+		}
+	}
+	a.configured = v
+	for _, f := range a.settingFlags {
+		if *f.value != "" {
+			if v, err = v.Put(f.key, *f.value, settings.Origin{Layer: settings.Call, Name: "--" + f.name}); err != nil {
+				return settings.Values{}, err
+			}
 		}
 	}
 	a.loaded = &v

@@ -155,12 +155,9 @@ func ancestorCounts(list []*commit.Commit) []int {
 				parents = append(parents, k)
 			}
 		}
-		switch len(parents) {
-		case 0:
-			counts[i] = 1
-		case 1:
+		if len(parents) == 1 {
 			counts[i] = counts[parents[0]] + 1
-		default:
+		} else {
 			counts[i] = 1 + countUnion(list, at, parents)
 		}
 	}

@@ -45,7 +45,6 @@ tract expand restores them all, tract annotate a single one.`,
 	f.StringVar(&o.label, "label", "", "label of the commit: a line for people, never sent")
 	f.StringVar(&o.author, "author", "", "author of the commit")
 	o.addTarget(a, cmd)
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the summary")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only list what the summary would replace")
 	cmd.MarkFlagsMutuallyExclusive("keep-reasoning", "only-reasoning")
 	return cmd

@@ -39,21 +39,17 @@ branch, with its origin, unless the branch already has a response with its id.`,
 	f.StringVar(&o.api, "api", "", "wire format: "+strings.Join(providers.Dialects(), ", ")+" (default: detected)")
 	f.StringVar(&o.provider, "provider", "", "provider of the response; an unknown one gets the common behavior of its API")
 	f.StringVar(&o.model, "model", "", "model that was asked, for the seals")
-	f.StringVar(&o.stream, "stream", "", "yes: a stream, no: one JSON text (default: detected)")
+	a.choiceFlag(cmd, &o.stream, "stream", "yes: a stream, no: one JSON text (default: detected)", "yes", "no")
 	f.BoolVar(&o.replay, "replay", false, "print the assistant part of the next request")
 	f.BoolVar(&o.commit, "commit", false, "add the response to the branch")
 	cmd.MarkFlagsMutuallyExclusive("replay", "commit")
 	a.completeFlag(cmd, "api", words(providers.Dialects()...))
 	a.completeFlag(cmd, "provider", words(providers.Names()...))
-	a.completeFlag(cmd, "stream", words("yes", "no"))
 	return cmd
 }
 
 func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
-	framing, known := map[string]llm.Framing{"": llm.FramingAuto, "yes": llm.FramingStream, "no": llm.FramingJSON}[o.stream]
-	if !known {
-		return usageError("--stream %q: want yes or no", o.stream)
-	}
+	framing := map[string]llm.Framing{"": llm.FramingAuto, "yes": llm.FramingStream, "no": llm.FramingJSON}[o.stream]
 	if _, known := providers.FindDialect(o.api); o.api != "" && !known {
 		return usageError("--api %q: want one of %s", o.api, strings.Join(providers.Dialects(), ", "))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -183,19 +182,8 @@ func (a *app) checkProvider(context.Context) (string, error) {
 
 // checkKeys lists the variables that hold a key, not what they hold.
 func checkKeys(context.Context) (string, error) {
-	var found []string
-	for _, name := range providers.Names() {
-		p, _ := providers.Lookup(name)
-		for _, env := range p.KeyEnv {
-			if p.Name == name && os.Getenv(env) != "" {
-				found = append(found, env)
-			}
-		}
-	}
-	if len(found) == 0 {
-		return "none in the environment", nil
-	}
-	return strings.Join(found, ", "), nil
+	found, _ := keysInEnvironment()
+	return firstOf(strings.Join(found, ", "), "none in the environment"), nil
 }
 
 func (a *app) checkTerminal(context.Context) (string, error) {

@@ -54,6 +54,17 @@ func (a *app) choiceFlag(cmd *cobra.Command, to *string, name, help string, list
 	a.completeFlag(cmd, name, words(list...))
 }
 
+// settingFlag is a flag that sets a setting for one command, as --set does.
+type settingFlag struct {
+	value     *string
+	name, key string
+}
+
+func (a *app) settingFlag(cmd *cobra.Command, to *string, name, short, key, help string) {
+	cmd.Flags().StringVarP(to, name, short, "", help)
+	a.settingFlags = append(a.settingFlags, settingFlag{to, name, key})
+}
+
 // limit is a flag with a count; 0 stands for no limit.
 type limit int
 

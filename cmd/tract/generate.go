@@ -64,9 +64,6 @@ type model interface {
 
 // prepare makes the client and the options of a question.
 func (a *app) prepare(ctx context.Context, o *requestFlags) (model, tract.AskOptions, error) {
-	if err := o.applySettings(a); err != nil {
-		return nil, tract.AskOptions{}, err
-	}
 	client, err := a.client()
 	if err != nil {
 		return nil, tract.AskOptions{}, err

@@ -34,7 +34,6 @@ The same model and settings are used unless flags change them. HEAD does not mov
 	o.addTarget(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "name of the new branch (default replay-TIME)")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the response")
 	f.BoolVar(&o.Word, "word", false, "compare words, not lines")
 	return cmd
 }
@@ -112,8 +111,8 @@ func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID)
 	if err != nil {
 		return nil, opts, err
 	}
-	v := *a.loaded
-	for name, value := range map[string]string{"reasoning.effort": o.effort, "max_output_tokens": number(o.maxTokens), "model": o.model} {
+	v := a.configured
+	for name, value := range map[string]string{"reasoning.effort": o.effort, "max_output_tokens": o.maxTokens, "model": o.model} {
 		if value != "" {
 			opts.Settings[name] = value
 		}
@@ -122,11 +121,12 @@ func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID)
 	if base == "" && (o.provider == "" || o.provider == v.Text("provider")) && name == firstOf(v.Text("provider"), "chat") {
 		base = v.Text("base_url") // which is that of the provider of the settings
 	}
-	if o.model == "" {
-		o.model = x.Manifest.Model
-	}
-	if err := o.applySettings(a); err != nil {
-		return nil, opts, err
+	if o.model == "" && x.Manifest.Model != "" {
+		own, err := a.loaded.With("model", x.Manifest.Model)
+		if err != nil {
+			return nil, opts, err
+		}
+		a.loaded = &own
 	}
 	client, err = a.clientOf(name, base)
 	if err != nil && errors.As(err, new(*failure)) {

@@ -14,34 +14,32 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
-	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
 // requestFlags is the flags of generate and chat about the request.
 type requestFlags struct {
-	provider, model, baseURL, effort, tools, key string
-	maxTokens                                    int
-	noReasoning, noStream, dryRun, jsonl, force  bool
-	enforce                                      bool
+	provider, model, baseURL, effort, maxTokens string // settings
+	tools, key                                  string
+	noReasoning, noStream, dryRun, jsonl, force bool
+	enforce                                     bool
 }
 
 // addTarget adds the flags that select the model.
 func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&o.provider, "provider", "", "provider to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
-	f.StringVarP(&o.model, "model", "m", "", "model to ask")
-	f.StringVar(&o.baseURL, "base-url", "", "address of the provider, if not its own")
-	f.StringVar(&o.effort, "effort", "", "reasoning effort: none, minimal, low, medium, high, xhigh, max; none turns reasoning off")
+	a.settingFlag(cmd, &o.provider, "provider", "", "provider", "provider to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
+	a.settingFlag(cmd, &o.model, "model", "m", "model", "model to ask")
+	a.settingFlag(cmd, &o.baseURL, "base-url", "", "base_url", "address of the provider, if not its own")
+	a.settingFlag(cmd, &o.effort, "effort", "", "reasoning.effort", "reasoning effort: none, minimal, low, medium, high, xhigh, max; none turns reasoning off")
+	a.settingFlag(cmd, &o.maxTokens, "max-tokens", "", "max_output_tokens", "most `tokens` of the response")
 	a.completeFlag(cmd, "provider", words(providers.Names()...))
-	a.completeFlag(cmd, "effort", words(efforts()...))
+	a.completeFlag(cmd, "effort", words(choices("reasoning.effort")...))
 }
 
 func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
 	o.addTarget(a, cmd)
 	f := cmd.Flags()
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "most tokens of the response")
 	f.StringVar(&o.tools, "tools", "", "file with tool definitions: a JSON array in OpenAI or Anthropic form")
 	f.StringVar(&o.key, "key", "", "idempotency key: the command asks and commits once, however often it is repeated")
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "show reasoning without storing it; --effort none turns it off")
@@ -50,45 +48,6 @@ func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.enforce, "enforce", false, "refuse if reasoning.budget, or that of the model, is used up")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the request, and on stderr the setting behind each field, without sending it")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write the events as JSON, one per line, and the response at the end")
-}
-
-func efforts() []string {
-	k, err := settings.Find("reasoning.effort")
-	if err != nil {
-		return nil
-	}
-	return k.Choices
-}
-
-// applySettings applies the flags to the settings.
-func (o *requestFlags) applySettings(a *app) error {
-	v, err := a.settings()
-	if err != nil {
-		return err
-	}
-	for _, f := range []struct{ key, value, flag string }{
-		{"provider", o.provider, "--provider"},
-		{"model", o.model, "--model"},
-		{"base_url", o.baseURL, "--base-url"},
-		{"reasoning.effort", o.effort, "--effort"},
-		{"max_output_tokens", number(o.maxTokens), "--max-tokens"},
-	} {
-		if f.value == "" {
-			continue
-		}
-		if v, err = v.Put(f.key, f.value, settings.Origin{Layer: settings.Call, Name: f.flag}); err != nil {
-			return err
-		}
-	}
-	a.loaded = &v
-	return nil
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 // client makes the client that the settings name.
@@ -105,8 +64,8 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 	if name == "" && base == "" {
 		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: no provider is set")}
 		err.hint = "tract config set provider NAME, or --provider NAME; for any other server --base-url URL"
-		if found := providerWithKey(); found != "" {
-			err.hint = "the environment has a key for " + found + ": tract config set provider " + found + ", or --provider " + found
+		if _, names := keysInEnvironment(); len(names) > 0 {
+			err.hint = "the environment has a key for " + names[0] + ": tract config set provider " + names[0] + ", or --provider " + names[0]
 		}
 		return nil, err
 	}
@@ -131,15 +90,17 @@ func apiKey(provider string) string {
 	return ""
 }
 
-// providerWithKey is a provider for which the environment has a key.
-func providerWithKey() string {
+// keysInEnvironment lists the variables that hold a key, and for each the provider.
+func keysInEnvironment() (variables, names []string) {
 	for _, name := range providers.Names() {
 		p, _ := providers.Lookup(name)
-		if p.Name == name && slices.ContainsFunc(p.KeyEnv, func(env string) bool { return os.Getenv(env) != "" }) {
-			return name
+		for _, env := range p.KeyEnv {
+			if p.Name == name && os.Getenv(env) != "" {
+				variables, names = append(variables, env), append(names, name)
+			}
 		}
 	}
-	return ""
+	return variables, names
 }
 
 func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (tract.AskOptions, error) {

@@ -239,7 +239,7 @@ func (s *session) setForSession(set map[string]string) error {
 		}
 		names = append(names, k.Name)
 	}
-	s.useSettings(v)
+	s.a.loaded = &v
 	for _, name := range names {
 		item, err := v.Get(name)
 		if err != nil {

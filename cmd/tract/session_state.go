@@ -38,7 +38,7 @@ func (s *session) profile(_ context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	s.useSettings(v)
+	s.a.loaded = &v
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		s.a.info("%s is %s", key, set[key])
 	}
@@ -46,12 +46,6 @@ func (s *session) profile(_ context.Context, rest string) error {
 		s.a.info("profile %s in %s is empty", name, path)
 	}
 	return nil
-}
-
-// useSettings makes v the settings of the session. They include the flags that started it.
-func (s *session) useSettings(v settings.Values) {
-	s.a.loaded = &v
-	s.o.provider, s.o.model, s.o.baseURL, s.o.effort, s.o.maxTokens = "", "", "", "", 0
 }
 
 // state prints, after the conversation moved, the size of its prompt and the use of budgets.

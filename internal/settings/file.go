@@ -55,11 +55,8 @@ func (f File) Read() (*Contents, error) {
 }
 
 func (f File) parse(text []byte, trusted bool) (*Contents, error) {
-	c, line, err := parse(text, f.section(), trusted)
-	switch {
-	case err != nil && line > 0:
-		return nil, fmt.Errorf("config %s line %d: %w", f.Path, line, err)
-	case err != nil:
+	c, err := parse(text, f.section(), trusted)
+	if err != nil {
 		return nil, fmt.Errorf("config %s: %w", f.Path, err)
 	}
 	return c, nil
@@ -123,14 +120,14 @@ func (f File) section() []string {
 	return []string{storeTable, f.Store}
 }
 
-// parse reads the settings in a section of a document. The line is that of the error, where
-// it is known.
-func parse(text []byte, section []string, trusted bool) (c *Contents, at int, err error) {
+// parse reads the settings in a section of a document. The error names the line, where it is
+// known.
+func parse(text []byte, section []string, trusted bool) (*Contents, error) {
 	list, err := leaves(text)
 	if err != nil {
-		return nil, lineOfError(err), err
+		return nil, atLine(lineOfError(err), err)
 	}
-	c = &Contents{Trusted: trusted, Set: map[string]string{}, text: text}
+	c := &Contents{Trusted: trusted, Set: map[string]string{}, text: text}
 	for _, l := range list {
 		ours := slices.Equal(l.section, section)
 		key, _ := lookup(l.name()) // an unknown name is not safe
@@ -139,11 +136,19 @@ func parse(text []byte, section []string, trusted bool) (c *Contents, at int, er
 			c.Ignored = append(c.Ignored, l.item())
 		case ours:
 			if err := l.addTo(c.Set); err != nil {
-				return nil, lineOf(text, l), err
+				return nil, atLine(lineOf(text, l), err)
 			}
 		}
 	}
-	return c, 0, nil
+	return c, nil
+}
+
+// atLine adds the number of a line to an error; 0: it is not known.
+func atLine(line int, err error) error {
+	if line == 0 {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", line, err)
 }
 
 // Set sets one value and returns its canonical form. The file is made when it is missing.

@@ -306,8 +306,8 @@ func FuzzSetText(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, _, _ = parse(text, nil, true)
-		_, _, _ = parse(text, nil, false)
+		_, _ = parse(text, nil, true)
+		_, _ = parse(text, nil, false)
 		for name, value := range map[string]string{"reasoning.effort": "low", "model": "a", "request.headers.X-A": "b"} {
 			for _, section := range [][]string{nil, {storeTable, "/p"}} {
 				key, err := Find(name)

@@ -37,17 +37,13 @@ func GlobalFile(lookup func(name string) (string, bool)) string {
 // or the variable.
 func Load(s Sources) (Values, error) {
 	v := Values{set: map[string]entry{}}
-	own, err := v.read(Global, s.Global)
-	if err != nil {
-		return Values{}, err
-	}
-	if _, err := v.read(Repo, s.Repo); err != nil {
-		return Values{}, err
-	}
-	if own && s.Repo.Path != "" {
-		ofStore := s.Global
+	ofStore := File{}
+	if s.Repo.Path != "" {
+		ofStore = s.Global
 		ofStore.Store = Resolve(filepath.Dir(s.Repo.Path))
-		if _, err := v.read(Store, ofStore); err != nil {
+	}
+	for i, f := range []File{s.Global, s.Repo, ofStore} {
+		if err := v.read([]Layer{Global, Repo, Store}[i], f); err != nil {
 			return Values{}, err
 		}
 	}
@@ -57,18 +53,17 @@ func Load(s Sources) (Values, error) {
 	return v.environment(s.Lookup)
 }
 
-// read sets the values of a file over the present ones, and reports whether there is a
-// file.
-func (v *Values) read(layer Layer, f File) (bool, error) {
+// read sets the values of a file, if there is one, over the present ones.
+func (v *Values) read(layer Layer, f File) error {
 	if f.Path == "" {
-		return false, nil
+		return nil
 	}
 	c, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	from := Origin{layer, f.Path}
 	v.ignored = append(v.ignored, c.Ignored...)
@@ -82,7 +77,7 @@ func (v *Values) read(layer Layer, f File) (bool, error) {
 		}
 		v.set[name] = entry{value, from}
 	}
-	return true, nil
+	return nil
 }
 
 // aliases are environment variables that other programs use, and the setting of each.

@@ -135,7 +135,7 @@ func (f File) WriteProfile(set map[string]string) error {
 // step. Everything else in the file stays, comments included.
 func (f File) LoadProfile(profile map[string]string) error {
 	_, err := f.change(func(text []byte) ([]byte, error) {
-		had, _, err := parse(text, f.section(), f.trusts(text))
+		had, err := parse(text, f.section(), f.trusts(text))
 		if err != nil {
 			return nil, err
 		}
