@@ -2,11 +2,11 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -102,7 +102,7 @@ func (r refState) ref(name string) objects.Ref {
 // entries of all processes stay in about the order of their time.
 type sequence struct {
 	turn  chan struct{} // has an element while somebody uses the rest, and perhaps draws
-	left  []uint64      // ascending
+	left  []int64       // ascending
 	drawn time.Time
 	draws int // one soon after the other
 }
@@ -113,8 +113,9 @@ const (
 	blockTime    = time.Second
 )
 
-// next returns a number greater than after, which was drawn before.
-func (s *store) next(ctx context.Context, after uint64) (uint64, error) {
+// next returns a number greater than last, which was drawn before.
+func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
+	after := int64(last)
 	q := &s.seqs
 	select {
 	case q.turn <- struct{}{}:
@@ -129,14 +130,14 @@ func (s *store) next(ctx context.Context, after uint64) (uint64, error) {
 		for len(q.left) > 0 {
 			n := q.left[0]
 			if q.left = q.left[1:]; n > after {
-				return n, nil
+				return uint64(n), nil
 			}
 		}
 		if err := s.draw(ctx); err != nil {
 			return 0, err
 		}
-		if last := len(q.left) - 1; last < 0 || q.left[last] <= after { // the sequence was set back
-			if err := s.exec(ctx, advanceSQL, int64(after)); err != nil {
+		if len(q.left) == 0 || slices.Max(q.left) <= after { // the sequence was set back
+			if err := s.exec(ctx, advanceSQL, after); err != nil {
 				return 0, err
 			}
 		}
@@ -150,15 +151,8 @@ const advanceSQL = `select setval('tract_seq', $1) from tract_seq where last_val
 func (s *store) draw(ctx context.Context) error {
 	q := &s.seqs
 	block := 1 << min(max(0, q.draws-singleDraws), maxBlockBits)
-	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
-		q.left = nil
-		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			var n int64
-			err := row.Scan(&n)
-			q.left = append(q.left, uint64(n))
-			return err
-		}, `select nextval('tract_seq') from generate_series(1, $1::int)`, block)
-	})
+	list, err := collect(ctx, s, number, `select nextval('tract_seq') from generate_series(1, $1::int)`, block)
+	q.left = list
 	q.drawn = time.Now()
 	q.draws++
 	return err

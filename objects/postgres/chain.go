@@ -136,15 +136,8 @@ func (w *walker) rows(ctx context.Context, limit int) (rows []segmentRow, err er
 	if limit > 0 {
 		page, segments = min(page, limit), min(segments, 1+limit/segmentSize)
 	}
-	err = w.s.retry(ctx, statementTime, func(ctx context.Context) error {
-		rows = rows[:0]
-		return w.s.rowsOnce(ctx, func(row pgx.Rows) error {
-			r, err := scanSegment(row)
-			rows = append(rows, r)
-			return err
-		}, rowsSQL, w.s.repo, w.at.line, w.at.gen, page, segments)
-	})
-	return rows, err
+	return collect(ctx, w.s, func(row pgx.Rows) (segmentRow, error) { return scanSegment(row) },
+		rowsSQL, w.s.repo, w.at.line, w.at.gen, page, segments)
 }
 
 // recent returns commits that this process has written lately.

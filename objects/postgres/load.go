@@ -74,19 +74,12 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 // and verify them.
 func (s *store) contentsOf(ctx context.Context, line, low, high int64) (map[objects.ID]func() (objects.Object, error), error) {
 	contents := map[objects.ID]func() (objects.Object, error){}
-	var rows []segmentRow
-	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
-		rows = rows[:0]
-		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			r, err := scanSegment(row)
-			rows = append(rows, r)
-			return err
-		}, `select 0, line, gen, 1, content, put, ''::bytea, body from tract_tail
+	rows, err := collect(ctx, s, func(row pgx.Rows) (segmentRow, error) { return scanSegment(row) },
+		`select 0, line, gen, 1, content, put, ''::bytea, body from tract_tail
 where repo = $1 and line = $2 and gen between $3 and $4 and body is not null
 union all
 select `+segmentColumns+` from tract_seg where repo = $1 and line = $2 and gen0 between $3 - $5 and $4`,
-			s.repo, line, low, high, int64(segmentSize))
-	})
+		s.repo, line, low, high, int64(segmentSize))
 	if err != nil {
 		return nil, err
 	}

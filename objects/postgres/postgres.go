@@ -181,6 +181,25 @@ func (s *store) rowsOnce(ctx context.Context, scan func(pgx.Rows) error, sql str
 	return eachRow(rows, scan)
 }
 
+// collect runs a query and returns what scan makes of each row.
+func collect[T any](ctx context.Context, s *store, scan func(pgx.Rows) (T, error), sql string, args ...any) (list []T, err error) {
+	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
+		list = nil
+		return s.rowsOnce(ctx, func(row pgx.Rows) error {
+			v, err := scan(row)
+			list = append(list, v)
+			return err
+		}, sql, args...)
+	})
+	return list, err
+}
+
+// number is a scan of one column.
+func number(row pgx.Rows) (n int64, err error) {
+	err = row.Scan(&n)
+	return n, err
+}
+
 // eachRow calls scan for every row, and closes rows.
 func eachRow(rows pgx.Rows, scan func(pgx.Rows) error) error {
 	defer rows.Close()

@@ -74,18 +74,13 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	if q.Newest {
 		order = "updated desc, name"
 	}
-	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
-		refs = refs[:0]
-		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			name, r, err := scanRef(row)
-			refs = append(refs, r.ref(name))
-			s.learnPosition(r.target, r.at)
-			return err
-		}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3)
+	return collect(ctx, s, func(row pgx.Rows) (objects.Ref, error) {
+		name, r, err := scanRef(row)
+		s.learnPosition(r.target, r.at)
+		return r.ref(name), err
+	}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3)
 and (name < $4 or $4 = '') and target is not null order by `+order+` limit nullif($5::bigint, 0)`,
-			s.repo, q.After, q.Prefix, afterPrefix(q.Prefix), int64(q.Limit))
-	})
-	return slices.Clip(refs), err
+		s.repo, q.After, q.Prefix, afterPrefix(q.Prefix), int64(q.Limit))
 }
 
 // isText reports whether the database takes a string as text.
@@ -128,15 +123,7 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 		sql = `select e.seq, e.record from tract_log l join tract_log e on e.repo = l.repo and e.seq = l.seq and e.record is not null
 where l.repo = $1 and l.seq < $2 and l.name = $3 order by l.seq desc limit nullif($4::bigint, 0)`
 	}
-	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
-		entries = entries[:0]
-		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			e, err := scanEntry(row)
-			entries = append(entries, e)
-			return err
-		}, sql, s.repo, int64(before), name, int64(limit))
-	})
-	return slices.Clip(entries), err
+	return collect(ctx, s, scanEntry, sql, s.repo, int64(before), name, int64(limit))
 }
 
 func scanEntry(row pgx.Rows) (e objects.LogEntry, err error) {

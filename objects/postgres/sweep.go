@@ -45,13 +45,7 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (done objects.Swept,
 
 // repack seals every line that has enough commits for a segment.
 func (s *store) repack(ctx context.Context) error {
-	var lines []int64
-	err := s.rows(ctx, func(row pgx.Rows) error {
-		var line int64
-		err := row.Scan(&line)
-		lines = append(lines, line)
-		return err
-	}, `select line from tract_tail where repo = $1 group by line having count(*) >= $2 order by line`, s.repo, segmentSize)
+	lines, err := collect(ctx, s, number, `select line from tract_tail where repo = $1 group by line having count(*) >= $2 order by line`, s.repo, segmentSize)
 	if err != nil {
 		return err
 	}
