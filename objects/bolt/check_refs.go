@@ -201,22 +201,20 @@ func (a *checker) addLost(refs map[string]refRecord) {
 // compareRefs compares the refs with the log, and the lists with what they derive from.
 func (a *checker) compareRefs(refs map[string]refRecord) error {
 	n := &a.refs
-	const means = "nothing is lost; tract recover makes the list anew"
-	damagedLog := a.damaged[logBucket] || n.torn
-	if !a.damaged[refsBucket] && !damagedLog {
+	damagedRefs, damagedLog := a.damaged[refsBucket], a.damaged[logBucket] || n.torn
+	if !damagedRefs && !damagedLog {
 		if err := a.compareWithLog(refs); err != nil {
 			return err
 		}
 	}
-	if !a.damaged[refsBucket] && !a.damaged[recentBucket] {
-		wrong := len(refs) != len(n.recent)
-		for _, r := range refs {
-			wrong = wrong || !n.recent[string(recentKey(r.Ref))]
-		}
-		if wrong {
-			if err := a.reportDamage("refs by time", errors.New("the list does not match the refs"), means); err != nil {
-				return err
-			}
+	recent := map[string]bool{}
+	for _, r := range refs {
+		recent[string(recentKey(r.Ref))] = true
+	}
+	const means = "nothing is lost; tract recover makes the list anew"
+	if !damagedRefs && !a.damaged[recentBucket] && !maps.Equal(recent, n.recent) {
+		if err := a.reportDamage("refs by time", errors.New("the list does not match the refs"), means); err != nil {
+			return err
 		}
 	}
 	if !damagedLog && !a.damaged[movesBucket] && n.moves != n.logged {
