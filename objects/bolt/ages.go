@@ -3,6 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/internal/canonical"
@@ -78,13 +79,9 @@ func (l *snapshot) ageChange(changes []journal.Change, now time.Time) ([]journal
 		return nil, nil
 	}
 	if list = append(list, packAge{last, ms}); len(list) > maxAges {
-		var thin []packAge
-		for i, f := range list {
-			if i >= maxAges/2 || i%2 == 0 {
-				thin = append(thin, f)
-			}
+		for i := 1; i <= maxAges/4; i++ {
+			list = slices.Delete(list, i, i+1) // every second of the older half
 		}
-		list = thin
 	}
 	return []journal.Change{setKey(metaBucket, agesKey, encodeAges(list))}, nil
 }

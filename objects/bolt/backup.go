@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -10,9 +11,6 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/safefile"
 )
-
-// copyStep is how much is written at a time over what is to go.
-const copyStep = 1 << 20
 
 // Copy is objects.Maintainer. It copies the packs one after the other while others write,
 // and then, while they wait, what was written since and the journal.
@@ -37,7 +35,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	var out newFile
 	defer out.discard()
 	copier := compaction.New(src, &out, nil)
-	if err = out.create(s, path, src.bound); err == nil {
+	if err = out.create(s, path, journal.Binding{Generation: 1}); err == nil {
 		err = copier.Rounds()
 	}
 	if err == nil {
@@ -47,11 +45,12 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 		return err
 	}
 	var meta []journal.Change
+	var bound journal.Binding
 	var frames []byte
 	err = src.view(func(l *snapshot) (err error) {
 		src.locked = l
 		if err = copier.Round(); err == nil {
-			meta, err = l.metaRecords()
+			meta, bound, err = l.metaRecords()
 		}
 		if err == nil {
 			frames, err = s.policy.Read(journalPath(s.path), mostJournal)
@@ -64,57 +63,51 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(out.path, path), writeJournal(path, meta, frames))
+	return errors.Join(os.Rename(out.path, path), writeJournal(path, bound, frames))
 }
 
-// metaRecords returns the records of the meta bucket but for that of the index.
-func (l *snapshot) metaRecords() (list []journal.Change, err error) {
-	for _, key := range [][]byte{formatKey, journalKey, agesKey, purgeKey} {
-		value, err := l.get(metaBucket, key)
-		if err != nil {
-			return nil, err
+// metaRecords returns the records of the meta bucket but for that of the index, and the one that
+// ties the journal to the file.
+func (l *snapshot) metaRecords() (list []journal.Change, bound journal.Binding, err error) {
+	for e, err := range l.ascend(metaBucket, []byte{}) {
+		var value []byte
+		if err == nil {
+			value, err = e.Value()
 		}
-		if value != nil {
-			list = append(list, setKey(metaBucket, key, value))
+		if err == nil && bytes.Equal(e.Key, journalKey) {
+			bound, err = decodeBinding(value)
+		}
+		if err != nil {
+			return nil, bound, err
+		}
+		if !bytes.Equal(e.Key, runsKey) {
+			list = append(list, setKey(metaBucket, bytes.Clone(e.Key), value))
 		}
 	}
-	return list, nil
+	return list, bound, nil
 }
 
 // writeJournal writes the files beside a copy: the journal, and an anchor at its end.
-func writeJournal(path string, meta []journal.Change, frames []byte) error {
-	var bound journal.Binding
-	var err error
-	for _, c := range meta {
-		if string(c.Key) == string(journalKey) {
-			bound, err = decodeBinding(c.Value)
-		}
-	}
-	if err != nil {
-		return err
-	}
+func writeJournal(path string, bound journal.Binding, frames []byte) error {
 	_, end, err := replay(frames, bound)
 	if err != nil {
 		return err
 	}
-	write := func(name string, b []byte) error {
-		return writeFile(name, func(f *os.File) error { _, err := f.Write(b); return err })
-	}
 	return errors.Join(
-		write(journalPath(path), frames[:min(end.End, int64(len(frames)))]),
-		write(gatePath(path), end.Anchor().Encode()),
-		write(turnPath(path), nil))
+		writeFile(journalPath(path), frames[:min(end.End, int64(len(frames)))]),
+		writeFile(gatePath(path), end.Anchor().Encode()),
+		writeFile(turnPath(path), nil))
 }
 
 // writeFile writes a file that only its owner may read, and makes it durable.
-func writeFile(path string, write func(f *os.File) error) error {
+func writeFile(path string, b []byte) error {
 	f, err := safefile.Policy{}.Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	err = f.Chmod(0o600) // the umask may have taken even the owner's bits
 	if err == nil {
-		err = write(f)
+		_, err = f.Write(b)
 	}
 	if err == nil {
 		err = f.Sync()

@@ -109,17 +109,19 @@ func (a *checker) checkPack(v value) error {
 		}
 	}
 	sound = sound && p.sound
-	p.sound = false // each object is hashed
 	list := a.packRoom.takeObjects(p.Len())
 	var room []objects.ID
 	for i := range p.Len() {
 		if p.isPurged(i) {
 			continue
 		}
-		o, err := p.whole(i, body, false, bodyErr, &room)
+		o, err := objects.Object{}, bodyErr
+		if err == nil || p.Kind(i) == objects.KindCommit {
+			o, err = verified(p.objectWith(i, body, &room))
+		}
 		if err == nil {
 			list = append(list, o)
-		} else if err := a.reportObject(where, o.ID, err); err != nil {
+		} else if err := a.reportObject(where, p.id(i), packError(p.id(i), err)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // roleCrash does of everything that writes, and says what is acknowledged: PATH
-// [long]. A line is a ref and its number, or "gone" and a ref.
+// [long]. A line is a ref and its number, or "gone" and a ref, or "phase" and what begins.
 func roleCrash(args []string) error {
 	ctx := context.Background()
 	w := &crashWork{ctx: ctx}
@@ -44,9 +44,13 @@ func roleCrash(args []string) error {
 	group.Wait()
 	w.next("refs/heads/main", looseSize+100)
 	w.leave("refs/tags/gone")
+	fmt.Println("phase purge")
 	w.purge("<purged beside gc>")
+	fmt.Println("phase gc")
 	w.sweep()
+	fmt.Println("phase purge")
 	w.purge("<purged after gc>")
+	fmt.Println("phase commit")
 	w.next("refs/heads/main", 10)
 	if len(args) > 1 {
 		in.limit = journalLimit
@@ -138,9 +142,10 @@ func (w *crashWork) leave(ref string) {
 	fmt.Println("gone", ref)
 }
 
-// purge puts words and purges them, with others beside them in the pack and in the journal.
+// purge puts words that take several pages and purges them, with others beside them in the pack
+// and in the journal.
 func (w *crashWork) purge(words string) {
-	o, beside := object(words+strings.Repeat(".", 300)), object("beside "+words[1:])
+	o, beside := object(strings.Repeat(words, 1000)), object("beside "+words[1:])
 	w.tries(func() error { return w.store.Apply(w.ctx, objects.Batch{Put: []objects.Object{o, beside}}) })
 	w.tries(func() error {
 		_, err := objects.Purge(w.ctx, w.store, []objects.Tombstone{{ID: o.ID, Why: "test"}}, nil)
@@ -234,6 +239,9 @@ func acknowledged(t testing.TB, trace *faulttest.Trace, steps int) (numbers map[
 			continue
 		}
 		ref, n, _ := strings.Cut(strings.TrimSpace(string(s.Data)), " ")
+		if ref == "phase" {
+			continue
+		}
 		if ref == "gone" {
 			gone = append(gone, n)
 			continue

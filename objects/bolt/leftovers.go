@@ -44,22 +44,6 @@ func removeLeftovers(path string, wipe bool) {
 	})
 }
 
-// tidy removes leftovers before a compaction needs their room.
-func (s *store) tidy(ctx context.Context, op string, wipe bool) error {
-	if err := s.checkPath(); err != nil {
-		return s.explain(op, err)
-	}
-	waiting, cancel := context.WithTimeout(ctx, s.wait)
-	defer cancel()
-	side, err := s.twin().lock(waiting, true)
-	if err != nil {
-		return s.waited(ctx, op, err)
-	}
-	removeLeftovers(s.path, wipe)
-	side.release()
-	return nil
-}
-
 // Leftovers is objects.Maintainer.
 func (s *store) Leftovers(context.Context) (names []string, err error) {
 	leftovers(s.path, func(file *os.File) { names = append(names, file.Name()) })
@@ -76,9 +60,9 @@ func overwrite(f *os.File) {
 	if free, err := filelock.Lock(f, true, false); !free || err != nil {
 		return
 	}
-	zeros := make([]byte, copyStep)
-	for at := int64(0); at < info.Size(); at += copyStep {
-		if _, err := f.WriteAt(zeros[:min(copyStep, info.Size()-at)], at); err != nil {
+	zeros := make([]byte, 1<<20)
+	for at := int64(0); at < info.Size(); at += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), info.Size()-at)], at); err != nil {
 			return
 		}
 	}

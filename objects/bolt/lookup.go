@@ -35,11 +35,7 @@ func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 		return objects.Object{}, err
 	}
 	if ok {
-		p, err := l.pack(at.pack)
-		if err != nil {
-			return objects.Object{ID: id}, packError(id, err)
-		}
-		return l.readPacked(p, at.slot)
+		return l.objectAt(located{at, id})
 	}
 	value, err := l.get(objectsBucket, id[:])
 	if err != nil {
@@ -293,26 +289,6 @@ func (l *snapshot) version() (uint64, error) {
 	return n, err
 }
 
-// body reads the whole body of a pack and tells whether its checksum is right. One that is
-// damaged is unpacked once, however many of its objects are asked for.
-func (l *snapshot) body(p *pack) (data []byte, sound bool, err error) {
-	b, err := l.rawBody(p)
-	if err != nil {
-		return nil, false, err
-	}
-	if len(b) < bodyStart {
-		return decodeBody(l.arena, p, b)
-	}
-	if one, ok := l.bodies.get(p.n, b[:bodyStart]); ok && !one.sound {
-		return one.data, false, one.err
-	}
-	data, sound, err = decodeBody(l.arena, p, b)
-	if !sound {
-		l.bodies.keep(p.n, b[:bodyStart], cachedBody{data: bytes.Clone(data), err: err})
-	}
-	return data, sound, err
-}
-
 // rawBody reads a body as it is stored.
 func (l *snapshot) rawBody(p *pack) ([]byte, error) {
 	e, err := l.ofPack(bodiesBucket, p.n)
@@ -320,70 +296,4 @@ func (l *snapshot) rawBody(p *pack) ([]byte, error) {
 		return nil, err
 	}
 	return e.ValueIn(l.arena.pages())
-}
-
-// cursor finds objects that are near one another in packs without the index.
-type cursor struct {
-	snapshot *snapshot
-	at       place
-	pack     *pack
-}
-
-// begin moves to a place where an object was found before, if it is still there.
-func (c *cursor) begin(at place, id objects.ID) {
-	p, err := c.snapshot.pack(at.pack)
-	if err == nil && at.slot < p.Len() && p.has(at.slot, id) {
-		c.at, c.pack = place{at.pack, at.slot - 1}, p
-	}
-}
-
-// near is how many rows from the last object the next is looked for.
-const near = 12
-
-// nearby returns the row of an object that is near the last one.
-func (c *cursor) nearby(id objects.ID) (slot int, ok bool) {
-	if c.pack == nil {
-		return 0, false
-	}
-	for i := 1; i <= near; i++ {
-		if k := c.at.slot + i; k < c.pack.Len() && c.pack.has(k, id) {
-			c.at.slot = k
-			return k, true
-		}
-		if k := c.at.slot - i; k >= 0 && c.pack.has(k, id) {
-			c.at.slot = k
-			return k, true
-		}
-	}
-	return 0, false
-}
-
-// find returns the row of an object in the pack of the cursor, and moves to another pack if it
-// has to. ok is false if the object is in no pack, or in the journal as well.
-func (c *cursor) find(id objects.ID) (slot int, ok bool, err error) {
-	if slot, ok := c.nearby(id); ok {
-		return slot, true, nil
-	}
-	if c.snapshot.record(id) != nil {
-		return 0, false, nil
-	}
-	if c.pack != nil && c.at.slot >= c.pack.Len()-near {
-		if next, err := c.snapshot.pack(c.pack.n + 1); err == nil { // otherwise the index has it
-			in := cursor{snapshot: c.snapshot, pack: next, at: place{next.n, -1}}
-			if slot, ok := in.nearby(id); ok {
-				*c = in
-				return slot, true, nil
-			}
-		}
-	}
-	at, ok, err := c.snapshot.locate(id)
-	if err != nil || !ok {
-		return 0, false, err
-	}
-	p, err := c.snapshot.pack(at.pack)
-	if err != nil {
-		return 0, false, packError(id, err)
-	}
-	c.at, c.pack = at, p
-	return at.slot, true, nil
 }

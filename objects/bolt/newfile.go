@@ -84,9 +84,7 @@ func (f *newFile) add(list ...journal.Change) error {
 func (f *newFile) AddPack(p compaction.Pack) error {
 	if f.repack {
 		p = compaction.Pack{Number: f.packs + 1, Head: bytes.Clone(p.Head), Body: bytes.Clone(p.Body)}
-		for _, value := range [][]byte{p.Head, p.Body} {
-			binary.BigEndian.PutUint64(value, checksum.Sum(packKey(p.Number), value[8:]))
-		}
+		setSums(p)
 	}
 	if len(p.Head) >= packIDs {
 		f.entries += uint64(parsePackHeader(p.Head).count)
@@ -94,6 +92,13 @@ func (f *newFile) AddPack(p compaction.Pack) error {
 	f.packs = p.Number
 	key := packKey(p.Number)
 	return f.add(setKey(headsBucket, key, p.Head), setKey(bodiesBucket, key, p.Body))
+}
+
+// setSums sets the checksums of a pack, which cover its number.
+func setSums(p compaction.Pack) {
+	for _, value := range [][]byte{p.Head, p.Body} {
+		binary.BigEndian.PutUint64(value, checksum.Sum(packKey(p.Number), value[8:]))
+	}
 }
 
 // AddObjects is compaction.Target.

@@ -51,7 +51,7 @@ func TestPackRoundTrip(t *testing.T) {
 		}
 		var room []objects.ID
 		for i, want := range list {
-			got, err := p.whole(i, data, true, nil, &room)
+			got, err := verified(p.objectWith(i, data, &room))
 			if err != nil || !same(got, want) {
 				t.Fatalf("object %d: %+v, %v; want %+v", i, got, err, want)
 			}
@@ -102,16 +102,13 @@ func wantAllMended(t *testing.T, what string, list []objects.Object, head, body 
 	if err != nil || p.sound || p.Len() != len(list) {
 		t.Fatalf("%s: %v, %+v", what, err, p)
 	}
-	data, sound, err := decodeBody(nil, p, body)
+	data, _, err := decodeBody(nil, p, body)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	var room []objects.ID
 	for i := range list {
-		o, err := p.whole(i, data, sound, nil, &room)
-		if err == nil {
-			err = o.Check()
-		}
+		o, err := verified(p.objectWith(i, data, &room))
 		if err != nil || !same(o, list[i]) {
 			t.Fatalf("%s: object %d is %+v, %v", what, i, o, err)
 		}
@@ -134,10 +131,7 @@ func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, bo
 	}
 	var room []objects.ID
 	for i := range p.Len() {
-		o, err := p.whole(i, data, sound, nil, &room)
-		if o.Kind == objects.KindCommit {
-			err = o.Check() // as who walks over it does
-		}
+		o, err := verified(p.objectWith(i, data, &room))
 		if err == nil && !same(o, list[i]) {
 			t.Fatalf("%s: object %d is %+v", what, i, o)
 		}

@@ -7,12 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 
 	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
+	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
@@ -49,16 +49,13 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	if s.readOnly {
 		return 0, fmt.Errorf("%s store %s: %w", op, s.path, objects.ErrReadOnly)
 	}
-	if err := s.tidy(ctx, op, true); err != nil {
-		return 0, err
-	}
 	p := &purge{}
 	if p.rest, err = s.planPurge(ctx, list); err != nil || len(p.rest) == 0 {
 		return 0, err
 	}
 	erased = len(p.rest)
+	t := s.twin()
 	for done := false; !done; {
-		t := s.twin()
 		err := t.exclusively(ctx, op, func(h *handle) (err error) {
 			done, err = p.step(t, h)
 			return err
@@ -92,27 +89,27 @@ func (s *store) exclusively(ctx context.Context, op string, f func(h *handle) er
 // planPurge returns the tombstones of the objects that are not erased yet, in the order of
 // the packs that they are in.
 func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]objects.Tombstone, error) {
-	type planned struct {
-		objects.Tombstone
-		pack uint32
-	}
-	var plan []planned
+	packs := map[objects.ID]uint32{}
+	var plan []objects.Tombstone
 	for part := range slices.Chunk(list, purgeCount) {
 		err := s.view(ctx, "erase in", func(l *snapshot) error {
 			for _, t := range part {
-				o, pack, err := l.describe(t.ID)
+				o, err := l.object(t.ID)
+				if err == nil {
+					t, err = t.Complete(o)
+				}
 				switch {
 				case errors.Is(err, objects.ErrPurged):
 					continue
 				case errors.Is(err, objects.ErrNotFound) && t.Kind != 0:
 				case err != nil:
 					return err
-				default:
-					if t, err = t.Complete(o); err != nil {
-						return err
-					}
 				}
-				plan = append(plan, planned{t, pack})
+				at, _, err := l.locate(t.ID)
+				if err != nil {
+					return err
+				}
+				plan, packs[t.ID] = append(plan, t), at.pack
 			}
 			return nil
 		})
@@ -120,25 +117,10 @@ func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]obje
 			return nil, err
 		}
 	}
-	slices.SortFunc(plan, func(a, b planned) int { return cmp.Or(cmp.Compare(a.pack, b.pack), a.ID.Compare(b.ID)) })
-	rest := make([]objects.Tombstone, len(plan))
-	for i := range plan {
-		rest[i] = plan[i].Tombstone
-	}
-	return rest, nil
-}
-
-// describe reads an object. pack is one that it is in, or 0.
-func (l *snapshot) describe(id objects.ID) (o objects.Object, pack uint32, err error) {
-	if l.record(id) == nil {
-		at, _, err := l.locate(id)
-		if err != nil {
-			return o, 0, err
-		}
-		pack = at.pack
-	}
-	o, err = l.object(id)
-	return o, pack, err
+	slices.SortFunc(plan, func(a, b objects.Tombstone) int {
+		return cmp.Or(cmp.Compare(packs[a.ID], packs[b.ID]), a.ID.Compare(b.ID))
+	})
+	return plan, nil
 }
 
 // step does a part of the purge.
@@ -149,6 +131,7 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 		}
 	}
 	if !p.journal {
+		removeLeftovers(s.path, true)
 		if err := h.journal.Wipe(); err != nil {
 			return false, err
 		}
@@ -166,8 +149,11 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 // erase erases the next objects in one transaction.
 func (p *purge) erase(s *store, h *handle) error {
 	l := newSnapshot(h.file, h.now.meta)
-	rows, size, n := map[uint32][]uint16{}, 0, 0
 	var list []journal.Change
+	if !p.stored {
+		list = append(list, setKey(metaBucket, purgeKey, encodePurge(p.rest)))
+	}
+	rows, size, n := map[uint32][]uint16{}, 0, 0
 	for ; n < len(p.rest) && n < purgeCount && size < cmp.Or(p.bytes, purgeBytes); n++ {
 		t := p.rest[n]
 		value, err := l.get(objectsBucket, t.ID[:])
@@ -194,14 +180,11 @@ func (p *purge) erase(s *store, h *handle) error {
 		}
 	}
 	for n, some := range rows {
-		head, body, err := l.purgeRows(n, some)
+		raw, err := l.purgeRows(n, some)
 		if err != nil {
 			return err
 		}
-		list = append(list, setKey(headsBucket, packKey(n), head), setKey(bodiesBucket, packKey(n), body))
-	}
-	if !p.stored {
-		list = append(list, setKey(metaBucket, purgeKey, encodePurge(p.rest)))
+		list = append(list, setKey(headsBucket, packKey(n), raw.Head), setKey(bodiesBucket, packKey(n), raw.Body))
 	}
 	if err := s.rewrite(h, list); err != nil {
 		return err
@@ -210,32 +193,27 @@ func (p *purge) erase(s *store, h *handle) error {
 	return nil
 }
 
-// purgeRows returns the head and the body of a pack without the data of some objects. Every
-// other object is compared with its id first, since the new checksum stands for them.
-func (l *snapshot) purgeRows(n uint32, rows []uint16) (head, body []byte, err error) {
-	p, err := l.pack(n)
-	if err != nil {
-		return nil, nil, err
-	}
+// purgeRows returns a pack without the data of some objects. Every other object is compared
+// with its id first, since the new checksum stands for them.
+func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw compaction.Pack, err error) {
 	e, err := l.ofPack(headsBucket, n)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		raw, err = l.rawPack(e)
 	}
-	old, err := e.Value()
 	if err != nil {
-		return nil, nil, err
+		return raw, err
 	}
-	data, sound, err := l.body(p)
+	p, data, sound, err := openPack(nil, raw)
 	if err != nil {
-		return nil, nil, err
+		return raw, err
 	}
-	if !p.sound || !sound {
-		return nil, nil, fmt.Errorf("pack %d: %w: a checksum of it is wrong", n, errPack)
+	if !sound {
+		return raw, fmt.Errorf("pack %d: %w: a checksum of it is wrong", n, errPack)
 	}
 	rows = append(rows, p.purged...)
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
-	body = append(make([]byte, 8, bodyStart+len(data)), byte(codecPurged))
+	body := append(make([]byte, 8, bodyStart+len(data)), byte(codecPurged))
 	body = append(body, data...)
 	room := make([]objects.ID, 0, 2*p.Len())
 	for i := range p.Len() {
@@ -244,28 +222,24 @@ func (l *snapshot) purgeRows(n uint32, rows []uint16) (head, body []byte, err er
 			clear(body[bodyStart+from:][:size])
 			continue
 		}
-		o, err := p.whole(i, data, false, nil, &room)
-		if err == nil {
-			err = o.Check()
-		}
-		if err != nil {
-			return nil, nil, err
+		if _, err := verified(p.objectWith(i, data, &room)); err != nil {
+			return raw, err
 		}
 	}
-	body = compressBody(body)
-	table, _, err := parsePackHeader(old).splitTable(old)
+	raw.Body = compressBody(body)
+	f := parsePackHeader(raw.Head)
+	table, _, err := f.splitTable(raw.Head)
 	if err != nil {
-		return nil, nil, err
+		return raw, err
 	}
-	head = append(slices.Clone(old[:parsePackHeader(old).end]), table...)
+	raw.Head = slices.Clone(raw.Head[:f.end+len(table)])
 	for _, row := range rows {
-		head = binary.BigEndian.AppendUint16(head, row)
+		raw.Head = binary.BigEndian.AppendUint16(raw.Head, row)
 	}
-	head = binary.BigEndian.AppendUint16(head, uint16(len(rows)))
-	head[8] |= packPurged >> 8
-	binary.BigEndian.PutUint64(head, checksum.Sum(packKey(n), head[8:]))
-	binary.BigEndian.PutUint64(body, checksum.Sum(packKey(n), body[8:]))
-	return head, body, nil
+	raw.Head = binary.BigEndian.AppendUint16(raw.Head, uint16(len(rows)))
+	raw.Head[8] |= packPurged >> 8
+	setSums(raw)
+	return raw, nil
 }
 
 // wipeFree overwrites the next free pages, and makes that durable. No reader can be at
@@ -281,39 +255,35 @@ func (p *purge) wipeFree(h *handle) error {
 	if err != nil {
 		return err
 	}
-	written := 0
-	for ; len(free) > 0 && written < wipeBytes; free = free[8:] {
-		id := page.Order.Uint64(free)
-		if id < p.page {
+	var pages []uint64
+	for ; len(free) > 0; free = free[8:] {
+		pages = append(pages, page.Order.Uint64(free))
+	}
+	for id := m.HighWater; int64(id)*int64(m.PageSize) < info.Size(); id++ {
+		pages = append(pages, id)
+	}
+	first, _ := slices.BinarySearch(pages, p.page)
+	written, b := 0, make([]byte, m.PageSize)
+	for _, id := range pages[first:] {
+		if p.page = id; written >= wipeBytes {
+			return journal.SyncData(h.file)
+		}
+		at := int64(id) * int64(m.PageSize)
+		n, err := h.file.ReadAt(b, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(bytes.Trim(b[:n], "\x00")) == 0 {
 			continue
 		}
-		n, err := wipePage(h.file, int64(id)*int64(m.PageSize), m.PageSize)
-		if err != nil {
+		clear(b)
+		if _, err := h.file.WriteAt(b[:n], at); err != nil {
 			return err
 		}
-		written, p.page = written+n, id+1
+		written += n
 	}
-	for at := int64(m.HighWater) * int64(m.PageSize); at < info.Size() && len(free) == 0; at += int64(m.PageSize) {
-		if _, err := wipePage(h.file, at, int(min(int64(m.PageSize), info.Size()-at))); err != nil {
-			return err
-		}
-	}
-	p.wiped = len(free) == 0
+	p.wiped = true
 	return journal.SyncData(h.file)
-}
-
-// wipePage overwrites a part of a file unless it holds only zeros. It returns how many bytes
-// it has written.
-func wipePage(f *os.File, at int64, size int) (int, error) {
-	b := make([]byte, size)
-	if _, err := f.ReadAt(b, at); err != nil {
-		return 0, err
-	}
-	if len(bytes.Trim(b, "\x00")) == 0 {
-		return 0, nil
-	}
-	clear(b)
-	return f.WriteAt(b, at)
 }
 
 // encodePurge makes the value of the key "purge".

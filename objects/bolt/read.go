@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -13,13 +14,14 @@ import (
 const (
 	pageObjects = 256
 	getObjects  = 1024
+	getBytes    = 1 << 20
 	pageKeys    = 4096
 )
 
-// Get is objects.Reader. It follows the order of the ids, which mostly is that of the packs.
+// Get is objects.Reader.
 func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		g := &getter{rest: unique(ids), most: getObjects}
+		g := &getter{rest: unique(ids)}
 		for len(g.rest) > 0 {
 			g.page = g.page[:0]
 			err := s.view(ctx, "read", g.read)
@@ -53,8 +55,6 @@ type getter struct {
 	scan readAdvice
 	rest []objects.ID
 	page []found
-	most int   // objects of a page, and so many KiB of data
-	at   place // of the next object, if the last page has found it; pack 0: unknown
 }
 
 // found is an object, or the error that concerns it.
@@ -63,113 +63,87 @@ type found struct {
 	err    error
 }
 
-// wanted is the rows that a page needs of one pack.
-type wanted struct {
-	pack  *pack
-	slots []int
-	size  int
+// located is an object and its place; pack 0: it is in no pack.
+type located struct {
+	place
+
+	id objects.ID
 }
 
-// read reads the next page: at least most objects, and the further ones of the last pack.
+// read reads the next page in the order of the packs. It ends with the object with which the
+// page has getBytes of data.
 func (g *getter) read(l *snapshot) error {
-	c := cursor{snapshot: l}
-	if len(g.rest) > pageObjects {
+	list := make([]located, min(len(g.rest), getObjects))
+	if len(list) > pageObjects {
 		l.scan = &g.scan
 	}
-	if g.at.pack > 0 && len(g.rest) > 0 {
-		c.begin(g.at, g.rest[0])
-		g.at = place{}
-	}
-	w := wanted{}
-	size := 0
-	for len(g.rest) > 0 && size < g.most<<10 {
-		id := g.rest[0]
-		slot, ok, err := c.find(id)
-		switch {
-		case ofOneObject(err):
-			g.page = append(g.page, found{objects.Object{ID: id}, err})
-			g.rest = g.rest[1:]
+	last := place{}
+	for i := range list {
+		list[i].id = g.rest[i]
+		if l.record(g.rest[i]) != nil {
 			continue
-		case err != nil:
-			return err
-		case ok && w.pack != c.pack:
-			if err := g.take(l, w); err != nil {
+		}
+		at, ok := l.locateNear(last, g.rest[i])
+		if !ok {
+			var err error
+			if at, ok, err = l.locate(g.rest[i]); err != nil {
 				return err
 			}
-			if w = (wanted{pack: c.pack, slots: w.slots[:0]}); len(g.page) >= g.most {
-				g.at = c.at
-				return nil
-			}
-			fallthrough
-		case ok:
-			_, more := w.pack.Data(slot)
-			w.slots, w.size = append(w.slots, slot), w.size+more
-			size += more
-			g.rest = g.rest[1:]
-			continue
 		}
-		if err := g.take(l, w); err != nil { // in the order of the ids
-			return err
+		if ok {
+			list[i].place, last = at, at
 		}
-		if w = (wanted{slots: w.slots[:0]}); len(g.page) >= g.most {
-			return nil
+	}
+	slices.SortStableFunc(list, func(a, b located) int {
+		return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.slot, b.slot))
+	})
+	for i := range list {
+		g.rest[i] = list[i].id
+	}
+	size := 0
+	for _, one := range list {
+		if size >= getBytes {
+			break
 		}
-		o, err := l.object(id)
-		if err == nil || ofOneObject(err) {
+		o, err := l.objectAt(one)
+		switch {
+		case err == nil || ofOneObject(err):
 			g.page = append(g.page, found{o, err})
-		} else if !errors.Is(err, objects.ErrNotFound) {
+		case !errors.Is(err, objects.ErrNotFound):
 			return err
 		}
 		g.rest, size = g.rest[1:], size+len(o.Data)
 	}
-	return g.take(l, w)
-}
-
-// take reads objects of one pack: its whole body if most of it is wanted.
-func (g *getter) take(l *snapshot, w wanted) error {
-	if w.pack == nil {
-		return nil
-	}
-	if 2*w.size < w.pack.BodySize() || len(w.slots) < 4 {
-		for _, slot := range w.slots {
-			o, err := l.readPacked(w.pack, slot)
-			if err != nil && !ofOneObject(err) {
-				return err
-			}
-			g.page = append(g.page, found{o, err})
-		}
-		return nil
-	}
-	body, sound, err := l.body(w.pack)
-	if err != nil && !errors.Is(err, errPack) {
-		return err
-	}
-	room := make([]objects.ID, 0, len(w.slots))
-	for _, slot := range w.slots {
-		o, err := w.pack.whole(slot, body, sound, err, &room)
-		g.page = append(g.page, found{o, err})
-	}
 	return nil
 }
 
-// whole returns an object of a pack whose body was read, or could not be read because of err.
-// The data is a part of the head or of the body.
-func (p *pack) whole(slot int, body []byte, sound bool, err error, room *[]objects.ID) (objects.Object, error) {
-	o := p.Object(slot, room)
-	switch {
-	case o.Kind == objects.KindCommit:
-		sound, err = true, nil
-	case err == nil:
-		from, size := p.Data(slot)
-		o.Data = body[from : from+size : from+size]
+// nearRows is how many rows from the last object the next is looked for.
+const nearRows = 12
+
+// locateNear finds an object near another one in its pack: that is faster than the index.
+func (l *snapshot) locateNear(last place, id objects.ID) (at place, ok bool) {
+	if last.pack == 0 {
+		return place{}, false
 	}
+	p, err := l.pack(last.pack)
+	for i := max(last.slot-nearRows, 0); err == nil && i < min(last.slot+nearRows+1, p.Len()); i++ {
+		if p.has(i, id) {
+			return place{last.pack, i}, true
+		}
+	}
+	return place{}, false
+}
+
+// objectAt reads an object at its place.
+func (l *snapshot) objectAt(one located) (objects.Object, error) {
+	if one.pack == 0 {
+		return l.object(one.id)
+	}
+	p, err := l.pack(one.pack)
 	if err != nil {
-		return objects.Object{ID: o.ID}, packError(o.ID, err)
+		return objects.Object{ID: one.id}, packError(one.id, err)
 	}
-	if !sound || !p.sound {
-		return verified(o)
-	}
-	return o, nil
+	return l.readPacked(p, one.slot)
 }
 
 // ofOneObject reports whether an error concerns one object only.

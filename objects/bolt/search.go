@@ -1,12 +1,8 @@
 package bolt
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,125 +12,98 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// Find is objects.Reader. It searches the journal, then the large objects, then the packs: an
-// object that a checkpoint moves meanwhile is found twice rather than not at all.
+// Find is objects.Reader.
 func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) (ids []objects.ID, err error) {
 	prefix = strings.ToLower(prefix)
 	if len(prefix) > 2*idSize {
 		return nil, ctx.Err()
 	}
-	even := prefix
-	if len(prefix)%2 == 1 {
-		even += "0"
-	}
-	from, err := hex.DecodeString(even)
+	from, err := hex.DecodeString(prefix + "0"[:len(prefix)%2])
 	if err != nil {
 		return nil, err
 	}
 	q := search{kind: kind, prefix: prefix, limit: limit}
-	for _, part := range []func(*snapshot, []byte) ([]byte, error){q.alone, q.packed} {
-		q.found = 0
-		for next := from; next != nil; {
-			err = s.view(ctx, "search", func(l *snapshot) (err error) {
-				next, err = part(l, next)
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
+	err = s.view(ctx, "search", func(l *snapshot) error {
+		if err := q.records(l, from); err != nil {
+			return err
 		}
-	}
+		if len(prefix) < 3 && (limit == 0 || kind != 0) {
+			return q.packs(l) // most packs would be read anyway
+		}
+		all, err := l.runs()
+		for i := 0; err == nil && i < len(all.List); i++ {
+			err = q.run(l, all.List[i], index.Prefix(from))
+		}
+		return err
+	})
 	q.cut()
-	return q.ids, nil
+	return q.ids, err
 }
 
-// search is the state of one Find. Each part returns the key to continue from, if any.
+// search is the state of one Find.
 type search struct {
 	kind   objects.Kind
 	prefix string
-	limit  int
+	limit  int // the smallest so many ids are wanted; 0: all
 	ids    []objects.ID
-	found  int // by this part
 }
 
-func (q *search) add(id objects.ID) (full bool) {
-	q.ids = append(q.ids, id)
-	q.found++
-	return q.found == q.limit
-}
+// isFull reports whether so many ids were found since there were n.
+func (q *search) isFull(n int) bool { return q.limit > 0 && len(q.ids) == n+q.limit }
 
-// alone searches what is in no pack.
-func (q *search) alone(l *snapshot, from []byte) ([]byte, error) {
-	seen := 0
+// records searches what is in no pack.
+func (q *search) records(l *snapshot, from []byte) error {
 	for e, err := range l.ascend(objectsBucket, from) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(e.Key) != idSize {
-			return nil, errors.New("an object whose key is no id")
+			return errKey(objectsBucket, e.Key)
 		}
 		id := objects.ID(e.Key)
-		if !strings.HasPrefix(id.String(), q.prefix) {
-			return nil, nil
+		if !strings.HasPrefix(id.String(), q.prefix) || q.isFull(0) {
+			return nil
 		}
-		if seen++; seen > pageKeys {
-			return bytes.Clone(e.Key), nil
-		}
+		kind := q.kind
 		if q.kind != 0 {
-			kind, err := kindOf(e)
-			if err != nil {
-				return nil, err
-			}
-			if kind != q.kind {
-				continue
+			if kind, err = kindOf(e); err != nil {
+				return err
 			}
 		}
-		if q.add(id) {
-			return nil, nil
+		if kind == q.kind {
+			q.ids = append(q.ids, id)
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // kindOf reads the kind of an object that is in no pack, purged ones included; zero: the record
 // is empty.
 func kindOf(e page.Entry) (objects.Kind, error) {
 	first, err := e.Part(0, min(1, e.ValueSize))
-	if err == nil && len(first) > 0 && first[0] == tombstone {
-		first, err = kindOfPurged(e)
-	}
 	if err != nil || len(first) == 0 {
 		return 0, err
 	}
-	return recordKind(first[0]), nil
-}
-
-// packed searches the packs: by the index, or all of them if most would be read anyway.
-func (q *search) packed(l *snapshot, from []byte) ([]byte, error) {
-	if len(q.prefix) < 3 && (q.limit == 0 || q.kind != 0) {
-		return nil, q.all(l)
+	if !isTombstone(first) {
+		return recordKind(first[0]), nil
 	}
-	all, err := l.runs()
+	value, err := e.Value()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	for _, r := range all.List {
-		q.found = 0
-		if err := q.inRun(l, r, index.Prefix(from)); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	t, err := decodeTombstone(objects.ID(e.Key), value)
+	return t.Kind, err
 }
 
-func (q *search) inRun(l *snapshot, r index.Run, from uint32) error {
-	digits := q.prefix[:min(len(q.prefix), 8)]
+// run searches a run of the index.
+func (q *search) run(l *snapshot, r index.Run, from uint32) error {
+	n, digits := len(q.ids), q.prefix[:min(len(q.prefix), 8)]
 	for entries, err := range l.chunks(r, from) {
 		if err != nil {
 			return err
 		}
 		for _, e := range entries[index.Search(entries, from):] {
-			if !strings.HasPrefix(fmt.Sprintf("%08x", e.Prefix), digits) {
+			if !strings.HasPrefix(fmt.Sprintf("%08x", e.Prefix), digits) || q.isFull(n) {
 				return nil
 			}
 			at := placeOf(e)
@@ -145,32 +114,28 @@ func (q *search) inRun(l *snapshot, r index.Run, from uint32) error {
 			if at.slot >= p.Len() {
 				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.slot, p.Len())
 			}
-			if q.match(p, at.slot) && q.add(p.id(at.slot)) {
-				return nil
-			}
+			q.match(p, at.slot)
 		}
 	}
 	return nil
 }
 
-// all searches every pack, in their order.
-func (q *search) all(l *snapshot) error {
+// packs searches every pack, in their order.
+func (q *search) packs(l *snapshot) error {
 	for e, err := range l.ascend(headsBucket, nil) {
 		if err != nil {
 			return err
 		}
-		b, err := e.Value()
-		if err != nil || len(e.Key) != 4 {
-			return fmt.Errorf("a pack with the key %x: %w", e.Key, cmp.Or(err, errPack))
+		n, err := packNumber(e.Key)
+		if err != nil {
+			return err
 		}
-		p, err := parsePack(binary.BigEndian.Uint32(e.Key), b)
+		p, err := l.openIn(nil, n, e)
 		if err != nil {
 			return err
 		}
 		for i := range p.Len() {
-			if q.match(p, i) {
-				q.add(p.id(i))
-			}
+			q.match(p, i)
 		}
 		if q.limit > 0 && len(q.ids) > pageKeys+2*q.limit {
 			q.cut()
@@ -179,16 +144,19 @@ func (q *search) all(l *snapshot) error {
 	return nil
 }
 
-// cut keeps the smallest ids, as many as were asked for.
+// match adds an object of a pack if it is wanted.
+func (q *search) match(p *pack, slot int) {
+	id := p.id(slot)
+	if !p.isPurged(slot) && (q.kind == 0 || p.Kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix) {
+		q.ids = append(q.ids, id)
+	}
+}
+
+// cut keeps the smallest ids, as many as are wanted.
 func (q *search) cut() {
 	slices.SortFunc(q.ids, objects.ID.Compare)
 	q.ids = slices.Compact(q.ids)
 	if q.limit > 0 && len(q.ids) > q.limit {
 		q.ids = q.ids[:q.limit]
 	}
-}
-
-func (q *search) match(p *pack, slot int) bool {
-	id := p.id(slot)
-	return !p.isPurged(slot) && (q.kind == 0 || p.Kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix)
 }

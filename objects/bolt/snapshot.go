@@ -100,59 +100,48 @@ func (l *snapshot) scanFile(bucket int, from []byte, descending bool) iter.Seq2[
 // merged yields what the file and the journal have, in one order. For a key that both have
 // the journal counts.
 func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
-	file := l.scanFile(bucket, from, descending)
-	if l.mem == nil {
-		return file
-	}
-	list := l.mem.Sorted(bucket, l.mark)
-	at, _ := slices.BinarySearchFunc(list, from, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
-	if list = list[at:]; descending {
-		list = slices.Clone(l.mem.Sorted(bucket, l.mark)[:at])
-		slices.Reverse(list)
-	}
-	if len(list) == 0 {
+	file, rest := l.scanFile(bucket, from, descending), l.journalFrom(bucket, from, descending)
+	if len(rest) == 0 {
 		return file
 	}
 	return func(yield func(page.Entry, error) bool) {
-		rest := list
+		rest := rest
+		next := func() bool { // the journal's next, unless it is deleted
+			e := rest[0]
+			rest = rest[1:]
+			return e.Value == nil || yield(page.MemoryEntry(e.Key, e.Value), nil)
+		}
 		for e, err := range file {
-			if err != nil {
-				yield(e, err)
+			replaced := false
+			for err == nil && len(rest) > 0 && !replaced {
+				c := bytes.Compare(rest[0].Key, e.Key)
+				if replaced = c == 0; !replaced && (c > 0) != descending {
+					break
+				}
+				if !next() {
+					return
+				}
+			}
+			if !replaced && !yield(e, err) || err != nil {
 				return
 			}
-			n, replaced := upTo(rest, e.Key, descending)
-			if !yieldSet(rest[:n], yield) || !replaced && !yield(e, nil) {
-				return
-			}
-			rest = rest[n:]
 		}
-		yieldSet(rest, yield)
+		for len(rest) > 0 && next() {
+		}
 	}
 }
 
-// upTo counts the changes that a scan meets up to a key, and reports whether the last of
-// them is of that key.
-func upTo(list []memtable.Entry, key []byte, descending bool) (n int, same bool) {
-	for n < len(list) {
-		c := bytes.Compare(list[n].Key, key)
-		if c == 0 {
-			return n + 1, true
-		}
-		if (c > 0) != descending {
-			break
-		}
-		n++
+// journalFrom returns what the journal has from a key on; descending, what it has below the key.
+func (l *snapshot) journalFrom(bucket int, from []byte, descending bool) []memtable.Entry {
+	if l.mem == nil {
+		return nil
 	}
-	return n, false
-}
-
-// yieldSet yields the keys that changes set, without those that they delete. It reports
-// whether more is wanted.
-func yieldSet(list []memtable.Entry, yield func(page.Entry, error) bool) bool {
-	for _, e := range list {
-		if e.Value != nil && !yield(page.MemoryEntry(e.Key, e.Value), nil) {
-			return false
-		}
+	list := l.mem.Sorted(bucket, l.mark)
+	at, _ := slices.BinarySearchFunc(list, from, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
+	if !descending {
+		return list[at:]
 	}
-	return true
+	list = slices.Clone(list[:at])
+	slices.Reverse(list)
+	return list
 }

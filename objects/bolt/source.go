@@ -10,7 +10,6 @@ import (
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
-	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
@@ -31,8 +30,7 @@ type source struct {
 	ctx     context.Context //nolint:containedctx // it is one operation
 	store   *store          // a twin, whose waits do not delay others of this process
 	op      string
-	bound   journal.Binding // of the file, when it was opened
-	number  uint64          // of the file; see handle
+	number  uint64 // of the file; see handle
 	journal bool
 	locked  *snapshot // set while the caller holds the lock: then it is read instead
 	room    arena     // for the pack that is open
@@ -43,9 +41,6 @@ type source struct {
 }
 
 func (s *store) newSource(ctx context.Context, op string, progress func(done, total int64)) (*source, error) {
-	if err := s.checkPath(); err != nil {
-		return nil, s.explain(op, err)
-	}
 	_, total, err := s.Size(ctx)
 	if err != nil {
 		return nil, err
@@ -53,8 +48,7 @@ func (s *store) newSource(ctx context.Context, op string, progress func(done, to
 	src := &source{ctx: ctx, store: s.twin(), op: op, progress: progress, total: total}
 	return src, src.store.view(ctx, op, func(l *snapshot) error {
 		src.number = l.number
-		src.bound, err = l.binding()
-		return err
+		return nil
 	})
 }
 
@@ -97,17 +91,17 @@ func scan[T any](src *source, bucket int, from []byte, read func(l *snapshot, e 
 	for from != nil {
 		var list []T
 		err := src.view(func(l *snapshot) error {
-			size, next := 0, []byte(nil)
-			for e, err := range l.ascend(bucket, from) {
-				if err == nil && size >= viewBytes {
-					next = bytes.Clone(e.Key)
+			size, entries := 0, l.ascend(bucket, from)
+			from = nil
+			for e, err := range entries {
+				if err != nil {
+					return err
+				}
+				if size >= viewBytes {
+					from = bytes.Clone(e.Key)
 					break
 				}
-				var one T
-				n := 0
-				if err == nil {
-					one, n, err = read(l, e)
-				}
+				one, n, err := read(l, e)
 				if err != nil {
 					return err
 				}
@@ -116,7 +110,6 @@ func scan[T any](src *source, bucket int, from []byte, read func(l *snapshot, e 
 				}
 			}
 			src.count(size)
-			from = next
 			return nil
 		})
 		for i := 0; err == nil && i < len(list); i++ {
@@ -230,20 +223,34 @@ func (l *snapshot) rawPack(e page.Entry) (p compaction.Pack, err error) {
 // Open is compaction.Source.
 func (src *source) Open(raw compaction.Pack) (o compaction.Contents, err error) {
 	src.room.reset()
-	p, err := parsePackIn(&src.room, raw.Number, raw.Head)
-	if err != nil {
-		return o, err
-	}
-	body, sound, err := decodeBody(&src.room, p, raw.Body)
+	p, data, sound, err := openPack(&src.room, raw)
 	if err != nil {
 		return o, err
 	}
 	room := make([]objects.ID, 0, 2*p.Len())
 	return compaction.Contents{
-		Head: headOf(p), Sound: sound && p.sound,
+		Head: headOf(p), Sound: sound,
 		Dense:  len(p.purged) == 0 && 2*p.BodySize() >= dense.bytes && codec(raw.Body[8]) == codecZstd,
-		Object: func(row int) (objects.Object, error) { return p.whole(row, body, sound, nil, &room) },
+		Object: func(row int) objects.Object { return p.objectWith(row, data, &room) },
 	}, nil
+}
+
+// openPack parses a pack, and reports whether both checksums are right.
+func openPack(a *arena, raw compaction.Pack) (p *pack, data []byte, sound bool, err error) {
+	if p, err = parsePackIn(a, raw.Number, raw.Head); err == nil {
+		data, sound, err = decodeBody(a, p, raw.Body)
+	}
+	return p, data, err == nil && sound && p.sound, err
+}
+
+// objectWith returns an object of a pack with its data, which is not compared with its id.
+func (p *pack) objectWith(row int, body []byte, room *[]objects.ID) objects.Object {
+	o := p.Object(row, room)
+	if o.Kind != objects.KindCommit {
+		from, size := p.Data(row)
+		o.Data = body[from : from+size : from+size]
+	}
+	return o
 }
 
 // Records is compaction.Source. An object of the journal that is in a pack too is left out.

@@ -2,13 +2,11 @@ package bolt
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
-	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // A tombstone is a value of the objects bucket that begins with a zero, where the record of
@@ -24,13 +22,18 @@ func encodeTombstone(t objects.Tombstone) []byte {
 
 func isTombstone(value []byte) bool { return len(value) > 0 && value[0] == tombstone }
 
-// purgedError returns the *objects.PurgedError that readers get in place of the object.
-func purgedError(id objects.ID, value []byte) error {
+// decodeTombstone decodes the tombstone of an object.
+func decodeTombstone(id objects.ID, value []byte) (objects.Tombstone, error) {
 	record, err := unseal(id[:], value[1:])
 	if err != nil {
-		return &objects.CorruptError{ID: id, Cause: fmt.Errorf("tombstone: %w", err)}
+		return objects.Tombstone{}, &objects.CorruptError{ID: id, Cause: fmt.Errorf("tombstone: %w", err)}
 	}
-	t, err := objects.ParseTombstone(id, record)
+	return objects.ParseTombstone(id, record)
+}
+
+// purgedError returns the *objects.PurgedError that readers get in place of the object.
+func purgedError(id objects.ID, value []byte) error {
+	t, err := decodeTombstone(id, value)
 	if err != nil {
 		return err
 	}
@@ -73,17 +76,4 @@ func (s *store) noteFile(info os.FileInfo, before uint64) uint64 {
 		s.bodies.forget()
 	}
 	return s.files
-}
-
-// kindOfPurged returns the kind of an erased object as the first byte of a record.
-func kindOfPurged(e page.Entry) ([]byte, error) {
-	value, err := e.Value()
-	if err != nil {
-		return nil, err
-	}
-	err = purgedError(objects.ID(e.Key), value)
-	if t := (*objects.PurgedError)(nil); errors.As(err, &t) {
-		return []byte{byte(t.Kind)}, nil
-	}
-	return nil, err
 }

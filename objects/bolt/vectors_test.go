@@ -50,8 +50,8 @@ func (v packVector) read(t *testing.T) packVector {
 	v.Objects = nil
 	var room []objects.ID
 	for i := range p.Len() {
-		o, err := p.whole(i, data, true, nil, &room)
-		if err != nil || o.Check() != nil {
+		o, err := verified(p.objectWith(i, data, &room))
+		if err != nil {
 			t.Fatalf("object %d: %v", i, err)
 		}
 		v.Objects = append(v.Objects, fmt.Sprintf("%s %s %x", o.ID, o.Kind, o.Data))

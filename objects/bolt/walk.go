@@ -3,7 +3,7 @@ package bolt
 import (
 	"context"
 	"iter"
-	"slices"
+	"math"
 	"sync"
 
 	"github.com/tract-vcs/tract/objects"
@@ -14,10 +14,8 @@ import (
 // does that for ChainRuns, which yields the commits of a pack as they lie in memory that is
 // used again, and for Chain, which gives them out one by one.
 const (
-	walkPacks  = 32   // most packs whose heads are read in one snapshot
-	aheadFrom  = 1024 // commits after which the next batches are read while one is used
-	aheadCount = 4    // batches of a long walk: with more than two neither side waits for each step of the other
-	firstLoose = 2    // commits in no pack that the first batch may have
+	walkPacks  = 32 // most packs whose heads are read in one snapshot
+	firstLoose = 2  // commits in no pack that the first batch may have
 )
 
 // chainBatch is the commits that are read in one snapshot.
@@ -31,11 +29,6 @@ type chainBatch struct {
 
 var chainBatches = sync.Pool{New: func() any { return new(chainBatch) }}
 
-// addRun makes a run of the objects of the list from one on.
-func (b *chainBatch) addRun(from int) {
-	b.runs = append(b.runs, objects.CommitRun{Objects: b.list[from:], Locators: b.locators[from:]})
-}
-
 func (b *chainBatch) reset() {
 	b.list, b.locators, b.runs, b.loose = b.list[:0], b.locators[:0], b.runs[:0], 0
 	b.arena.reset()
@@ -44,18 +37,15 @@ func (b *chainBatch) reset() {
 // ChainRuns is objects.BulkReader.
 func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
 	return func(yield func(objects.CommitRun, error) bool) {
-		c := &chainReader{tip: tip, left: limit, limited: limit > 0}
-		for batch, err := range readAhead(ctx, func(ctx context.Context, b *chainBatch) error {
-			if c.tip.IsZero() || c.limited && c.left == 0 {
-				return nil
-			}
-			return s.view(ctx, "read", func(l *snapshot) error { return c.read(l, b) })
-		}) {
-			if err != nil {
+		b := chainBatches.Get().(*chainBatch) //nolint:forcetypeassert // the pool holds nothing else
+		defer chainBatches.Put(b)
+		for c := newChainReader(tip, limit); c.hasMore(); {
+			b.reset()
+			if err := s.view(ctx, "read", func(l *snapshot) error { return c.read(l, b) }); err != nil {
 				yield(objects.CommitRun{}, err)
 				return
 			}
-			for _, run := range batch.runs {
+			for _, run := range b.runs {
 				if !yield(run, nil) {
 					return
 				}
@@ -66,14 +56,23 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 
 // chainReader reads the commits of a chain in batches.
 type chainReader struct {
-	tip     objects.ID // the next commit; zero: there is none
-	left    int        // commits, if they are limited
-	limited bool
-	packs   int    // most packs of the last batch
-	loose   int    // most commits in no pack of the last batch, for each pack
-	after   uint32 // the pack that was read last
-	scan    readAdvice
+	tip   objects.ID // the next commit; zero: there is none
+	left  int        // most commits that are still to be read
+	packs int        // most packs of the last batch
+	loose int        // most commits in no pack of the last batch, for each pack
+	after uint32     // the pack that was read last
+	scan  readAdvice
 }
+
+// newChainReader returns a reader of at most limit commits; 0: of all.
+func newChainReader(tip objects.ID, limit int) *chainReader {
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	return &chainReader{tip: tip, left: limit}
+}
+
+func (c *chainReader) hasMore() bool { return !c.tip.IsZero() && c.left > 0 }
 
 // read adds to a batch what some packs hold, or some commits that are in none. It begins
 // with few, since many a walk ends soon. It ends before a commit that cannot be read: if
@@ -88,7 +87,7 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 	if c.packs > 1 {
 		l.scan = &c.scan
 	}
-	for packs := 0; packs < c.packs && len(b.list) < pageObjects*c.packs && b.loose < c.loose*c.packs && !c.tip.IsZero() && !(c.limited && c.left == 0); {
+	for packs := 0; packs < c.packs && len(b.list) < pageObjects*c.packs && b.loose < c.loose*c.packs && c.hasMore(); {
 		if first && b.loose > 0 && l.record(c.tip) == nil {
 			break // a caller that has compiled before goes no further than what is new
 		}
@@ -121,11 +120,7 @@ func (c *chainReader) readNext(l *snapshot, b *chainBatch) (whole bool, err erro
 	}
 	whole = p != nil && p.sound && p.Kind(row) == objects.KindCommit // the table has no data of other kinds
 	if whole {
-		limit := 0
-		if c.limited {
-			limit = c.left
-		}
-		b.list, b.locators = p.AppendChain(b.list, b.locators, row, limit, l.number<<32|uint64(p.n), &b.arena.tables)
+		b.list, b.locators = p.AppendChain(b.list, b.locators, row, c.left, l.number<<32|uint64(p.n), &b.arena.tables)
 	} else {
 		var o objects.Object
 		if p != nil {
@@ -144,7 +139,7 @@ func (c *chainReader) readNext(l *snapshot, b *chainBatch) (whole bool, err erro
 	if last := &b.list[len(b.list)-1]; len(last.Parents) > 0 {
 		c.tip = last.Parents[0]
 	}
-	b.addRun(from)
+	b.runs = append(b.runs, objects.CommitRun{Objects: b.list[from:], Locators: b.locators[from:]})
 	return whole, nil
 }
 
@@ -168,124 +163,30 @@ func (l *snapshot) packOf(id objects.ID, after uint32) (*pack, int, error) {
 	return p, at.slot, packError(id, err)
 }
 
-// readAhead yields batches that read fills, until one is empty or has an error. After some
-// commits a goroutine fills the next batches while one is used. When the loop has ended,
-// nothing is read any more.
-func readAhead(ctx context.Context, read func(context.Context, *chainBatch) error) iter.Seq2[*chainBatch, error] {
-	return func(yield func(*chainBatch, error) bool) {
-		b := takeBatch()
-		defer func() { chainBatches.Put(b) }()
-		for given := 0; given <= aheadFrom; given += len(b.list) {
-			if err := b.fill(ctx, read); err != nil || len(b.list) == 0 {
-				if err != nil {
-					yield(nil, err)
-				}
-				return
-			}
-			if !yield(b, nil) {
-				return
-			}
-		}
-		readConcurrently(ctx, read, yield)
-	}
-}
-
-func takeBatch() *chainBatch {
-	return chainBatches.Get().(*chainBatch) //nolint:forcetypeassert // the pool holds nothing else
-}
-
-func (b *chainBatch) fill(ctx context.Context, read func(context.Context, *chainBatch) error) error {
-	b.reset()
-	return read(ctx, b)
-}
-
-// readConcurrently is readAhead with the goroutine.
-func readConcurrently(ctx context.Context, read func(context.Context, *chainBatch) error, yield func(*chainBatch, error) bool) {
-	type filled struct {
-		batch *chainBatch
-		err   error
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	free, ready := make(chan *chainBatch, aheadCount), make(chan filled, aheadCount) // each has room for all batches
-	for range aheadCount {
-		free <- takeBatch()
-	}
-	go func() {
-		defer close(ready)
-		for b := range free {
-			err := b.fill(ctx, read)
-			if ready <- (filled{b, err}); err != nil || len(b.list) == 0 {
-				return
-			}
-		}
-	}()
-	defer func() {
-		cancel()
-		close(free)
-		for f := range ready {
-			chainBatches.Put(f.batch)
-		}
-		for b := range free {
-			chainBatches.Put(b)
-		}
-	}()
-	for f := range ready {
-		more := f.err == nil && len(f.batch.list) > 0 && yield(f.batch, nil)
-		free <- f.batch
-		if f.err != nil {
-			yield(nil, f.err)
-		}
-		if !more {
-			return
-		}
-	}
-}
-
 // Chain is objects.Reader.
 func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		p := &prefetcher{store: s, ctx: ctx, options: o}
-		objects.Walk(ctx, p.get, tip, o)(yield)
-	}
-}
-
-// prefetcher gives a walk its commits one by one, and reads those of a chain in batches.
-type prefetcher struct {
-	store   *store
-	ctx     context.Context //nolint:containedctx // a walk is one call
-	options objects.ChainOptions
-	chains  [2]*prefetched // two, since a walk to a fork point goes down two chains in turn
-	last    int            // the chain that was used last
-}
-
-// prefetched is the commits of a chain that were read and not given yet.
-type prefetched struct {
-	chainReader
-	rest []objects.Object
-}
-
-func (p *prefetcher) get(id objects.ID) (objects.Object, error) {
-	i := slices.IndexFunc(p.chains[:], func(c *prefetched) bool {
-		return c != nil && (len(c.rest) > 0 && c.rest[0].ID == id || len(c.rest) == 0 && c.tip == id)
-	})
-	if i < 0 {
-		i = 1 - p.last
-		c := &prefetched{chainReader: chainReader{tip: id}}
-		if len(p.options.Stop) == 0 {
-			c.left, c.limited = p.options.Limit, p.options.Limit > 0
+		limit := o.Limit
+		if len(o.Stop) > 0 {
+			limit = 0 // it reads more than it yields
 		}
-		p.chains[i] = c
+		c, ahead := newChainReader(tip, limit), map[objects.ID]objects.Object{}
+		objects.Walk(ctx, func(id objects.ID) (objects.Object, error) {
+			if o, ok := ahead[id]; ok {
+				delete(ahead, id)
+				return o, nil
+			}
+			if c.tip != id {
+				c.tip, c.after = id, 0
+			}
+			b := &chainBatch{} // the objects are the caller's
+			if err := s.view(ctx, "read", func(l *snapshot) error { return c.read(l, b) }); err != nil {
+				return objects.Object{ID: id}, err
+			}
+			for _, o := range b.list[1:] {
+				ahead[o.ID] = o
+			}
+			return b.list[0], nil
+		}, tip, o)(yield)
 	}
-	p.last = i
-	c := p.chains[i]
-	if len(c.rest) == 0 {
-		b := &chainBatch{} // the objects are the caller's
-		if err := p.store.view(p.ctx, "read", func(l *snapshot) error { return c.read(l, b) }); err != nil {
-			return objects.Object{ID: id}, err
-		}
-		c.rest = b.list
-	}
-	o := c.rest[0]
-	c.rest = c.rest[1:]
-	return o, nil
 }

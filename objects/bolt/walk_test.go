@@ -25,7 +25,7 @@ func TestWhoWantsTheNewestReadsNoMore(t *testing.T) {
 		line = append(line, o.ID)
 	}
 	in := inner(t, s)
-	c, first := &chainReader{tip: line[99]}, new(chainBatch)
+	c, first := newChainReader(line[99], 0), new(chainBatch)
 	if err := in.view(t.Context(), "read", func(l *snapshot) error { return c.read(l, first) }); err != nil {
 		t.Fatal(err)
 	}

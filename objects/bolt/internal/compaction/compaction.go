@@ -82,9 +82,9 @@ type Pack struct {
 type Contents struct {
 	Head
 
-	Sound  bool // its checksums are right
-	Dense  bool // it is stored as closely as the target stores packs
-	Object func(row int) (objects.Object, error)
+	Sound  bool                         // its checksums are right
+	Dense  bool                         // it is stored as closely as the target stores packs
+	Object func(row int) objects.Object // not compared with its id
 }
 
 // Record is an object in no pack, or a tombstone, as it is stored.

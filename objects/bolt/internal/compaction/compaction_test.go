@@ -49,12 +49,12 @@ func (s *memorySource) Packs(after uint32, f func(p Pack) error) error {
 
 func (s *memorySource) Open(p Pack) (Contents, error) {
 	h, err := s.head(int(p.Number) - 1)
-	return Contents{Head: h, Sound: true, Dense: s.dense, Object: func(row int) (objects.Object, error) {
+	return Contents{Head: h, Sound: true, Dense: s.dense, Object: func(row int) objects.Object {
 		o := s.packs[p.Number-1][row]
 		if s.flip {
 			o.Data = append([]byte{o.Data[0] ^ 1}, o.Data[1:]...)
 		}
-		return o, nil
+		return o
 	}}, err
 }
 

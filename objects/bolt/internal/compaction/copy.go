@@ -89,14 +89,9 @@ func (c *Copier) copyPack(p Pack) error {
 	_, marked := c.marks.pack(p.Number)
 	list := make([]objects.Object, 0, o.Len())
 	for i := range o.Len() {
-		if o.isPurged(i) || !c.marks.keeps(p.Number, i) {
-			continue
+		if !o.isPurged(i) && c.marks.keeps(p.Number, i) {
+			list = append(list, o.Object(i))
 		}
-		one, err := o.Object(i)
-		if err != nil {
-			return err
-		}
-		list = append(list, one)
 	}
 	for k := 0; !marked && k < o.Others; k++ {
 		c.referred = append(c.referred, *o.ID(o.Len() + k))

@@ -13,7 +13,7 @@ import (
 // and of the checksum. The line is what it was.
 func TestDamageToWhatIsReadAhead(t *testing.T) {
 	s, path := fresh(t)
-	const all = 4 * aheadFrom
+	const all = 4096
 	tip := line(t, s, "main", all)
 	want := ids(t, inner(t, s).ChainRuns(t.Context(), tip, 0))
 	if len(want) != all {
@@ -84,7 +84,8 @@ func TestDamageToWhatIsReadAhead(t *testing.T) {
 				}
 			}
 			in := inner(t, mustOpen(t, path, objects.Options{ReadOnly: true}))
-			c, b := &chainReader{tip: h.last, after: uint32(n) + 2}, &chainBatch{}
+			c, b := newChainReader(h.last, 0), &chainBatch{}
+			c.after = uint32(n) + 2
 			err := in.view(t.Context(), "read", func(l *snapshot) error { return c.read(l, b) })
 			if err != nil || len(b.list) == 0 {
 				t.Fatalf("head %d of %d, %s: who comes from the one above is given %d commits: %v", n, len(heads), name, len(b.list), err)
