@@ -108,20 +108,15 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*compaction.M
 // copy writes what is kept into the new file and reads it back.
 func (c *gc) copy(marks *compaction.Marks) error {
 	c.copier = compaction.New(c.src, &c.out, marks)
-	err := c.copier.Rounds()
-	if err == nil {
-		err = c.out.sync()
+	for _, step := range []func() error{
+		c.copier.Rounds, c.out.sync, func() error { return c.out.verify(c.copier.Kept) },
+		c.copier.Rounds, c.out.sync, // what was written while all of that was read
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = c.out.verify(c.copier.Kept)
-	}
-	if err == nil { // what was written while all of that was read
-		err = c.copier.Rounds()
-	}
-	if err == nil {
-		err = c.out.sync()
-	}
-	return err
+	return nil
 }
 
 // replace adds what was written meanwhile, and gives the new file the name of the old one.

@@ -1,10 +1,6 @@
 package bolt
 
-import (
-	"slices"
-
-	"github.com/tract-vcs/tract/objects"
-)
+import "github.com/tract-vcs/tract/objects"
 
 // A batch that is too large for the journal is written by a checkpoint. Nobody reads its objects
 // before they are written, and they are looked up all at once.
@@ -37,21 +33,26 @@ func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
 // withoutKnown returns the objects of a batch that are not stored yet, each once, in their
 // order.
 func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
-	s := sortIDs(b.Put)
-	if err := w.planned.findStored(s); err != nil {
+	known, err := w.planned.indexed(b.Put)
+	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(s.again, true) && !slices.Contains(s.seen, true) {
-		return b.Put, nil
-	}
-	fresh := make([]objects.Object, 0, len(b.Put))
+	fresh, met := make([]objects.Object, 0, len(b.Put)), make(map[objects.ID]bool, len(b.Put))
 	for i := range b.Put {
-		o, there := &b.Put[i], s.again[i]
-		if s.seen[i] && !there {
-			var err error
-			if there, err = w.planned.there(o, b.Copies); err != nil {
-				return nil, err
-			}
+		o := &b.Put[i]
+		if met[o.ID] {
+			continue
+		}
+		met[o.ID] = true
+		there := known[o.ID]
+		if !there {
+			there, err = w.planned.inNoPack(o.ID)
+		}
+		if there && err == nil {
+			there, err = w.planned.there(o, b.Copies)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if !there {
 			fresh = append(fresh, *o)
