@@ -258,7 +258,7 @@ func (c *committer) giveUp() {
 // report tells of an exchange that was not recorded.
 func (c *committer) report(x *exchange, err error) {
 	if c.o.OnError != nil {
-		c.o.OnError(&Error{Path: x.path, Sent: x.sent, Came: x.came, Err: err})
+		c.o.OnError(&Error{Path: x.Path, Sent: x.sent, Came: x.came, Err: err})
 	}
 }
 
@@ -272,8 +272,8 @@ func (x *exchange) size() int64 {
 // lane returns the key of the exchanges that are committed one after the other: those of a
 // session that the headers name, and all others together.
 func (x *exchange) lane() string {
-	if x.on != "" {
-		return "branch " + x.on
+	if x.On != "" {
+		return "branch " + x.On
 	}
-	return "session " + claimOf(x.header, nil).session
+	return "session " + claimOf(x.Header, nil).session
 }

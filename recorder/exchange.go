@@ -75,22 +75,26 @@ func (c *committer) try(x *exchange) (done *tract.Recorded, branch string, err e
 
 // decode reads the request.
 func (c *committer) decode(x *exchange) (*asked, *providers.Client, error) {
-	sent, err := decompress(x.sent, x.header.Get("Content-Encoding"))
+	sent, err := decompress(x.sent, x.Header.Get("Content-Encoding"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
 	}
-	a := &asked{on: x.on, at: x.started, sent: sent}
-	if a.request, err = providers.DecodeRequest(x.api, x.provider, sent); err != nil {
+	x.mu.Lock()
+	x.sent = sent // it is kept so: nothing could be masked in it otherwise
+	x.Header.Del("Content-Encoding")
+	x.mu.Unlock()
+	a := &asked{on: x.On, at: x.Started, sent: sent}
+	if a.request, err = providers.DecodeRequest(x.API, x.Provider, sent); err != nil {
 		return nil, nil, err
 	}
 	if a.request.Settings.Model == "" {
-		a.request.Settings.Model = x.model
+		a.request.Settings.Model = x.Model
 	}
 	if a.body, err = rawjson.Parse(sent); err != nil {
 		return nil, nil, err
 	}
-	a.claim = claimOf(x.header, a.body)
-	target, err := providers.Open(x.provider, providers.Config{Dialect: x.api, BaseURL: x.base, Model: a.request.Settings.Model})
+	a.claim = claimOf(x.Header, a.body)
+	target, err := providers.Open(x.Provider, providers.Config{Dialect: x.API, BaseURL: x.Base, Model: a.request.Settings.Model})
 	return a, target, err
 }
 
@@ -247,6 +251,10 @@ func (x *exchange) answer(target *providers.Client) answer {
 	}
 	body, broken := decompress(x.came, x.response.Get("Content-Encoding"))
 	reply, err := llm.Collect(target.Decode(bytes.NewReader(body)), nil)
+	if broken == nil {
+		x.came = body
+		x.response.Del("Content-Encoding")
+	}
 	if err = errors.Join(err, broken); len(body) == 0 && broken != nil {
 		err = broken
 	}
@@ -283,7 +291,7 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 	r, added := p.recording(a)
 	x.purged = p.base != nil && p.base.purged
 	r.Request, r.Body, r.Address, r.Response = a.request, a.sent, target.Address(), an.reply
-	r.Sent, r.First, r.Duration = x.started, x.first, x.duration
+	r.Sent, r.First, r.Duration = x.Started, x.first, x.duration
 	if an.reply != nil {
 		r.IDs = an.meta
 	} else {

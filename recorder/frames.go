@@ -21,12 +21,13 @@ const (
 	frameEnd    = 'e' // end
 )
 
-// requestHead is what the spool keeps of a request. Of its headers only those are kept that
-// say whose it is.
+// requestHead is what the spool keeps of a request beside its body.
 type requestHead struct {
-	On, API, Provider, Model, Base, Path string
-	Header                               http.Header
-	Started                              time.Time
+	On                   string // the branch that On names; may be empty
+	API, Provider, Model string
+	Base, Path           string
+	Header               http.Header // what of the request says whose it is
+	Started              time.Time
 }
 
 type responseHead struct {
@@ -46,10 +47,6 @@ func encode(v any) []byte {
 		panic(err) // the types are those above
 	}
 	return data
-}
-
-func (x *exchange) head() []byte {
-	return encode(requestHead{On: x.on, API: x.api, Provider: x.provider, Model: x.model, Base: x.base, Path: x.path, Header: x.header, Started: x.started})
 }
 
 // responseHeaders are the headers of a response that the spool keeps.
@@ -86,10 +83,11 @@ func (x *exchange) spool(kind byte, data []byte) {
 // clean returns what makes frames as they are written: without the secrets of the request, and
 // the body of the request masked.
 func (x *exchange) clean(unmasked bool, last *recent[[]byte]) func(spool.Frame) spool.Frame {
+	lane, encoded := x.lane(), x.Header.Get("Content-Encoding") != "" // the headers change when it is committed
 	return func(f spool.Frame) spool.Frame {
 		switch {
-		case f.Kind == frameSent && !unmasked && x.header.Get("Content-Encoding") == "":
-			f.Data = maskBody(x.hideIn(f.Data), x.lane(), last)
+		case f.Kind == frameSent && !unmasked && !encoded:
+			f.Data = maskBody(x.hideIn(f.Data), lane, last)
 			x.masked = f.Data
 		case f.Kind == frameCame:
 			f.Data = x.hideIn(f.Data)
@@ -115,10 +113,7 @@ func (x *exchange) read(frames []spool.Frame) bool {
 		var err error
 		switch f.Kind {
 		case frameHead:
-			var h requestHead
-			err = json.Unmarshal(f.Data, &h)
-			x.on, x.api, x.provider, x.model, x.base, x.path = h.On, h.API, h.Provider, h.Model, h.Base, h.Path
-			x.header, x.started = h.Header, h.Started
+			err = json.Unmarshal(f.Data, &x.requestHead)
 		case frameSent:
 			x.sent, x.whole = f.Data, true
 		case frameAnswer:
@@ -138,7 +133,7 @@ func (x *exchange) read(frames []spool.Frame) bool {
 			return false
 		}
 	}
-	return x.whole && x.api != ""
+	return x.whole && x.API != ""
 }
 
 // nothing is the frames of an exchange that is not kept.
@@ -147,12 +142,12 @@ func nothing() []spool.Frame { return nil }
 // keptFrames returns the frames of a committed exchange that stay in the spool: masked, and
 // without a response in which a secret was found, since a stream may hold it in pieces.
 func (x *exchange) keptFrames(unmasked, secret bool) func() []spool.Frame {
-	frames := []spool.Frame{{Kind: frameHead, Data: x.head()}, {Kind: frameSent, Data: x.sent}, {Kind: frameAnswer, Data: x.answerHead()}}
+	frames := []spool.Frame{{Kind: frameHead, Data: encode(x.requestHead)}, {Kind: frameSent, Data: x.sent}, {Kind: frameAnswer, Data: x.answerHead()}}
 	if !secret || unmasked {
 		frames = append(frames, spool.Frame{Kind: frameCame, Data: x.came})
 	}
 	frames = append(frames, spool.Frame{Kind: frameEnd, Data: x.endHead()})
-	encoded := x.header.Get("Content-Encoding") != "" || x.response.Get("Content-Encoding") != ""
+	encoded := x.Header.Get("Content-Encoding") != "" || x.response.Get("Content-Encoding") != ""
 	return func() []spool.Frame {
 		switch {
 		case unmasked:

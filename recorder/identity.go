@@ -3,6 +3,7 @@ package recorder
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -109,21 +110,13 @@ func readOther(c *claim, h http.Header, body rawjson.Value) {
 	c.session = cmp.Or(h.Get("Session_id"), conversation.Get("id").Text(), conversation.Text(), userSession(body))
 }
 
+// agentName is the part of a User-Agent that names the program, in lower case.
+var agentName = regexp.MustCompile(`^[a-z/_-]*`)
+
 // nameOf makes a name of the beginning of a User-Agent: "OpenAI/JS 6.26.0" is openai-js.
 func nameOf(agent string) string {
-	first, _, _ := strings.Cut(agent, " ")
-	var name strings.Builder
-	for _, r := range strings.ToLower(first) {
-		switch {
-		case r >= 'a' && r <= 'z', r == '-':
-			name.WriteRune(r)
-		case r == '/' || r == '_':
-			name.WriteByte('-')
-		default:
-			return cmp.Or(strings.Trim(name.String(), "-"), "client")
-		}
-	}
-	return cmp.Or(strings.Trim(name.String(), "-"), "client")
+	name := strings.NewReplacer("/", "-", "_", "-").Replace(agentName.FindString(strings.ToLower(agent)))
+	return cmp.Or(strings.Trim(name, "-"), "client")
 }
 
 // sideOf returns the kind of a call beside the conversation of a coding agent: it has no

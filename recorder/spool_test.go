@@ -2,6 +2,7 @@ package recorder_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -223,6 +224,53 @@ func TestSentBodiesAreProved(t *testing.T) {
 		if _, err := maintain.Purge(t.Context(), w.repo, maintain.PurgeOptions{Revs: []string{"main"}, Spools: []string{folder}, DryRun: cleared}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestCompressedBodiesAreProved: a request and a response that pass compressed are kept as they
+// are without compression.
+func TestCompressedBodiesAreProved(t *testing.T) {
+	packed := func(text string) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		io.WriteString(z, text)
+		z.Close()
+		return b.Bytes()
+	}
+	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		out.Header().Set("Content-Encoding", "gzip")
+		out.Write(packed(chatAnswer("A1")))
+	})
+	folder := t.TempDir()
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }})
+	w.client.Transport = w.transport
+	req := w.request(recorder.On(t.Context(), "main"), string(packed(chatBody("Q1"))))
+	req.Header.Set("Content-Encoding", "gzip")
+	req.Header.Set("Accept-Encoding", "gzip")
+	res, err := w.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadAll(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	w.want(map[string]string{"main": "Q1 | A1"})
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for x, err := range inspect.Verify(t.Context(), w.repo, nil, inspect.VerifyOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := recorder.SentBody(folder, x.Manifest.Sent)
+		if err != nil || !x.Prove(body) || string(body) != chatBody("Q1") {
+			t.Errorf("the body is %q, %v", body, err)
+		}
+	}
+	if !bytes.Contains(files(t, folder), []byte("thought of A1")) {
+		t.Error("the response is not kept")
 	}
 }
 

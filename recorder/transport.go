@@ -146,7 +146,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t.pending.Add(1)
 	x.file = t.spool.Begin(x.clean(t.o.Unmasked, &t.bodies))
-	x.spool(frameHead, x.head())
+	x.spool(frameHead, encode(x.requestHead))
 	if x.whole {
 		x.spool(frameSent, x.sent)
 	} else {
@@ -178,8 +178,11 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	}
 	on, _ := req.Context().Value(onKey{}).(string)
 	x := &exchange{
-		ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), on: on, api: api, provider: provider, model: model,
-		base: req.URL.Scheme + "://" + req.URL.Host, path: req.URL.Path, header: identityOf(req.Header), secrets: secretsOf(req), started: t.clock(),
+		requestHead: requestHead{
+			On: on, API: api, Provider: provider, Model: model, Base: req.URL.Scheme + "://" + req.URL.Host, Path: req.URL.Path,
+			Header: identityOf(req.Header), Started: t.clock(),
+		},
+		ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), secrets: secretsOf(req),
 	}
 	if req.ContentLength > 0 && req.ContentLength <= maxBody {
 		x.sent = make([]byte, 0, req.ContentLength)
@@ -260,14 +263,10 @@ var errTooLong = fmt.Errorf("body: %w", llm.ErrTooLong)
 
 // exchange is a request and its response as they went by.
 type exchange struct {
-	ctx                  context.Context //nolint:containedctx // of the request, which has it too
-	on                   string          // the branch that On names; may be empty
-	api, provider, model string
-	base, path           string
-	header               http.Header // what of the request says whose it is
-	secrets              []string
-	started              time.Time
-	file                 *spool.File // nil: there is none
+	requestHead
+	ctx     context.Context //nolint:containedctx // of the request, which has it too
+	secrets []string
+	file    *spool.File // nil: there is none
 
 	mu       sync.Mutex
 	sent     []byte
@@ -290,7 +289,7 @@ type exchange struct {
 func (x *exchange) answered(res *http.Response, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.status, x.response, x.first = res.StatusCode, res.Header.Clone(), now.Sub(x.started)
+	x.status, x.response, x.first = res.StatusCode, res.Header.Clone(), now.Sub(x.Started)
 	if !x.whole {
 		x.spool(frameSent, x.sent)
 	}
@@ -320,7 +319,7 @@ func (x *exchange) end(err error, now time.Time) bool {
 	if x.done {
 		return false
 	}
-	x.done, x.err, x.duration = true, err, now.Sub(x.started)
+	x.done, x.err, x.duration = true, err, now.Sub(x.Started)
 	if x.tooLong {
 		x.err = errTooLong
 	}

@@ -172,10 +172,7 @@ func (a *app) spoolFolder() string {
 }
 
 // providerOfTarget names the provider that a forwarded request goes to.
-func providerOfTarget(req *http.Request) string {
-	t, _ := proxy.TargetOf(req.Context())
-	return t.Provider
-}
+func providerOfTarget(req *http.Request) string { return proxy.TargetOf(req.Context()).Provider }
 
 // prefix returns the beginning of the names of branches.
 func (o *proxyOptions) prefix() string {

@@ -211,7 +211,7 @@ func upgrades(req *http.Request) bool {
 // rewrite addresses a request to its target. It adds no header: ReverseProxy has removed the
 // hop-by-hop headers, and the forwarding headers that a client sent are restored.
 func rewrite(r *httputil.ProxyRequest) {
-	target := targetOf(r.In.Context())
+	target := TargetOf(r.In.Context())
 	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = target.URL.Scheme, target.URL.Host, target.URL.Host
 	r.Out.URL.Path, r.Out.URL.RawPath = target.URL.Path, target.URL.RawPath
 	r.Out.Header.Del("X-Tract-Token")
@@ -235,7 +235,7 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, req *http.Request, err err
 	var operation *net.OpError
 	message := "the provider did not answer"
 	if errors.As(err, &operation) {
-		message = "cannot reach " + targetOf(req.Context()).URL.Host + ": " + operation.Err.Error()
+		message = "cannot reach " + TargetOf(req.Context()).URL.Host + ": " + operation.Err.Error()
 	}
 	refuse(w, req.URL.Path, http.StatusBadGateway, message)
 }

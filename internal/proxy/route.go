@@ -114,14 +114,9 @@ func withTarget(ctx context.Context, t Target) context.Context {
 	return context.WithValue(ctx, targetKey{}, t)
 }
 
-// TargetOf returns the target of a request that a [Proxy] forwards; false: it is no such
-// request.
-func TargetOf(ctx context.Context) (Target, bool) {
-	t, ok := ctx.Value(targetKey{}).(Target)
-	return t, ok
-}
-
-func targetOf(ctx context.Context) Target {
-	t, _ := TargetOf(ctx)
+// TargetOf returns the target of a request that a [Proxy] forwards; for any other request it
+// has no provider.
+func TargetOf(ctx context.Context) Target {
+	t, _ := ctx.Value(targetKey{}).(Target)
 	return t
 }

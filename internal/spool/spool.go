@@ -396,41 +396,42 @@ func (f *File) Read() ([]Frame, error) {
 // oldest first, and gives each with its frames.
 func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 	folders, err := filepath.Glob(filepath.Join(s.folder, "live-*"))
-	if err != nil {
-		return fmt.Errorf("recover spool: %w", err)
-	}
 	for _, dir := range folders {
 		if dir == s.live {
 			continue
 		}
-		lock, err := lockFolder(dir)
-		if err != nil || lock == nil {
-			continue // its process runs
-		}
-		names, err := filepath.Glob(filepath.Join(dir, "*-*"))
-		if err != nil {
-			return errors.Join(fmt.Errorf("recover spool: %w", err), lock.Close())
-		}
-		slices.Sort(names)
-		for _, path := range names {
-			f := s.Begin(nil)
-			if err := os.Rename(path, f.path); err != nil {
-				return errors.Join(fmt.Errorf("recover spool: %w", err), lock.Close())
-			}
-			data, err := os.ReadFile(f.path)
-			if err == nil {
-				f.f, err = os.OpenFile(f.path, os.O_RDWR, 0)
-			}
-			if err != nil {
-				return errors.Join(fmt.Errorf("recover spool: %w", err), lock.Close())
-			}
-			yield(f, parseFrames(data))
-		}
-		if err := errors.Join(lock.Close(), os.RemoveAll(dir)); err != nil {
-			return fmt.Errorf("recover spool: %w", err)
+		if lock, _ := lockFolder(dir); lock != nil { // its process does not run
+			err = errors.Join(err, s.recover(dir, yield), lock.Close())
 		}
 	}
+	if err != nil {
+		return fmt.Errorf("recover spool: %w", err)
+	}
 	return nil
+}
+
+// recover takes over the exchanges of a folder, and removes it.
+func (s *Spool) recover(dir string, yield func(f *File, frames []Frame)) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*-*"))
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, path := range names {
+		f := s.Begin(nil)
+		if err := os.Rename(path, f.path); err != nil {
+			return err
+		}
+		if f.f, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
+			return err
+		}
+		frames, err := f.Read()
+		if err != nil {
+			return err
+		}
+		yield(f, frames)
+	}
+	return os.RemoveAll(dir)
 }
 
 // Close waits until everything is written. What is not finished stays for [Spool.Recover].
