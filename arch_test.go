@@ -28,6 +28,7 @@ var layers = map[string][]string{
 	// 1: blocks, secrets, and what the engines share
 	"content":                      {"internal/canonical", "priority"},
 	"internal/compression":         {},
+	"internal/contentcoding":       {"internal/compression"},
 	"internal/idtable":             {"objects"},
 	"internal/pack":                {"objects"},
 	"internal/postgrestest":        {},
@@ -97,8 +98,8 @@ var layers = map[string][]string{
 
 	// 8: recording, the program
 	"internal/proxy":        {"llm/providers"},
-	"recorder":              {"", "commit", "content", "internal/compression", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
-	"internal/fakeprovider": {},
+	"recorder":              {"", "commit", "content", "internal/contentcoding", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
+	"internal/fakeprovider": {"internal/contentcoding"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "internal/demo", "inspect", "internal/proxy", "llm", "llm/providers", "internal/llm/rawjson",
 		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "recorder", "internal/refs", "safefile", "internal/secrets", "internal/settings",
@@ -114,7 +115,7 @@ var owners = map[string]string{
 	"go.etcd.io/bbolt":                     "objects/bolt",
 	"github.com/jackc/pgx/v5":              "objects/postgres",
 	"github.com/klauspost/compress":        "internal/compression",
-	"github.com/andybalholm/brotli":        "recorder",
+	"github.com/andybalholm/brotli":        "internal/contentcoding",
 	"github.com/anishathalye/porcupine":    "objects/bolt", // in tests
 	"github.com/pelletier/go-toml/v2":      "internal/settings",
 	"github.com/sergi/go-diff":             "diff",

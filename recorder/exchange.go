@@ -13,6 +13,7 @@ import (
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/contentcoding"
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
@@ -75,7 +76,7 @@ func (c *committer) try(x *exchange) (done *tract.Recorded, branch string, err e
 
 // decode reads the request.
 func (c *committer) decode(x *exchange) (*asked, *providers.Client, error) {
-	sent, err := decompress(x.sent, x.Header.Get("Content-Encoding"))
+	sent, err := contentcoding.Decode(x.sent, x.Header.Get("Content-Encoding"), maxBody)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
 	}
@@ -249,7 +250,7 @@ func (x *exchange) answer(target *providers.Client) answer {
 		}
 		return answer{note: fmt.Sprintf("the request was answered %d %s\n%s", x.status, http.StatusText(x.status), text), meta: ids, err: x.err}
 	}
-	body, broken := decompress(x.came, x.response.Get("Content-Encoding"))
+	body, broken := contentcoding.Decode(x.came, x.response.Get("Content-Encoding"), maxBody)
 	reply, err := llm.Collect(target.Decode(bytes.NewReader(body)), nil)
 	if broken == nil {
 		x.came = body

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/tract-vcs/tract/internal/contentcoding"
 )
 
 // kept is the headers of an answer that are written down, by the name they get. No
@@ -74,7 +76,7 @@ func (x *exchange) hide(text string) string {
 
 // words returns the body of a response as it came, without secrets.
 func (x *exchange) words() string {
-	text, err := decompress(x.came, x.response.Get("Content-Encoding"))
+	text, err := contentcoding.Decode(x.came, x.response.Get("Content-Encoding"), maxBody)
 	if err != nil {
 		text = x.came
 	}

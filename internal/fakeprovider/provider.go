@@ -2,7 +2,6 @@ package fakeprovider
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tract-vcs/tract/internal/contentcoding"
 )
 
 // Options configure a [Provider].
@@ -109,21 +110,13 @@ func fail(w http.ResponseWriter, status int, message string) {
 	_, _ = fmt.Fprintf(w, `{"type":"error","error":{"type":"error","message":%q}}`, message)
 }
 
-// readBody reads a body that may be compressed by gzip.
+// readBody reads a body that may be compressed.
 func readBody(req *http.Request) ([]byte, error) {
-	var r io.Reader = req.Body
-	switch encoding := req.Header.Get("Content-Encoding"); encoding {
-	case "":
-	case "gzip":
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, err
-		}
-		r = z
-	default:
-		return nil, fmt.Errorf("content encoding %q", encoding)
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
 	}
-	return io.ReadAll(r)
+	return contentcoding.Decode(body, req.Header.Get("Content-Encoding"), 64<<20)
 }
 
 // A response is what the model says in one turn.

@@ -1,9 +1,10 @@
-package recorder
+package contentcoding
 
 import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"io"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/tract-vcs/tract/internal/compression"
 )
 
-// TestDecompress reads a body in each content encoding, one over the other, and cut off.
-func TestDecompress(t *testing.T) {
+// TestDecode reads a body in each content encoding, one over the other, and cut off.
+func TestDecode(t *testing.T) {
 	const body = "data: {\"text\":\"Hello\"}\n\n"
 	through := func(w io.WriteCloser, out *bytes.Buffer) []byte {
 		io.WriteString(w, body)
@@ -29,17 +30,20 @@ func TestDecompress(t *testing.T) {
 		"zstd":    compression.CompressFast(nil, []byte(body)),
 	}
 	for encoding, packed := range bodies {
-		if have, err := decompress(packed, encoding); err != nil || string(have) != body {
+		if have, err := Decode(packed, encoding, 1<<20); err != nil || string(have) != body {
 			t.Errorf("%s: %q, %v", encoding, have, err)
 		}
 	}
-	if have, err := decompress(compression.CompressFast(nil, bodies["gzip"]), "gzip, zstd"); err != nil || string(have) != body {
+	if have, err := Decode(compression.CompressFast(nil, bodies["gzip"]), "gzip, zstd", 1<<20); err != nil || string(have) != body {
 		t.Errorf("gzip, zstd: %q, %v", have, err)
 	}
-	if have, err := decompress(bodies["gzip"][:len(bodies["gzip"])-6], "gzip"); err == nil || string(have) != body {
+	if have, err := Decode(bodies["gzip"][:len(bodies["gzip"])-6], "gzip", 1<<20); err == nil || string(have) != body {
 		t.Errorf("cut off: %q, %v", have, err)
 	}
-	if _, err := decompress([]byte(body), "lzma"); err == nil {
+	if _, err := Decode([]byte(body), "lzma", 1<<20); err == nil {
 		t.Error("an unknown encoding was read")
+	}
+	if _, err := Decode(bodies["gzip"], "gzip", 5); !errors.Is(err, ErrTooLong) {
+		t.Errorf("a body that is too long: %v", err)
 	}
 }
