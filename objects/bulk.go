@@ -154,10 +154,7 @@ func (v *verified) checkRun(list []Object, next ID) (ID, error) {
 				return next, err
 			}
 		}
-		next = ID{}
-		if len(o.Parents) > 0 {
-			next = o.Parents[0]
-		}
+		next = firstParent(o)
 	}
 	return next, nil
 }

@@ -26,7 +26,7 @@ func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOpti
 			if !yield(obj, err) || err != nil {
 				return
 			}
-			tip = firstParent(obj)
+			tip = firstParent(&obj)
 		}
 		if diverged {
 			yield(Object{}, &DivergedError{Base: end})
@@ -34,7 +34,7 @@ func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOpti
 	}
 }
 
-func firstParent(o Object) ID {
+func firstParent(o *Object) ID {
 	if len(o.Parents) == 0 {
 		return ID{}
 	}
@@ -99,5 +99,5 @@ func parentOf(ctx context.Context, get func(ID) (Object, error), id ID) (ID, err
 	if err == nil {
 		err = obj.Check() // it is not yielded, so no caller checks it
 	}
-	return firstParent(obj), err
+	return firstParent(&obj), err
 }

@@ -167,14 +167,12 @@ func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step stri
 			err = &UnknownError{Rev: rev, Why: "no user message comes before it"}
 		}
 		return found, err
-	}
-	n := 1
-	switch {
 	case step == "^2":
 		return r.secondParent(ctx, rev, id)
 	case step[0] == '^' && len(step) > 1:
 		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("%q: want ^, ^2, ^{message} or ^{turn}", step)}
 	}
+	n := 1
 	if digits := step[1:]; digits != "" {
 		var err error
 		if n, err = strconv.Atoi(digits); err != nil || n < 0 {

@@ -118,12 +118,10 @@ const (
 // value returns where the value of a name begins, which may be the end of the text.
 func (v *view) value(begin, end int) (from int, how manner) {
 	at := end
-	skip := func(bytes string) (n int) {
-		for at < len(v.text) && n < maxScope && strings.IndexByte(bytes, v.text[at]) >= 0 {
-			at++
-			n++
-		}
-		return n
+	skip := func(signs string) (n int) {
+		from := at
+		at = v.skip(at, signs)
+		return at - from
 	}
 	if begin >= 2 && v.text[begin-1] == '-' || strings.HasPrefix(v.text[begin:end], "--") { // a flag
 		if skip(" ") == 1 {
