@@ -65,7 +65,7 @@ const smallRecord = 120
 // that is not enough.
 func NewWriter(buf []byte) Record { return Record{buf: buf[len(buf):]} }
 
-// NewReader returns a record that is read from b. Parts of b are returned.
+// NewReader returns a record that is read from b. What a [List] decodes is parts of b.
 func NewReader(b []byte) Record { return NewTextReader(b, "") }
 
 // NewTextReader is NewReader with a text that is empty or has the same bytes as b: strings are
