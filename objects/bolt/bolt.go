@@ -12,27 +12,11 @@
 // # How it works
 //
 // The engine is log-structured: immutable packs of compressed objects, with a write-ahead log in
-// front of them, and one bbolt file as the container.
-//
-//   - Writes (group.go, lease.go): goroutines encode their batches into a group; the leader of the
-//     group appends it to the journal with one write and one fdatasync, adds it to the memtable,
-//     and wakes the others. Batches that come meanwhile form the next group.
-//   - Checkpoints (checkpoint.go, seal.go): when the journal has 2 MiB, its objects are laid out in
-//     the order of their history, cut into packs, and stored with one bbolt transaction.
-//   - Reads (snapshot.go, lookup.go, walk.go, load.go): a snapshot is the pages of the file after
-//     one transaction under the changes of the memtable. An object is looked for in the memtable,
-//     then in the runs of the index, the newest first, then in the bucket of large objects.
-//   - Locks (ticketlock.go, handle.go): two lock files serve processes in turn. No file stays open
-//     when there is nothing to do.
-//   - gc and backup (gc.go, backup.go, internal/compaction) copy the store into a new file; purge
-//     (purge.go) rewrites packs in place; fsck and recover (check.go, salvage.go) read every page
-//     and every byte.
-//
-// Its parts are in internal/page (reads bbolt pages without trusting them), internal/check (visits
-// all of them), internal/salvage (finds what no page leads to), internal/compaction,
-// internal/journal, internal/memtable and internal/checksum. docs/design/engine.md has the write path, the states of
-// journal and checkpoint after a kill at any step, the lock order and the invariants;
-// docs/format.md has the bytes.
+// front of them, and one bbolt file as the container. Writes are group.go and lease.go, then
+// checkpoint.go; reads are snapshot.go, lookup.go, walk.go and load.go; locks between processes are
+// ticketlock.go and handle.go. The packages under internal are its parts. docs/design/engine.md
+// has the write path, the read path, the states of journal and checkpoint after a kill at any
+// step, the lock order and the invariants; docs/format.md has the bytes.
 //
 // # What it promises beyond package objects
 //

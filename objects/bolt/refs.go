@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,12 +14,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// A watch polls the file, and now and then the ref itself, since the times of a file system
-// may be too coarse to show a second change.
-const (
-	watchFile = 50 * time.Millisecond
-	watchRef  = time.Second
-)
+// watchInterval is how often a watch reads the ref, which another process may have moved.
+const watchInterval = 50 * time.Millisecond
 
 // ref reads one ref; one that does not exist has a zero target.
 func (l *snapshot) ref(name string) (refRecord, error) {
@@ -107,18 +102,9 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 // refsByName yields refs by name, from the first that q may select.
 func (l *snapshot) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
-		for e, err := range l.ascend(refsBucket, []byte(max(q.Prefix, q.After))) {
-			var r refRecord
-			if err == nil {
-				var value []byte
-				if value, err = e.Value(); err == nil {
-					r, err = decodeRef(string(e.Key), value)
-				}
-			}
-			if err == nil && r.Name > q.Prefix && !strings.HasPrefix(r.Name, q.Prefix) {
-				return
-			}
-			if !yield(r.Ref, err) {
+		decode := func(name, value []byte) (refRecord, error) { return decodeRef(string(name), value) }
+		for r, err := range decoded(l.ascend(refsBucket, []byte(max(q.Prefix, q.After))), decode) {
+			if err == nil && r.Name > q.Prefix && !strings.HasPrefix(r.Name, q.Prefix) || !yield(r.Ref, err) {
 				return
 			}
 		}
@@ -183,7 +169,7 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 // log yields the entries below a sequence number, of one ref or of all, the newest first. An
 // error is the last element.
 func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
-	lists := l.wholeLog(before)
+	lists := decoded(l.descend(logBucket, logKey(before)), decodeEntries)
 	if name != "" {
 		lists = l.logOf(name, before)
 	}
@@ -197,24 +183,6 @@ func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, e
 				if e.Seq < before && (name == "" || movesRef(e, name)) && !yield(e, nil) {
 					return
 				}
-			}
-		}
-	}
-}
-
-// wholeLog yields the entries of one value at a time, the newest first.
-func (l *snapshot) wholeLog(before uint64) iter.Seq2[[]objects.LogEntry, error] {
-	return func(yield func([]objects.LogEntry, error) bool) {
-		for found, err := range l.descend(logBucket, logKey(before)) {
-			var list []objects.LogEntry
-			if err == nil {
-				var value []byte
-				if value, err = found.Value(); err == nil {
-					list, err = decodeEntries(found.Key, value)
-				}
-			}
-			if !yield(list, err) {
-				return
 			}
 		}
 	}
@@ -258,16 +226,17 @@ func (l *snapshot) entries(seq uint64) ([]objects.LogEntry, error) {
 	return decodeEntries(logKey(seq), value)
 }
 
-// Watch is objects.Watcher. It polls the file, and reads the ref when the file has changed; a
-// move by this process wakes it at once.
+// Watch is objects.Watcher. It reads the ref now and then; a move by this process wakes it at
+// once.
 func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
 		var last objects.Ref
 		for first := true; ; first = false {
 			s.mu.Lock()
 			moved := s.moved
 			s.mu.Unlock()
-			seen := s.stamp() // before the ref, so that a change in between is seen
 			now, err := objects.ReadRef(ctx, s, name)
 			if err != nil {
 				yield(objects.Ref{Name: name}, err)
@@ -279,39 +248,10 @@ func (s *store) Watch(ctx context.Context, name string) iter.Seq2[objects.Ref, e
 				}
 				last = now
 			}
-			s.pause(ctx, moved, seen)
-		}
-	}
-}
-
-// stamp returns what changes when somebody writes. A file that cannot be examined counts as
-// changed.
-func (s *store) stamp() (files [2]os.FileInfo) {
-	for i, name := range []string{s.path, journalPath(s.path)} {
-		files[i], _ = os.Stat(name)
-	}
-	return files
-}
-
-// pause waits until the store may have changed since a stamp.
-func (s *store) pause(ctx context.Context, moved <-chan struct{}, seen [2]os.FileInfo) {
-	tick, full := time.NewTicker(watchFile), time.NewTimer(watchRef)
-	defer tick.Stop()
-	defer full.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-moved:
-			return
-		case <-full.C:
-			return
-		case <-tick.C:
-		}
-		for i, now := range s.stamp() {
-			was := seen[i]
-			if now == nil || was == nil || !os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
-				return
+			select {
+			case <-ctx.Done(): // the next reading returns the error
+			case <-moved:
+			case <-tick.C:
 			}
 		}
 	}

@@ -97,6 +97,24 @@ func (l *snapshot) scanFile(bucket int, from []byte, descending bool) iter.Seq2[
 	}
 }
 
+// decoded yields what decode makes of entries. An error is the last element.
+func decoded[T any](entries iter.Seq2[page.Entry, error], decode func(key, value []byte) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for e, err := range entries {
+			var v T
+			if err == nil {
+				var value []byte
+				if value, err = e.Value(); err == nil {
+					v, err = decode(e.Key, value)
+				}
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // merged yields what the file and the journal have, in one order. For a key that both have
 // the journal counts.
 func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
