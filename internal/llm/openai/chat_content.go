@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -22,64 +21,50 @@ const (
 // reasoningFields are the plain fields for reasoning. The first that is not blank counts.
 var reasoningFields = []string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// chatFields are the members of a message that become blocks.
-type chatFields struct {
-	content, refusal, details, opaque, toolCalls, functionCall, executedTools, extraContent rawjson.Value
-	reasoning                                                                               [3]rawjson.Value // in the order of reasoningFields
-}
+// answerFields are the fields of the answer: when one comes, the reasoning before it is over.
+var answerFields = []string{"content", "refusal", "tool_calls", "function_call"}
 
-// field returns where a member is put that becomes blocks, and the JSON kind it has then;
-// nil for an unknown member.
-func (m *chatFields) field(key string) (*rawjson.Value, rawjson.Kind) {
-	switch key {
-	case "content":
-		return &m.content, rawjson.KindString // or a list
-	case "refusal":
-		return &m.refusal, rawjson.KindString
-	case "reasoning_details":
-		return &m.details, rawjson.KindArray
-	case "reasoning_opaque":
-		return &m.opaque, rawjson.KindString
-	case "tool_calls":
-		return &m.toolCalls, rawjson.KindArray
-	case "function_call":
-		return &m.functionCall, rawjson.KindObject
-	case "executed_tools":
-		return &m.executedTools, rawjson.KindArray
-	case "extra_content":
-		return &m.extraContent, rawjson.KindObject
-	}
-	if i := slices.Index(reasoningFields, key); i >= 0 {
-		return &m.reasoning[i], rawjson.KindString
-	}
-	return nil, rawjson.KindAbsent
+// chatFields are the members of a message that become blocks, with the kind of JSON that
+// they have then. The content may be a list too.
+var chatFields = map[string]rawjson.Kind{
+	"content":           rawjson.KindString,
+	"refusal":           rawjson.KindString,
+	"reasoning_content": rawjson.KindString,
+	"reasoning":         rawjson.KindString,
+	"reasoning_text":    rawjson.KindString,
+	"reasoning_details": rawjson.KindArray,
+	"reasoning_opaque":  rawjson.KindString,
+	"tool_calls":        rawjson.KindArray,
+	"function_call":     rawjson.KindObject,
+	"executed_tools":    rawjson.KindArray,
+	"extra_content":     rawjson.KindObject,
 }
 
 // readMessage reads a message, or the part of one in a chunk.
 func (c *chatReader) readMessage(v rawjson.Value) {
-	var m chatFields
+	m := make(map[string]rawjson.Value, len(chatFields)) // the members that become blocks
 	for key, v := range v.Members() {
-		at, kind := m.field(key)
-		list := v.Kind() == rawjson.KindArray && (key == "content" || kind == rawjson.KindArray)
+		kind, known := chatFields[key]
+		isKind := v.Kind() == kind || key == "content" && v.Kind() == rawjson.KindArray
 		switch {
-		case key == "role" || key == "tool_calls" && list && rawjson.IsEmpty(v): // no calls in a list are refused when they come back
-		case at == nil, v.Kind() != kind && !list, c.whole && rawjson.IsEmpty(v):
+		case key == "role" || key == "tool_calls" && isKind && rawjson.IsEmpty(v): // no calls in a list are refused when they come back
+		case !known, !isKind, c.whole && rawjson.IsEmpty(v):
 			c.keepUnknown(key, v)
 		default:
-			*at = v
+			m[key] = v
 		}
 	}
-	c.readReasoning(&m)
-	for v := range m.executedTools.Elements() {
+	c.readReasoning(m)
+	for v := range m["executed_tools"].Elements() {
 		c.readExecutedTool(v)
 	}
-	c.readContent(m.content)
-	c.readRefusal(m.refusal)
-	for v := range m.toolCalls.Elements() {
+	c.readContent(m["content"])
+	c.readRefusal(m["refusal"])
+	for v := range m["tool_calls"].Elements() {
 		c.readToolCall(v)
 	}
-	c.readFunctionCall(m.functionCall)
-	c.readTextSeal(m.extraContent)
+	c.readFunctionCall(m["function_call"])
+	c.readTextSeal(m["extra_content"])
 }
 
 // chatText is the content while it arrives.

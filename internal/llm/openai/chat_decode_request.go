@@ -170,48 +170,35 @@ func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content
 		b.SetExtra(i.Rest())
 		return b
 	}
-	p := chatEncoder{Target: q.Target}
-	for _, m := range []content.Media{q.readImage(v), q.readFile(v), q.readAudio(v)} {
-		if m.Of == 0 {
-			continue
-		}
-		m.Wire = q.BlockForm()
-		m.SetExtra(i.Rest(t))
-		if rest := rawjson.Without(v.Get(t), "url", "filename", "file_data", "data", "format"); !rawjson.IsEmpty(rest) {
-			m.SetExtra(rawjson.WithMember(m.Form().Extra, t, rest))
-		}
-		if rawjson.Equal(p.encodeMedia(m), v) {
-			return m
-		}
+	if m := q.readMedia(t, v); rawjson.Equal((&chatEncoder{Target: q.Target}).encodeMedia(m), v) {
+		return m
 	}
 	b := content.Native{Wire: q.TypedForm(typeContentPart + t), JSON: string(v)}
 	b.SetRole(kind.Traits().Role)
 	return b
 }
 
-// readImage, readFile and readAudio read media; the result has no kind when the part is
-// something else.
-func (q *ChatMessageReader) readImage(v rawjson.Value) content.Media {
-	if url := v.Get("image_url", "url").Text(); v.Get("type").Text() == "image_url" && url != "" {
-		return wire.Inlined(content.Media{Of: content.KindImage, URL: url})
+// readMedia reads a part of a type as media, with what it has beside them. Of another part
+// the media have neither bytes nor a URL.
+func (q *ChatMessageReader) readMedia(partType string, v rawjson.Value) content.Media {
+	in := v.Get(partType)
+	m := content.Media{Of: content.KindFile}
+	switch partType {
+	case "image_url":
+		m.Of, m.URL = content.KindImage, in.Get("url").Text()
+	case "file":
+		m.URL, m.Name = in.Get("file_data").Text(), in.Get("filename").Text()
+	case "input_audio":
+		data, _ := base64.StdEncoding.DecodeString(in.Get("data").Text())
+		m.MediaType, m.Data = "audio/"+strings.Replace(in.Get("format").Text(), "mp3", "mpeg", 1), string(data)
 	}
-	return content.Media{}
-}
-
-func (q *ChatMessageReader) readFile(v rawjson.Value) content.Media {
-	if url := v.Get("file", "file_data").Text(); v.Get("type").Text() == "file" && url != "" {
-		return wire.Inlined(content.Media{Of: content.KindFile, URL: url, Name: v.Get("file", "filename").Text()})
+	m = wire.Inlined(m)
+	m.Wire = q.BlockForm()
+	m.SetExtra((&rawjson.ObjectReader{Value: v}).Rest("type", partType))
+	if rest := rawjson.Without(in, "url", "filename", "file_data", "data", "format"); !rawjson.IsEmpty(rest) {
+		m.SetExtra(rawjson.WithMember(m.Form().Extra, partType, rest))
 	}
-	return content.Media{}
-}
-
-func (q *ChatMessageReader) readAudio(v rawjson.Value) content.Media {
-	data, err := base64.StdEncoding.DecodeString(v.Get("input_audio", "data").Text())
-	if v.Get("type").Text() != "input_audio" || err != nil || len(data) == 0 {
-		return content.Media{}
-	}
-	format := strings.Replace(v.Get("input_audio", "format").Text(), "mp3", "mpeg", 1)
-	return content.Media{Of: content.KindFile, MediaType: "audio/" + format, Data: string(data)}
+	return m
 }
 
 // readResult reads the result of a call.

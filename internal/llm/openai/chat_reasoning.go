@@ -53,20 +53,19 @@ type otherField struct {
 }
 
 // readReasoning reads the reasoning of a message.
-func (c *chatReader) readReasoning(m *chatFields) {
-	for v := range m.details.Elements() {
+func (c *chatReader) readReasoning(m map[string]rawjson.Value) {
+	for v := range m["reasoning_details"].Elements() {
 		if c.readDetail(v) {
 			c.reasoning.field = detailsField
 		}
 	}
-	for i, field := range reasoningFields {
-		if v := m.reasoning[i]; !rawjson.IsEmpty(v) {
+	for _, field := range reasoningFields {
+		if v := m[field]; !rawjson.IsEmpty(v) {
 			c.addReasoning(field, v.Text())
 		}
 	}
-	answered := !rawjson.IsEmpty(m.content) || !rawjson.IsEmpty(m.refusal) || !rawjson.IsEmpty(m.toolCalls) || !rawjson.IsEmpty(m.functionCall)
-	c.compareFields(answered)
-	c.readOpaqueSeal(m.opaque)
+	c.compareFields(slices.ContainsFunc(answerFields, func(field string) bool { return !rawjson.IsEmpty(m[field]) }))
+	c.readOpaqueSeal(m["reasoning_opaque"])
 }
 
 // addReasoning adds reasoning in a plain field.
