@@ -363,18 +363,17 @@ func OutlineMessages(body rawjson.Value, callID, resultID func(v rawjson.Value) 
 	for i, m := range rawjson.Indexed(body.Get("messages")) {
 		role, calls := m.Get("role").Text(), m.Get("tool_calls")
 		s := OutlineItem{Message: i, Path: fmt.Sprintf("messages[%d]", i), JSON: m, FromModel: role == "assistant"}
-		switch {
-		case role == "tool":
+		if role == "tool" {
 			s.Kind, s.CallID = OutlineResult, resultID(m)
 			list = append(list, s)
-		case calls.At(0) == nil:
-			s.Empty = !slices.ContainsFunc(fields, func(field string) bool { return !IsBlankContent(m.Get(field)) })
-			list = append(list, s)
+			continue
 		}
 		for j, call := range rawjson.Indexed(calls) {
-			if role != "tool" {
-				list = append(list, OutlineItem{Kind: OutlineCall, CallID: callID(call), Message: i, Path: fmt.Sprintf("%s.tool_calls[%d]", s.Path, j), JSON: call, FromModel: true})
-			}
+			list = append(list, OutlineItem{Kind: OutlineCall, CallID: callID(call), Message: i, Path: fmt.Sprintf("%s.tool_calls[%d]", s.Path, j), JSON: call, FromModel: true})
+		}
+		if calls.At(0) == nil {
+			s.Empty = !slices.ContainsFunc(fields, func(field string) bool { return !IsBlankContent(m.Get(field)) })
+			list = append(list, s)
 		}
 	}
 	return list

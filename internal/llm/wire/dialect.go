@@ -34,8 +34,8 @@ type Dialect struct {
 	// LoopWithoutReasoning reports whether an open tool loop may go back without its
 	// reasoning; nil: the provider refuses or degrades it.
 	LoopWithoutReasoning func(t Target) bool
-	// DecodeRequest reads a request body, an object. It ends with KeepUnknownFields, so
-	// that encoding gives the body again.
+	// DecodeRequest reads a request body, an object. It ends with DecodeMessages or
+	// KeepUnknownFields, so that encoding gives the body again.
 	DecodeRequest func(t Target, v rawjson.Value) (*llm.Request, error)
 	// NewMessageReader returns a reader for the messages of a request; nil: they cannot be
 	// read one by one.

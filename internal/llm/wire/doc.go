@@ -7,10 +7,11 @@
 //	Reading a response   [ResponseReader], [BlockWriter], [BlockBuilder], [TokenCounts], [NewAPIError];
 //	                     [FieldAccumulator] and [ValueAccumulator] for members that no block stands for
 //	Writing a request    [Target.Owns], [Target.CanOpen], [MessageBuilder] or [ResultQueue], [EncodeBlocks],
-//	                     [EncodeTools], [SetCommon], [InlineData], [SafeCallID], [Target.FinishBody]
-//	Reading a request    [MessageReader], [MessageList], [Target.DecodeAssistant], [DecodeTools],
-//	                     [Target.DecodeMessages]
-//	Checking a request   [OutlineItem], [Rule], [Checker]
+//	                     [Target.NativeJSON], [EncodeTools], [SetCommon], [InlineData], [SafeCallID],
+//	                     [Target.FinishBody]
+//	Reading a request    [MessageReader], [MessageList], [Target.DecodeAssistant], [InRole], [DecodeCommon],
+//	                     [DecodeTools], [Target.DecodeMessages]
+//	Checking a request   [OutlineParts], [OutlineMessages] or [OutlineItems]; [Rule], [Checker]
 //
 // A [Target] is one model of one provider in a dialect; its [Quirks] are where the
 // provider's servers differ from the others that speak the dialect. models.go has

@@ -87,14 +87,14 @@ func hasMore(v, than rawjson.Value) bool {
 
 // DecodeTools reads the definitions of tools. encode is how they are written; one that
 // would be written in another way keeps its JSON.
-func DecodeTools(list rawjson.Value, written func([]llm.Tool) rawjson.Value) []llm.Tool {
+func DecodeTools(list rawjson.Value, encode func([]llm.Tool) rawjson.Value) []llm.Tool {
 	var tools []llm.Tool
 	for v := range list.Elements() {
 		tool, err := ParseTool(v)
 		if err != nil {
 			tool = llm.Tool{Name: v.Get("name").Text()}
 		}
-		if len(tool.Native) == 0 && (err != nil || !rawjson.Equal(written([]llm.Tool{tool}).At(0), v)) {
+		if len(tool.Native) == 0 && (err != nil || !rawjson.Equal(encode([]llm.Tool{tool}).At(0), v)) {
 			tool.Native = bytes.Clone(v)
 		}
 		tools = append(tools, tool)
