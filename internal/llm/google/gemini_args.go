@@ -21,12 +21,11 @@ type partialArgs struct {
 
 // argsValue is a value that is being put together: an object, an array, or a scalar.
 type argsValue struct {
-	members  map[string]*argsValue
-	keys     []string // of members, as they came
-	items    []*argsValue
-	text     []string      // pieces of a string, as they were written between the quotes
-	other    rawjson.Value // any other value
-	isString bool          // it is a string
+	members map[string]*argsValue
+	keys    []string // of members, as they came
+	items   []*argsValue
+	text    []string      // pieces of a string, as they were written between the quotes; nil: it is none
+	other   rawjson.Value // any other value
 }
 
 // maxArgs limits the number of values of one call: those with a path and the array
@@ -51,7 +50,7 @@ func (a *partialArgs) set(v rawjson.Value) error {
 		switch key {
 		case "stringValue":
 			if value.Kind() == rawjson.KindString {
-				at.isString, at.text = true, append(at.text, string(value[1:len(value)-1]))
+				at.text = append(at.text, string(value[1:len(value)-1]))
 			}
 		case "numberValue", "boolValue":
 			at.other = bytes.Clone(value)
@@ -142,7 +141,7 @@ func (v *argsValue) json() rawjson.Value {
 			list.Add(item.json())
 		}
 		return list.Bytes()
-	case v.isString:
+	case v.text != nil:
 		return rawjson.Value(`"` + strings.Join(v.text, "") + `"`)
 	case v.other != nil:
 		return v.other

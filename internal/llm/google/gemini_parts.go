@@ -266,11 +266,7 @@ func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err e
 // withoutStreamFields returns the extra of a streamed call without the members that only
 // say how it is streamed.
 func withoutStreamFields(extra []byte) []byte {
-	i := rawjson.ObjectReader{Value: rawjson.Without(extra, "functionCall")}
-	call := rawjson.ObjectReader{Value: rawjson.Value(extra).Get("functionCall")}
-	rest := call.Rest("willContinue", "partialArgs")
-	if rest == nil {
-		return i.Rest()
-	}
-	return rawjson.NewObject("functionCall", rest).Merge(i.Value).Bytes()
+	call := rawjson.Without(rawjson.Value(extra).Get("functionCall"), "willContinue", "partialArgs")
+	o := rawjson.NewObject("functionCall", rawjson.NonEmptyObject(call)).Merge(rawjson.Without(extra, "functionCall"))
+	return rawjson.NonEmptyObject(o.Bytes())
 }

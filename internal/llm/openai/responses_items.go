@@ -118,7 +118,7 @@ func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, t string) content
 func (r *responsesReader) messageExtra(v rawjson.Value) []byte {
 	rest := (&rawjson.ObjectReader{Value: v, Taken: []string{"type", "content"}}).Rest()
 	if v.Get("id").Kind() == rawjson.KindString {
-		rest = extraWithout(rest, "id")
+		rest = rawjson.NonEmptyObject(rawjson.Without(rest, "id"))
 	}
 	if rest == nil {
 		rest = []byte("{}")

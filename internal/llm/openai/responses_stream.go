@@ -225,13 +225,13 @@ func replaceDeltas(p *wire.BlockBuilder, b content.Block) {
 	case content.Reasoning:
 		if previous, ok := p.Block.(content.Reasoning); ok && text != "" && block.String() == "" {
 			block.Text, block.Source = text, previous.Source
-			block.SetExtra(extraWithout(block.Form().Extra, previous.Source))
+			block.SetExtra(rawjson.NonEmptyObject(rawjson.Without(block.Form().Extra, previous.Source)))
 			b = block
 		}
 	case content.ToolCall:
 		if text != "" && block.Arguments == "" {
 			block.Arguments = text
-			block.SetExtra(extraWithout(block.Form().Extra, itemToolOf(block.Form().Type).arguments))
+			block.SetExtra(rawjson.NonEmptyObject(rawjson.Without(block.Form().Extra, itemToolOf(block.Form().Type).arguments)))
 		}
 		if block.Form().Type == "function_call" {
 			block.SetIncomplete(rawjson.IsTruncated(block.Arguments))
@@ -239,11 +239,6 @@ func replaceDeltas(p *wire.BlockBuilder, b content.Block) {
 		b = block
 	}
 	p.Block, p.Text = b, nil
-}
-
-// extraWithout returns an extra without a member.
-func extraWithout(extra []byte, key string) []byte {
-	return (&rawjson.ObjectReader{Value: extra}).Rest(key)
 }
 
 // readRepeatedItems reads the list of all items at the end, which repeats them or brings
