@@ -109,15 +109,12 @@ func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects
 	if at, err = a.resolve(ctx, rev); err != nil {
 		return at, err
 	}
-	return at, fork(ctx, repo.Branch(name), at, command)
-}
-
-func fork(ctx context.Context, b *tract.Branch, at objects.ID, command string) error {
+	b := repo.Branch(name)
 	if err := checkFree(ctx, b); err != nil {
-		return err
+		return at, err
 	}
-	_, err := b.Fork(tract.AsOperation(ctx, command), b.Name(), at.String())
-	return branchError(err)
+	_, err = b.Fork(tract.AsOperation(ctx, command), name, at.String())
+	return at, branchError(err)
 }
 
 // checkFree refuses an existing branch, as git does, even at the same commit.

@@ -48,7 +48,10 @@ type problemJSON struct {
 }
 
 func (a *app) check(ctx context.Context, o *checkOptions, id objects.ID) error {
-	target, err := a.checkTarget(o)
+	target, err := targetFor(o.to)
+	if o.to == "" {
+		target, err = a.client()
+	}
 	if err != nil {
 		return err
 	}
@@ -81,13 +84,6 @@ func (a *app) check(ctx context.Context, o *checkOptions, id objects.ID) error {
 		return negative()
 	}
 	return err
-}
-
-func (a *app) checkTarget(o *checkOptions) (*providers.Client, error) {
-	if o.to == "" {
-		return a.client()
-	}
-	return targetFor(o.to)
 }
 
 // warn prints a problem that does not stop a request.

@@ -35,26 +35,23 @@ store only; tract config trust accepts the folder's file as it is.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	get := &cobra.Command{
-		Use: "get KEY", Short: "Print one setting", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
-		Example: "  tract config get reasoning.effort",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.configGet(o, args[0]) },
+	sub := func(use, short, example string, args int, run func(args []string) error) *cobra.Command {
+		c := &cobra.Command{
+			Use: use, Short: short, Example: example, Args: cobra.ExactArgs(args), ValidArgsFunction: a.completeKeys,
+			RunE: func(_ *cobra.Command, args []string) error { return run(args) },
+		}
+		cmd.AddCommand(c)
+		return c
 	}
-	set := &cobra.Command{
-		Use: "set KEY VALUE", Short: "Set a setting", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeKeys,
-		Example: "  tract config set reasoning.include_in_context true",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.configSet(o, args[0], args[1]) },
-	}
-	unset := &cobra.Command{
-		Use: "unset KEY", Short: "Remove a setting from its file", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
-		Example: "  tract config unset model",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.configUnset(o, args[0]) },
-	}
-	list := &cobra.Command{
-		Use: "list", Short: "List all settings", Args: cobra.NoArgs,
-		Example: "  tract config list --show-origin",
-		RunE:    func(*cobra.Command, []string) error { return a.configList(o) },
-	}
+	get := sub("get KEY", "Print one setting", "  tract config get reasoning.effort", 1,
+		func(args []string) error { return a.configGet(o, args[0]) })
+	set := sub("set KEY VALUE", "Set a setting", "  tract config set reasoning.include_in_context true", 2,
+		func(args []string) error { return a.configSet(o, args[0], args[1]) })
+	unset := sub("unset KEY", "Remove a setting from its file", "  tract config unset model", 1,
+		func(args []string) error { return a.configUnset(o, args[0]) })
+	list := sub("list", "List all settings", "  tract config list --show-origin", 0,
+		func([]string) error { return a.configList(o) })
+	list.ValidArgsFunction = nil
 	for _, c := range []*cobra.Command{set, unset} {
 		c.Flags().BoolVar(&o.global, "global", false, "use your own file, for all stores")
 	}
@@ -62,7 +59,7 @@ store only; tract config trust accepts the folder's file as it is.`,
 		c.Flags().BoolVar(&o.origin, "show-origin", false, "show where each value comes from, and what is ignored")
 	}
 	list.Flags().BoolVar(&o.all, "all", false, "include settings without a value, and explain each")
-	cmd.AddCommand(get, set, unset, list, newConfigTrust(a))
+	cmd.AddCommand(newConfigTrust(a))
 	return cmd
 }
 

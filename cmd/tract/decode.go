@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
@@ -17,7 +16,7 @@ import (
 
 type decodeOptions struct {
 	api, provider, model, stream string
-	replay, commit               bool
+	replay                       bool
 }
 
 func newDecode(a *app) *cobra.Command {
@@ -26,12 +25,10 @@ func newDecode(a *app) *cobra.Command {
 		Use: "decode FILE|-", Short: "Decode one provider response into blocks",
 		Long: `Decode one provider response, JSON or a stream, and show its blocks: the reasoning with
 its seals, the text, the tool calls and the usage. No store is needed. --replay prints
-what stands for the response in the next request. --commit adds the response to the
-branch, with its origin, unless the branch already has a response with its id.`,
+what stands for the response in the next request.`,
 		Example: `  tract decode --api messages answer.sse
   curl -N ... | tract decode --api chat --json -
-  tract decode --provider openrouter --replay answer.json
-  tract decode --provider anthropic --commit answer.sse`,
+  tract decode --provider openrouter --replay answer.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.decode(cmd.Context(), o, args[0]) },
 	}
@@ -41,8 +38,6 @@ branch, with its origin, unless the branch already has a response with its id.`,
 	f.StringVar(&o.model, "model", "", "model that was asked, for the seals")
 	a.choiceFlag(cmd, &o.stream, "stream", "yes: a stream, no: one JSON text (default: detected)", "yes", "no")
 	f.BoolVar(&o.replay, "replay", false, "print the assistant part of the next request")
-	f.BoolVar(&o.commit, "commit", false, "add the response to the branch")
-	cmd.MarkFlagsMutuallyExclusive("replay", "commit")
 	a.completeFlag(cmd, "api", words(providers.Dialects()...))
 	a.completeFlag(cmd, "provider", words(providers.Names()...))
 	return cmd
@@ -70,9 +65,6 @@ func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
 	if o.replay {
 		r, err := llm.Collect(events, nil)
 		return a.decodeReplay(o, api, r, err)
-	}
-	if o.commit {
-		return a.decodeCommit(ctx, o, api, events)
 	}
 	if a.json {
 		r, err := collectResponse(events)
@@ -169,32 +161,6 @@ func (a *app) decodeReplay(o *decodeOptions, api string, r *llm.Response, err er
 		return writeErr
 	}
 	return err
-}
-
-// decodeCommit commits a response. An incomplete one is committed as far as it was received, and
-// marked.
-func (a *app) decodeCommit(ctx context.Context, o *decodeOptions, api string, events iter.Seq2[llm.Event, error]) error {
-	r, broken := llm.Collect(events, nil)
-	if r == nil || broken != nil && (len(r.Blocks) == 0 || !errors.Is(broken, llm.ErrTruncated)) {
-		return decodeError(broken)
-	}
-	b, err := a.currentBranch(ctx)
-	if err != nil {
-		return err
-	}
-	r.Model = firstOf(r.Model, o.model)
-	r.From = llm.Address{Provider: o.provider, Dialect: api}
-	if p, known := providers.Lookup(o.provider); known {
-		r.From.Provider = p.Name
-	}
-	ids, err := b.AppendResponse(ctx, r, tract.AppendOptions{OnWarning: a.warn})
-	if err != nil {
-		return err
-	}
-	if broken != nil {
-		a.info("warning: %s; the received part is committed", broken)
-	}
-	return a.printAppended(ctx, b, ids...)
 }
 
 // decodeShow shows a response as generate would.

@@ -17,7 +17,7 @@ import (
 
 // byName are the functions that look variables up whose names settings and providers
 // list.
-var byName = []string{"apiKey", "providerWithKey", "checkKeys"}
+var byName = []string{"apiKey", "keysInEnvironment"}
 
 // TestHelpListsEveryVariable compares the topic environment of the help with what the
 // source reads.

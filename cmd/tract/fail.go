@@ -115,6 +115,7 @@ var kinds = []struct {
 	{is(tract.ErrNoChange), codeNo, "no_change", "tract show lists its edits"},
 	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force sends it anyway"},
 	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, start another conversation (tract chat --new), or omit --enforce; the question is kept"},
+	{is(settings.ErrNoHome), codeNo, "no_home", "set HOME or XDG_CONFIG_HOME"},
 	{as[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
 	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
 	{as[*tract.DivergedError], codeNo, "failed", "tract import --as NAME imports it to another branch"},

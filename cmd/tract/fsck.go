@@ -58,10 +58,6 @@ func damageOf(d maintain.Damage) damageJSON {
 	return p
 }
 
-func healthOf(h *maintain.FsckResult) healthJSON {
-	return healthJSON{h.OK(), h.Objects, h.Commits, h.Refs, h.Entries, h.Erased, h.Unreachable, listOf(h.Damages, damageOf)}
-}
-
 func (a *app) fsck(ctx context.Context) error {
 	defer saveMemory()()
 	p, err := a.findStore()
@@ -82,7 +78,10 @@ func (a *app) fsck(ctx context.Context) error {
 			Where: "HEAD", What: err.Error(), Means: "nothing is lost: tract switch NAME rewrites it",
 		}})
 	}
-	err = a.emit(healthOf(health), func(p *format.Printer) { a.showHealth(p, health) })
+	v := healthJSON{
+		health.OK(), health.Objects, health.Commits, health.Refs, health.Entries, health.Erased, health.Unreachable, listOf(health.Damages, damageOf),
+	}
+	err = a.emit(v, func(p *format.Printer) { a.showHealth(p, health) })
 	if err == nil && !health.OK() {
 		err = damaged(health, p)
 	}

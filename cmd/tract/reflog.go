@@ -51,30 +51,22 @@ func moveOf(e objects.LogEntry) moveJSON {
 	}
 }
 
+// reflog lists the moves of a ref; those of all, if HEAD is detached and none is named.
 func (a *app) reflog(ctx context.Context, limit int, args []string) error {
-	ref, err := a.reflogRef(ctx, args)
+	if _, err := a.open(ctx, false); err != nil {
+		return err
+	}
+	name, err := a.branchName(ctx)
 	if err != nil {
 		return err
 	}
-	return a.opLog(ctx, ref, limit)
-}
-
-// reflogRef is the ref whose moves are asked for; empty: all.
-func (a *app) reflogRef(ctx context.Context, args []string) (string, error) {
-	if _, err := a.open(ctx, false); err != nil {
-		return "", err
-	}
-	name, err := a.branchName(ctx)
 	if len(args) == 1 {
 		name = args[0]
 	}
-	switch {
-	case err != nil || name == "":
-		return "", err
-	case strings.HasPrefix(name, "refs/"):
-		return name, nil
+	if name != "" && !strings.HasPrefix(name, "refs/") {
+		name = refs.Heads + name
 	}
-	return refs.Heads + name, nil
+	return a.opLog(ctx, name, limit)
 }
 
 func shortOrDashes(id objects.ID) string {

@@ -275,8 +275,10 @@ func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOp
 		return s.writeJSON(r, err)
 	}
 	if r != nil {
-		if !s.gotEvents {
-			s.printBlocks(r)
+		for i, block := range r.Blocks {
+			if !s.gotEvents { // it did not stream
+				s.live.Event(llm.Event{Type: llm.BlockDone, Index: i, Block: block})
+			}
 		}
 		s.live.Close(r.Usage, provider)
 	} else {
@@ -304,13 +306,6 @@ func (s *responsePrinter) budget(spent tract.BudgetUsage) {
 func (s *responsePrinter) printBudgets() {
 	for _, spent := range s.budgets {
 		s.a.info("warning: session %s: %s", spent.Session, budgetLine(spent))
-	}
-}
-
-// printBlocks shows a response that did not stream.
-func (s *responsePrinter) printBlocks(r *tract.Response) {
-	for i, block := range r.Blocks {
-		s.live.Event(llm.Event{Type: llm.BlockDone, Index: i, Block: block})
 	}
 }
 

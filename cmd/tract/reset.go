@@ -49,11 +49,7 @@ func (a *app) reset(ctx context.Context, rev string, dryRun bool) error {
 	if err := a.damage.record(damaged); err != nil {
 		return err
 	}
-	done := "Moved "
-	if dryRun {
-		done = "Would move "
-	}
 	p := a.printer()
-	p.Line(done + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
+	p.Line(capital(what) + " " + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
 	return p.Err()
 }

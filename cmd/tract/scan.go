@@ -131,13 +131,7 @@ func (a *app) showSecrets(list []format.Secret, looked uint64) error {
 }
 
 func (a *app) listRules() error {
-	rules := []ruleJSON{}
-	var rows [][]string
-	for _, r := range secrets.Rules() {
-		rules = append(rules, ruleJSON(r))
-		rows = append(rows, []string{r.Name, r.Doc})
-	}
-	return a.emitPage(rules, func(p *format.Printer) {
-		p.Table(rows)
-	})
+	cells := func(r secrets.Rule) []string { return []string{r.Name, r.Doc} }
+	rules := listOf(secrets.Rules(), func(r secrets.Rule) ruleJSON { return ruleJSON(r) })
+	return a.emitPage(rules, func(p *format.Printer) { p.Table(listOf(secrets.Rules(), cells)) })
 }

@@ -146,7 +146,7 @@ func sessionCommands() []sessionCommand {
 	return []sessionCommand{
 		{"/thinking", "effort|clear [VALUE], on, off", "set reasoning: effort high, clear true; without a value, show it", false, (*session).thinking},
 		{"/set", "KEY VALUE", "change a setting for this session", false, (*session).set},
-		{"/profile", "save|load|list|show|delete NAME", "save or load the settings of this session", false, (*session).profile},
+		{"/profile", "list, save|load NAME", "save or load the settings of this session", false, (*session).profile},
 		{"/edit", "", "write the text in $EDITOR", true, (*session).editAndSend},
 		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model continues", false, (*session).result},
 		{"/attach", "FILE|URL", "attach an image or a file to the next message", false, (*session).attachFile},

@@ -17,18 +17,13 @@ import (
 func (s *session) profile(_ context.Context, rest string) error {
 	word, name, _ := strings.Cut(rest, " ")
 	name = strings.TrimSpace(name)
-	known := slices.Contains([]string{"save", "load", "show", "delete"}, word)
 	switch {
-	case word == "list" && name == "" || rest == "":
+	case rest == "" || rest == "list":
 		return s.a.listProfiles()
-	case !known || name == "" || strings.Contains(name, " "):
-		return withHint(fmt.Errorf("unknown command: /profile %s", rest), "/profile save NAME, /profile load NAME, /profile list, show NAME or delete NAME")
+	case word != "save" && word != "load" || name == "" || strings.Contains(name, " "):
+		return withHint(fmt.Errorf("unknown command: /profile %s", rest), "/profile save NAME, /profile load NAME, /profile list")
 	case word == "save":
 		return s.a.saveProfile(&profileOptions{}, name)
-	case word == "show":
-		return s.a.showProfile(&profileOptions{}, name)
-	case word == "delete":
-		return s.a.deleteProfile(&profileOptions{}, name)
 	}
 	path, set, err := s.a.readProfile(false, name)
 	if err != nil {

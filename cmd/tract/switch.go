@@ -58,9 +58,6 @@ func (a *app) switchToRev(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
-	if rev == "-" {
-		return errNoPreviousHead()
-	}
 	if refs.Check(rev) == nil {
 		tip, err := repo.Branch(rev).Tip(ctx)
 		if err != nil {
@@ -85,12 +82,6 @@ func (a *app) moveHead(h head, at objects.ID) error {
 		return err
 	}
 	return a.printHead(h, at)
-}
-
-// errNoPreviousHead is the error for "switch -": HEAD has no log.
-func errNoPreviousHead() error {
-	err := &refs.UnknownError{Rev: "-", Why: "tract does not record where HEAD was"}
-	return withHint(err, "name the branch; tract branch --sort=-time lists recently moved branches first")
 }
 
 func (a *app) switchToNew(ctx context.Context, name, rev string) error {

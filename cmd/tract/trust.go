@@ -128,8 +128,6 @@ func (a *app) configTrust(o *trustOptions) error {
 		list, err = a.trustFiles(o)
 	}
 	switch {
-	case errors.Is(err, settings.ErrNoHome):
-		return withHint(err, "set HOME or XDG_CONFIG_HOME")
 	case err != nil:
 		return err
 	case a.json:
@@ -166,9 +164,12 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 		return revokeTrust(t)
 	}
 	if !a.json {
-		what := (safefile.Policy{Owner: sudoUser()}).Check(t.Path, info)
+		why := "only you can write it"
+		if e := (*safefile.Error)(nil); errors.As(safefile.Policy{Owner: sudoUser()}.Check(t.Path, info), &e) {
+			why = e.Why
+		}
 		p := a.printer()
-		p.Line(fmt.Sprintf("%s\t%v\t%s", t.Path, info.Mode(), whyUnsafe(what)))
+		p.Line(fmt.Sprintf("%s\t%v\t%s", t.Path, info.Mode(), why))
 		if err := p.Err(); err != nil {
 			return nil, err
 		}
@@ -177,13 +178,6 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 		return []trustJSON{t}, nil
 	}
 	return []trustJSON{t}, trusted().Add(root, folderOwner(info))
-}
-
-func whyUnsafe(err error) string {
-	if e := (*safefile.Error)(nil); errors.As(err, &e) {
-		return e.Why
-	}
-	return "only you can write it"
 }
 
 // revokeTrust takes back that something is trusted.
@@ -237,7 +231,7 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 	if c.Trusted || len(unsafe) == 0 {
 		return nil, nil
 	}
-	if err := f.Acceptable(c); err != nil {
+	if err := f.Accept(c, o.dry); err != nil {
 		return nil, settingsError(err)
 	}
 	p := a.printer()
@@ -247,13 +241,7 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 			p.Line(i.Key.Name + " = " + i.Value) // whole, however wide
 		}
 	}
-	if err := p.Err(); err != nil {
-		return nil, err
-	}
-	if o.dry {
-		return []trustJSON{t}, nil
-	}
-	return []trustJSON{t}, f.Accept(c)
+	return []trustJSON{t}, p.Err()
 }
 
 // shellQuote quotes an argument for a POSIX shell, on one printable line.

@@ -164,14 +164,10 @@ func (a *app) usageOf(ctx context.Context, o *usageOptions, args []string) error
 	if err != nil {
 		return err
 	}
-	var table [][]string
-	for _, r := range rows {
-		table = append(table, r.cells())
-	}
 	if len(rows) == 0 {
 		a.info("no response reports its usage")
 	}
-	return a.emitRows(rows, table)
+	return a.emitRows(rows, listOf(rows, (*usageRow).cells))
 }
 
 func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([]*usageRow, error) {
@@ -179,8 +175,11 @@ func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([
 	if err != nil {
 		return nil, err
 	}
-	where, err := a.usageFrom(ctx, o, args)
-	if err != nil {
+	where := inspect.UsageOptions{Turns: slices.Contains(o.by, "turn")}
+	if where.Turns && len(args) == 0 && a.branch == "" {
+		args = []string{"HEAD"} // turns are counted in one history
+	}
+	if where.Revs, err = a.startRevs(ctx, args); err != nil {
 		return nil, err
 	}
 	rows, byName := []*usageRow{}, map[string]*usageRow{}
@@ -213,15 +212,6 @@ func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([
 		return slices.Compare(a.names(), b.names())
 	})
 	return rows, nil
-}
-
-// usageFrom selects the responses. Turns are counted in one history.
-func (a *app) usageFrom(ctx context.Context, o *usageOptions, args []string) (where inspect.UsageOptions, err error) {
-	if where.Turns = slices.Contains(o.by, "turn"); where.Turns && len(args) == 0 && a.branch == "" {
-		args = []string{"HEAD"}
-	}
-	where.Revs, err = a.startRevs(ctx, args)
-	return where, err
 }
 
 func (o *usageOptions) matches(r inspect.Cost) bool {

@@ -62,16 +62,11 @@ func (f File) parse(text []byte, trusted bool) (*Contents, error) {
 	return c, nil
 }
 
-// Acceptable returns an error when the file could not be read if it were trusted: mistakes
-// in ignored settings are errors in a trusted file.
-func (f File) Acceptable(c *Contents) error {
-	_, err := f.parse(c.text, true)
-	return err
-}
-
-// Accept trusts the file with the bytes that were read, which must be Acceptable.
-func (f File) Accept(c *Contents) error {
-	if err := f.Acceptable(c); err != nil {
+// Accept trusts the file with the bytes that were read, unless dry is set. The error says that the
+// file could not be read if it were trusted: mistakes in ignored settings are errors in a trusted
+// file.
+func (f File) Accept(c *Contents, dry bool) error {
+	if _, err := f.parse(c.text, true); err != nil || dry {
 		return err
 	}
 	return f.Trust.Add(f.Path, c.text)

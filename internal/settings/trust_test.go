@@ -142,7 +142,7 @@ func TestATrustedFileIsTheBytesThatWereRead(t *testing.T) {
 	if err := os.WriteFile(repo.Path, []byte("provider = 'evil'\n"), 0o600); err != nil { // between the look and the yes
 		t.Fatal(err)
 	}
-	if err := repo.Accept(read); err != nil {
+	if err := repo.Accept(read, false); err != nil {
 		t.Fatal(err)
 	}
 	if v := mustLoad(t, repo, global, nil); v.Text("provider") != "" {
@@ -174,13 +174,13 @@ func TestATrustedFileIsTheBytesThatWereRead(t *testing.T) {
 	}
 	elsewhere := repo
 	elsewhere.Path = filepath.Join(t.TempDir(), "config.toml")
-	if err := errors.Join(repo.Accept(read), os.WriteFile(elsewhere.Path, read.text, 0o600)); err != nil {
+	if err := errors.Join(repo.Accept(read, false), os.WriteFile(elsewhere.Path, read.text, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := elsewhere.Read(); err != nil || c.Trusted {
 		t.Errorf("the same bytes at another path are trusted: %v", err)
 	}
-	if err := (File{Path: repo.Path, Folder: true}).Accept(read); !errors.Is(err, ErrNoHome) {
+	if err := (File{Path: repo.Path, Folder: true}).Accept(read, false); !errors.Is(err, ErrNoHome) {
 		t.Errorf("accepted without a place to remember it: %v", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestWhatATrustedFileCannotSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := repo.Accept(c); err == nil {
+		if err := repo.Accept(c, false); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
 		mustLoad(t, repo, global, nil)
