@@ -160,13 +160,20 @@ func (a *checker) checkMeta() error {
 
 // checkJournal reads the frames that count, and compares their end with the anchor.
 func (a *checker) checkJournal() error {
-	damaged := func(err error, means string) error {
+	unread := func() {
 		for _, n := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
 			a.damaged[n] = true // their newest changes may be in what cannot be read
 		}
+	}
+	damaged := func(err error, means string) error {
+		unread()
 		return a.reportDamage("journal", err, means)
 	}
 	h := a.files
+	if h.metaErr != nil && h.bound.Generation == 0 { // it is reported that the file does not say which frames count
+		unread()
+		return nil
+	}
 	if h.journalErr != nil {
 		return damaged(h.journalErr, "what was committed since the file was last written is lost")
 	}
