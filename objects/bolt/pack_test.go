@@ -292,3 +292,21 @@ func TestMessagesOfSomeKilobytesLieInPacks(t *testing.T) {
 	count("after gc")
 	wantClean(t, path)
 }
+
+// TestTextIsNotRepairedAsAPack holds that salvage looks for a flipped bit only in what may be a part
+// of a pack: a text of megabytes can look like thousands of values.
+func TestTextIsNotRepairedAsAPack(t *testing.T) {
+	if isPlausiblePackPart(bytes.Repeat([]byte("words words words\n"), 1000)) {
+		t.Error("a text is taken for a part of a pack")
+	}
+	for _, c := range []codec{codecRaw, codecZstd} {
+		head, body := encodePack(7, lineOfObjects(20), c)
+		for _, part := range [][]byte{head, body} {
+			flipped := bytes.Clone(part)
+			flipped[len(flipped)-1] ^= 4
+			if !isPlausiblePackPart(flipped) || !bytes.Equal(repairFlip(7, flipped), part) {
+				t.Error("a part of a pack with a flipped bit is not repaired")
+			}
+		}
+	}
+}

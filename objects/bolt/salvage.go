@@ -77,7 +77,11 @@ func repairFlip(n uint32, b []byte) []byte {
 func (a *checker) salvagePack(n uint32, found []salvage.Element) error {
 	var list [][]byte
 	for _, e := range found {
-		list = append(list, repairFlip(n, e.Read(a.files.file)))
+		b := e.Read(a.files.file)
+		if isPlausiblePackPart(b) {
+			b = repairFlip(n, b)
+		}
+		list = append(list, b)
 	}
 	for i, head := range list {
 		for k, body := range list {
@@ -90,6 +94,16 @@ func (a *checker) salvagePack(n uint32, found []salvage.Element) error {
 		}
 	}
 	return nil
+}
+
+// isPlausiblePackPart reports whether a value may be the head or the body of a pack. Any text in a
+// damaged file can look like a list of values, and looking for a flipped bit in each of those takes
+// most of the time of a recovery.
+func isPlausiblePackPart(b []byte) bool {
+	if len(b) < bodyStart {
+		return false
+	}
+	return codec(b[checksum.Size])&^codecPurged <= codecZstd || len(b) >= packIDs && parsePackHeader(b).end <= len(b)
 }
 
 // salvageObjects calls found with the objects that are intact in a pack of which the head, the
