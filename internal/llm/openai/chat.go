@@ -12,11 +12,12 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Chat is OpenAI's chat completions (https://platform.openai.com/docs/api-reference/chat),
-// and what other vendors made of them. A response is one message whose fields have no
-// order. Its blocks come in the order in which a stream brings them; of a response in one
-// piece they are reasoning, server tools, text, refusal, calls. They go back as that one
-// message: members that no block stands for are in the extra of its blocks.
+// Chat is OpenAI's chat completions API
+// (https://platform.openai.com/docs/api-reference/chat) and its variants by other vendors. A
+// response is one message whose fields have no order. A stream gives its blocks in the
+// order of arrival; a response body gives reasoning, server tools, text, refusal and calls,
+// in this order. The blocks are sent back as that one message; the extra of its blocks keeps
+// the members that have no block.
 var Chat = &wire.Dialect{
 	Name:                 "chat",
 	Path:                 func(string, bool) string { return "/chat/completions" },
@@ -34,7 +35,7 @@ var Chat = &wire.Dialect{
 	ReasoningOffFields: [][]string{{"reasoning_effort"}, {"reasoning", "effort"}, {"reasoning"}, {"thinking"}, {"enable_thinking"}, {"chat_template_kwargs"}},
 }
 
-// sign puts the key into the header that the server reads.
+// sign sets the API key in the header that the server reads.
 func sign(h http.Header, t wire.Target, key string) {
 	switch {
 	case key == "":
@@ -48,17 +49,18 @@ func sign(h http.Header, t wire.Target, key string) {
 // chatReader reads one response.
 type chatReader struct {
 	*wire.BlockWriter
-	whole     bool // it came in one piece, so that its message can be rebuilt exactly
-	sawChoice bool // a choice came
+	whole     bool // the response is one body, not a stream, so its message can be rebuilt exactly
+	sawChoice bool // a choice with a message was read
 	finished  bool
 
 	text          chatText
 	reasoning     chatReasoning
 	calls         chatCalls
 	unknownFields wire.FieldAccumulator
+	fields        map[string]rawjson.Value // the members of the current message or chunk that become blocks; reused for each
 }
 
-// ReadBody reads a response in one piece.
+// ReadBody reads the body of a response that is not streamed.
 func (c *chatReader) ReadBody(v rawjson.Value) error {
 	c.whole = true
 	choice := v.Get("choices").At(0)
@@ -94,7 +96,7 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 		}
 		d := choice.Get("delta")
 		if d == nil && !c.sawChoice {
-			d = choice.Get("message") // a later one repeats what came
+			d = choice.Get("message") // a later message repeats the deltas
 		}
 		c.sawChoice = c.sawChoice || d != nil
 		c.readMessage(d)
@@ -108,9 +110,10 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 	return c.findError(v, failed, name == "error" || v.Get("object").Text() == "error")
 }
 
-// findError returns the error that a response or a chunk holds, or nil. Google sends it in
-// a list. With all the whole of v is the error.
-func (c *chatReader) findError(v, other rawjson.Value, all bool) error {
+// findError returns the error that a response or a chunk holds, or nil: the member error of
+// v, of the first element if v is a list (Google), or choiceError. If there is none and
+// wholeIsError is true, v itself is the error.
+func (c *chatReader) findError(v, choiceError rawjson.Value, wholeIsError bool) error {
 	failed := v.Get("error")
 	if v.Kind() == rawjson.KindArray {
 		failed = v.At(0).Get("error")
@@ -120,19 +123,19 @@ func (c *chatReader) findError(v, other rawjson.Value, all bool) error {
 	}
 	switch {
 	case failed.Kind() == rawjson.KindString && isError(failed):
-		return wire.NewAPIError(c.Provider, v) // whose code is beside it
+		return wire.NewAPIError(c.Provider, v) // the code is a member of v
 	case isError(failed):
 		return wire.NewAPIError(c.Provider, failed)
-	case isError(other):
-		return wire.NewAPIError(c.Provider, other)
+	case isError(choiceError):
+		return wire.NewAPIError(c.Provider, choiceError)
 	}
-	if all {
+	if wholeIsError {
 		return wire.NewAPIError(c.Provider, v)
 	}
 	return nil
 }
 
-// readHead reads what a response or a chunk says about itself.
+// readHead reads the id, the model and the usage of a response or a chunk.
 func (c *chatReader) readHead(v rawjson.Value) {
 	first := c.BlockWriter.Head.ID+c.BlockWriter.Head.Model == ""
 	c.SetHead(func(h *llm.Head) {
@@ -145,15 +148,15 @@ func (c *chatReader) readHead(v rawjson.Value) {
 	c.readUsage(v.Get("usage"))
 }
 
-// readUsage reads a report of usage. Some servers put it into the choice.
+// readUsage reads a usage object. Some servers put it into the choice.
 func (c *chatReader) readUsage(v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
 		c.SetUsage(chatUsage(v))
 	}
 }
 
-// readFinishReason reads why a choice ended, if it did. Some servers send another chunk
-// afterwards, with a null finish reason.
+// readFinishReason reads the finish reason of a choice, if it has one. Some servers send
+// another chunk afterwards, with a null finish reason.
 func (c *chatReader) readFinishReason(reason rawjson.Value) {
 	if rawjson.TextOrJSON(reason) == "" {
 		return
@@ -163,20 +166,21 @@ func (c *chatReader) readFinishReason(reason rawjson.Value) {
 	c.endCalls()
 }
 
-// Finish writes what was held back.
+// Finish emits the text and the members that were held back, and reports whether the
+// response is complete.
 func (c *chatReader) Finish(sawEnd bool) bool {
 	whole := c.finished || sawEnd && c.sawChoice
-	c.endText()
-	c.endReasoning()
-	c.endUnknown()
+	c.finishText()
+	c.finishReasoning()
+	c.finishUnknownFields()
 	if c.whole {
 		c.EndOpen()
 	}
 	return whole
 }
 
-// beginBlock begins a block. In a stream it ends the block before, unless that is a call
-// with incomplete arguments.
+// beginBlock begins a block. In a stream it first ends the previous block, unless that is a
+// call with incomplete arguments.
 func (c *chatReader) beginBlock(b content.Block) *wire.BlockBuilder {
 	if p := c.Last; p != nil && !c.whole && (!wire.IsCall(p.Block) || isWholeJSON(p.Text)) {
 		c.End(p)
@@ -184,15 +188,16 @@ func (c *chatReader) beginBlock(b content.Block) *wire.BlockBuilder {
 	return c.Begin(b)
 }
 
-// emitBlock adds a block that came whole.
+// emitBlock adds a complete block.
 func (c *chatReader) emitBlock(b content.Block) {
 	if p := c.beginBlock(b); !c.whole {
 		c.End(p)
 	}
 }
 
-// chatUsage reads a report of usage. Some servers do not count reasoning as output; theirs
-// are the reports in which only the sum of all three is the total.
+// chatUsage decodes a usage object. Some servers do not count reasoning as output: then the
+// total is the sum of input, output and reasoning, and chatUsage adds the reasoning to the
+// output.
 func chatUsage(v rawjson.Value) content.Usage {
 	count := wire.TokenCounts(v)
 	n := func(paths ...[]string) int64 {

@@ -10,13 +10,13 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// chatCalls are the tool calls of a response.
+// chatCalls is the state of the tool calls of a response.
 type chatCalls struct {
 	first, last     *chatCall
 	count           int
 	byIndex         map[int64]*chatCall
 	byID            map[string]*chatCall
-	functionCall    *wire.BlockBuilder // the one in function_call
+	functionCall    *wire.BlockBuilder // the call in function_call, the old field for one call
 	serverTools     map[int64]*chatServerTool
 	serverToolCount int
 }
@@ -25,23 +25,23 @@ type chatCalls struct {
 type chatCall struct {
 	*wire.BlockBuilder
 	id            string // as the provider gave it
-	argumentBytes int    // of its arguments so far
+	argumentBytes int    // length of the arguments so far
 }
 
-// maxCheckedArguments is up to how many bytes of arguments the reader checks whether a
-// call is whole, to report whether a piece belongs to it or begins another call.
+// maxCheckedArguments is the largest number of bytes of arguments that the reader parses to
+// find out whether a call is complete, so that the next piece begins another call.
 const maxCheckedArguments = 64 << 10
 
 // chatFunction is the name and the arguments of a call.
 type chatFunction struct {
-	member, argumentsMember string // the member, and that of it which has the arguments
+	member, argumentsMember string // the member with the function, and its member with the arguments
 	name                    string
 	arguments               string
 	isJSON                  bool // the arguments are JSON, not a string of JSON
 	fields                  rawjson.ObjectReader
 }
 
-// readFunction reads the function of a call, or its custom tool.
+// readFunction reads the function or the custom tool of a call.
 func readFunction(i *rawjson.ObjectReader) chatFunction {
 	f := chatFunction{member: "function", argumentsMember: "arguments"}
 	if i.Get("type").Text() == "custom" || i.Get("function") == nil && i.Get("custom") != nil {
@@ -63,8 +63,8 @@ func (f chatFunction) read(v rawjson.Value) chatFunction {
 	return f
 }
 
-// readToolCall reads a call, or a piece of one. Names and ids may be repeated, empty or
-// not.
+// readToolCall reads a call, or a piece of one. A later piece may repeat the name and the
+// id, or have empty ones.
 func (c *chatReader) readToolCall(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
@@ -99,9 +99,9 @@ func (c *chatReader) readToolCall(v rawjson.Value) {
 	c.AppendText(call.BlockBuilder, f.arguments)
 }
 
-// findCall returns the call that a piece belongs to, or nil. Some servers give all calls
-// one index: a different id with a name begins another call, and so does a name with
-// arguments after a call with complete arguments.
+// findCall returns the call that a piece belongs to; nil: the piece begins another call. Some
+// servers give all calls one index: then a different id with a name begins another call, and
+// so does a name with arguments after a call with complete arguments.
 func (c *chatReader) findCall(index int64, id string, f chatFunction) *chatCall {
 	switch {
 	case c.whole:
@@ -124,7 +124,7 @@ func (c *chatReader) findCall(index int64, id string, f chatFunction) *chatCall 
 	return call
 }
 
-// beginCall begins a call. A call of an unknown type is kept as it is.
+// beginCall begins a call. A call of an unknown type becomes a native block.
 func (c *chatReader) beginCall(i *rawjson.ObjectReader, f chatFunction, index int64) {
 	kind := i.TakeText("type")
 	b := content.ToolCall{Wire: c.TypedForm(kind), CallID: i.TakeText("id"), Name: f.name}
@@ -166,7 +166,8 @@ func (l *chatCalls) add(call *chatCall, index int64) {
 	l.count++
 }
 
-// makeCallID returns an id for a call without one, so that its result can name it.
+// makeCallID returns an id for call number n, which has none, so that its result can refer
+// to it.
 func (c *chatReader) makeCallID(n int) string {
 	id := c.BlockWriter.Head.ID
 	if id == "" {
@@ -175,7 +176,8 @@ func (c *chatReader) makeCallID(n int) string {
 	return fmt.Sprintf("%s/%d", id, n)
 }
 
-// readFunctionCall reads function_call, the field for one call that tool_calls replaced.
+// readFunctionCall reads function_call, the older field for one call; OpenAI replaced it by
+// tool_calls.
 func (c *chatReader) readFunctionCall(v rawjson.Value) {
 	f := chatFunction{argumentsMember: "arguments"}.read(v)
 	if f.name == "" && f.arguments == "" {
@@ -198,8 +200,8 @@ type chatServerTool struct {
 	hasResult bool
 }
 
-// readExecutedTool reads a tool that the server ran, or a piece of it. It comes first
-// without its result and then again with it.
+// readExecutedTool reads an entry of executed_tools, a tool that the server ran. A stream
+// brings the entry twice: first without its result, then with it.
 func (c *chatReader) readExecutedTool(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return
@@ -254,8 +256,8 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) {
 	c.emitBlock(r)
 }
 
-// endCalls ends the calls. At the output limit a provider ends them in the middle of their
-// arguments.
+// endCalls ends the open calls. A provider that reached the output limit stops in the middle
+// of their arguments; such calls are marked.
 func (c *chatReader) endCalls() {
 	for _, p := range slices.Clone(c.Open) {
 		if !wire.IsCall(p.Block) {
@@ -286,11 +288,11 @@ func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 	c.MarkChanged(p)
 }
 
-// readTextSeal reads the seal that Google puts on a message. It belongs to the text before
-// it, or stands alone.
+// readTextSeal reads the seal that Google puts on a message. The seal belongs to the text
+// before it; without a text it becomes a block of its own.
 func (c *chatReader) readTextSeal(v rawjson.Value) {
 	if rest := withoutSeal(v); rest != nil {
-		c.keepUnknown("extra_content", rest)
+		c.keepUnknownField("extra_content", rest)
 	}
 	data := v.Get("google", "thought_signature").Text()
 	if data == "" {
@@ -308,8 +310,8 @@ func (c *chatReader) readTextSeal(v rawjson.Value) {
 	c.emitSeal(seal, "extra_content")
 }
 
-// withoutSeal returns an extra_content without its seal and without the mark of a chunk;
-// nil when nothing remains.
+// withoutSeal returns extra_content v without Google's members thought_signature and
+// thought; nil when nothing remains.
 func withoutSeal(v rawjson.Value) rawjson.Value {
 	if v.Kind() != rawjson.KindObject {
 		return nil

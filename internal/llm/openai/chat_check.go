@@ -15,14 +15,14 @@ func OutlineChat(body rawjson.Value) []wire.OutlineItem {
 		"content", "reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "reasoning_opaque")
 }
 
-// chatRules is what OpenAI-compatible servers refuse.
+// chatRules are the rules for requests that OpenAI-compatible servers refuse.
 var chatRules = []wire.Rule{{
 	Name:     "reasoning-content-missing",
 	Evidence: wire.ReplayRules[0].Evidence + "; " + wire.ReplayRules[1].Evidence,
 	Find:     findMissingReasoning,
 }}
 
-// findMissingReasoning finds messages with tool calls, also those of closed turns, that go
+// findMissingReasoning reports messages with tool calls, in closed turns too, that are sent
 // back without the reasoning that the server requires.
 func findMissingReasoning(c *wire.Checker) {
 	demanded := c.RequiresReasoningBack(c.Request.Settings.Reasoning)

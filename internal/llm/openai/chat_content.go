@@ -9,23 +9,23 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// Members that a block's Extra has in this dialect beside those of its item.
-// They begin with a sign that no provider uses.
+// Members that this dialect adds to the Extra of a block. Their names begin with a sign that
+// no provider uses.
 const (
-	extraMessage       = "$message" // members of the message that no block stands for
+	extraMessage       = "$message" // members of the message that have no block
 	extraCopies        = "$copies"  // fields of the message that repeat its reasoning
-	extraDiffers       = "$beside"  // of reasoning: it differs from that of the field before it
+	extraDiffers       = "$beside"  // of reasoning: its field differs from the primary field
 	extraJSONArguments = "$json"    // of a call: its arguments are JSON, not a string of JSON
 )
 
-// reasoningFields are the plain fields for reasoning. The first that is not blank counts.
+// reasoningFields are the plain fields for reasoning; see the head of chat_reasoning.go.
 var reasoningFields = []string{"reasoning_content", "reasoning", "reasoning_text"}
 
-// answerFields are the fields of the answer: when one comes, the reasoning before it is over.
+// answerFields are the fields of the answer. The first of them ends the reasoning.
 var answerFields = []string{"content", "refusal", "tool_calls", "function_call"}
 
-// chatFields are the members of a message that become blocks, with the kind of JSON that
-// they have then. The content may be a list too.
+// chatFields are the members of a message that become blocks, and the JSON kind that each
+// must have. The content may also be a list.
 var chatFields = map[string]rawjson.Kind{
 	"content":           rawjson.KindString,
 	"refusal":           rawjson.KindString,
@@ -40,16 +40,20 @@ var chatFields = map[string]rawjson.Kind{
 	"extra_content":     rawjson.KindObject,
 }
 
-// readMessage reads a message, or the part of one in a chunk.
+// readMessage reads a message, or the delta of a chunk.
 func (c *chatReader) readMessage(v rawjson.Value) {
-	m := make(map[string]rawjson.Value, len(chatFields)) // the members that become blocks
+	if c.fields == nil {
+		c.fields = make(map[string]rawjson.Value, len(chatFields))
+	}
+	m := c.fields
+	clear(m)
 	for key, v := range v.Members() {
 		kind, known := chatFields[key]
 		isKind := v.Kind() == kind || key == "content" && v.Kind() == rawjson.KindArray
 		switch {
-		case key == "role" || key == "tool_calls" && isKind && rawjson.IsEmpty(v): // no calls in a list are refused when they come back
+		case key == "role" || key == "tool_calls" && isKind && rawjson.IsEmpty(v): // servers refuse an empty list when it is sent back
 		case !known, !isKind, c.whole && rawjson.IsEmpty(v):
-			c.keepUnknown(key, v)
+			c.keepUnknownField(key, v)
 		default:
 			m[key] = v
 		}
@@ -67,28 +71,29 @@ func (c *chatReader) readMessage(v rawjson.Value) {
 	c.readTextSeal(m["extra_content"])
 }
 
-// chatText is the content while it arrives.
+// chatText is the state of the content while it arrives.
 type chatText struct {
-	tags         thinktags.Splitter
-	splitterUsed bool                 // the splitter was given text
-	parts        []*wire.BlockBuilder // the texts
-	tagged       []*wire.BlockBuilder // the reasoning between tags
-	current      *wire.BlockBuilder   // the text that more is appended to
-	openTagged   *wire.BlockBuilder   // the reasoning between tags that is open
-	openTag      string               // the opening tag of reasoning that has no text yet
-	emptyTags    string               // tags with nothing between them, before the next block
-	whitespace   []string             // white space that may turn out to be the whole content
-	refusal      *wire.BlockBuilder
+	tags           thinktags.Splitter
+	splitterUsed   bool                 // the splitter was given text
+	parts          []*wire.BlockBuilder // the texts
+	tagged         []*wire.BlockBuilder // the reasoning between tags
+	current        *wire.BlockBuilder   // the open text block
+	openTagged     *wire.BlockBuilder   // the reasoning between tags that is open
+	openTag        string               // the opening tag of reasoning that has no text yet
+	emptyTags      string               // tags with nothing between them, before the next block
+	heldWhitespace []string             // white space that is written only when other text follows
+	refusal        *wire.BlockBuilder
 }
 
-// takeWhitespace returns the white space that was held back, and forgets it.
-func (w *chatText) takeWhitespace() string {
-	white := strings.Join(w.whitespace, "")
-	w.whitespace = nil
+// takeHeldWhitespace returns the white space that was held back, and clears it.
+func (w *chatText) takeHeldWhitespace() string {
+	white := strings.Join(w.heldWhitespace, "")
+	w.heldWhitespace = nil
 	return white
 }
 
-// readContent reads a content: a string, which may hold think tags, or a list of parts.
+// readContent reads the content, which is a string that may hold think tags or a list of
+// parts.
 func (c *chatReader) readContent(v rawjson.Value) {
 	for part := range v.Elements() {
 		c.readContentPart(part)
@@ -101,7 +106,7 @@ func (c *chatReader) readContent(v rawjson.Value) {
 	c.readPieces(c.text.tags.Write(v.Text()))
 }
 
-// readPieces reads what the splitter found.
+// readPieces reads pieces of the think-tag splitter.
 func (c *chatReader) readPieces(list []thinktags.Piece) {
 	w := &c.text
 	for _, p := range list {
@@ -109,7 +114,7 @@ func (c *chatReader) readPieces(list []thinktags.Piece) {
 		case thinktags.Text:
 			c.addText(p.Text, "")
 		case thinktags.Open:
-			w.openTag = w.emptyTags + w.takeWhitespace() + p.Text
+			w.openTag = w.emptyTags + w.takeHeldWhitespace() + p.Text
 			w.emptyTags, w.current = "", nil
 		case thinktags.Reasoning:
 			if w.openTagged == nil {
@@ -130,7 +135,7 @@ func (c *chatReader) readPieces(list []thinktags.Piece) {
 	}
 }
 
-// closeTagged ends the reasoning between tags.
+// closeTagged ends reasoning between tags; tag is the closing tag.
 func (c *chatReader) closeTagged(p *wire.BlockBuilder, tag string) {
 	b := p.Block.(content.Reasoning)
 	b.Close = tag
@@ -140,12 +145,12 @@ func (c *chatReader) closeTagged(p *wire.BlockBuilder, tag string) {
 	}
 }
 
-// reclassify turns all texts so far into reasoning: a closing tag came that has no opening
-// one.
+// reclassify turns all texts so far into reasoning, because the closing tag has no opening
+// tag.
 func (c *chatReader) reclassify(tag string) {
 	w := &c.text
 	if len(w.parts) == 0 {
-		w.emptyTags += w.takeWhitespace() + tag
+		w.emptyTags += w.takeHeldWhitespace() + tag
 		return
 	}
 	for i, p := range w.parts {
@@ -153,7 +158,7 @@ func (c *chatReader) reclassify(tag string) {
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatThinkTags, Source: "content", Open: rawjson.Value(previous.Extra).Get(wire.ExtraBefore).Text()}
 		b.SetSeal(previous.Seal)
 		if i == len(w.parts)-1 {
-			b.Close = w.takeWhitespace() + tag
+			b.Close = w.takeHeldWhitespace() + tag
 		}
 		p.Block = b
 		c.MarkChanged(p)
@@ -164,18 +169,18 @@ func (c *chatReader) reclassify(tag string) {
 	w.tagged, w.parts, w.current = w.parts, nil, nil
 }
 
-// addText appends to the text, which begins a block of a type of part where no text is open.
-// White space is held back until other text follows: around
-// tool calls some servers send nothing but white space, which is not text block of its own.
+// addText appends s to the open text block, or begins one whose type is partType. Leading
+// white space is held back until other text follows, because some servers send nothing but
+// white space around tool calls, and that is no text block.
 func (c *chatReader) addText(s, partType string) {
 	w := &c.text
 	if w.current == nil || w.current != c.Last {
 		w.current = nil
 		if strings.TrimSpace(s) == "" {
-			w.whitespace = append(w.whitespace, s)
+			w.heldWhitespace = append(w.heldWhitespace, s)
 			return
 		}
-		s = w.takeWhitespace() + s
+		s = w.takeHeldWhitespace() + s
 		b := content.Text{Wire: c.TypedForm(partType), Of: content.KindAssistant}
 		if w.emptyTags != "" {
 			b.SetExtra(rawjson.WithMember(nil, wire.ExtraBefore, rawjson.AppendString(nil, w.emptyTags)))
@@ -187,7 +192,7 @@ func (c *chatReader) addText(s, partType string) {
 	c.AppendText(w.current, s)
 }
 
-// readContentPart reads one part of a content that is a list.
+// readContentPart reads one part of a content list.
 func (c *chatReader) readContentPart(v rawjson.Value) {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
@@ -205,7 +210,7 @@ func (c *chatReader) readContentPart(v rawjson.Value) {
 	}
 }
 
-// readRefusal reads the reason for which the model refuses. It is a text block.
+// readRefusal reads the model's refusal, which becomes a text block.
 func (c *chatReader) readRefusal(v rawjson.Value) {
 	if rawjson.IsEmpty(v) {
 		return
@@ -216,13 +221,14 @@ func (c *chatReader) readRefusal(v rawjson.Value) {
 	c.AppendText(c.text.refusal, v.Text())
 }
 
-// endText ends the content.
-func (c *chatReader) endText() {
+// finishText runs at the end of the response. It reads the rest of the splitter, and keeps
+// tags and white space that belong to no block.
+func (c *chatReader) finishText() {
 	w := &c.text
 	if w.splitterUsed {
 		c.readPieces(w.tags.Close())
 	}
-	rest := w.emptyTags + w.openTag + w.takeWhitespace()
+	rest := w.emptyTags + w.openTag + w.takeHeldWhitespace()
 	switch {
 	case rest == "":
 	case len(w.parts) > 0:

@@ -13,25 +13,25 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// decodeChatRequest reads a request body.
+// decodeChatRequest decodes a request body.
 func decodeChatRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
-	v := rawjson.Without(body, "messages") // they are most of the body, and would be skipped for every field
+	v := rawjson.Without(body, "messages") // the messages are most of the body, and each Get would skip them
 	req := &llm.Request{Settings: decodeChatSettings(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
 	return t.DecodeMessages(req, body, newChatMessageReader(t), "messages", "tools")
 }
 
-// decodeChatSettings reads the settings.
-func decodeChatSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
-	s := wire.DecodeCommon(v, cmp.Or(w.MaxTokensField, "max_tokens"))
+// decodeChatSettings decodes the settings of request body v.
+func decodeChatSettings(quirks wire.Quirks, v rawjson.Value) llm.Settings {
+	s := wire.DecodeCommon(v, cmp.Or(quirks.MaxTokensField, "max_tokens"))
 	s.Model = v.Get("model").Text()
 	s.ToolChoice = cmp.Or(v.Get("tool_choice").Text(), v.Get("tool_choice", "function", "name").Text())
-	if w.EffortObject != "" {
-		s.Reasoning.Effort, s.Reasoning.MaxTokens = v.Get(w.EffortObject, "effort").Text(), wire.DecodeTokenLimit(v.Get(w.EffortObject, "max_tokens"))
+	if quirks.EffortObject != "" {
+		s.Reasoning.Effort, s.Reasoning.MaxTokens = v.Get(quirks.EffortObject, "effort").Text(), wire.DecodeTokenLimit(v.Get(quirks.EffortObject, "max_tokens"))
 		return s
 	}
 	s.Reasoning.Effort = v.Get("reasoning_effort").Text()
-	if w.BudgetField != "" {
-		s.Reasoning.MaxTokens = wire.DecodeTokenLimit(v.Get(w.BudgetField))
+	if quirks.BudgetField != "" {
+		s.Reasoning.MaxTokens = wire.DecodeTokenLimit(v.Get(quirks.BudgetField))
 	}
 	return s
 }
@@ -56,13 +56,13 @@ func (q *ChatMessageReader) Next(v rawjson.Value) error {
 	return q.readMessage(v)
 }
 
-// readMessage reads a message of any form.
+// readMessage reads a message of any role and form.
 func (q *ChatMessageReader) readMessage(v rawjson.Value) error {
 	switch role := v.Get("role").Text(); role {
 	case "system", "developer":
-		q.Append(content.RoleSystem, q.textBlocks(content.KindSystem, v)...)
+		q.Append(content.RoleSystem, q.messageBlocks(content.KindSystem, v)...)
 	case "user":
-		q.Append(content.RoleUser, q.textBlocks(content.KindUser, v)...)
+		q.Append(content.RoleUser, q.messageBlocks(content.KindUser, v)...)
 	case "assistant", "model":
 		return q.readAssistant(v)
 	case "tool", "function":
@@ -75,9 +75,9 @@ func (q *ChatMessageReader) readMessage(v rawjson.Value) error {
 	return nil
 }
 
-// readPlainText reads a message that has only a role and a text, as most have, and gives what
-// readMessage would. It reports false, and reads nothing, for any other message and for text
-// that may have think tags.
+// readPlainText is a fast path for messages that have only a role and a text, as most do. It
+// gives the same blocks as readMessage. For any other message, and for text that may have
+// think tags, it reads nothing and returns false.
 func (q *ChatMessageReader) readPlainText(v rawjson.Value) bool {
 	var role string
 	var value rawjson.Value
@@ -110,9 +110,9 @@ func (q *ChatMessageReader) readPlainText(v rawjson.Value) bool {
 	return true
 }
 
-// readAssistant reads a message of the model, as that of a response.
+// readAssistant reads a message of the model the way a response is read.
 func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
-	id := fmt.Sprintf("message-%d", q.n-1) // of calls that have none
+	id := fmt.Sprintf("message-%d", q.n-1) // calls without an id get ids made from it
 	blocks, err := q.DecodeAssistant(rawjson.NewObject("id", id, "choices", rawjson.ArrayOf(rawjson.NewObject("message", v).Bytes())).Bytes())
 	if err != nil {
 		return err
@@ -127,9 +127,9 @@ func (q *ChatMessageReader) readAssistant(v rawjson.Value) error {
 	return nil
 }
 
-// textBlocks reads a message of text, or of a list of parts. Its other members are kept
-// with the first text.
-func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []content.Block {
+// messageBlocks returns the blocks of message v, whose content is a string or a list of
+// parts. The extra of its first text keeps the other members.
+func (q *ChatMessageReader) messageBlocks(kind content.Kind, v rawjson.Value) []content.Block {
 	var list []content.Block
 	rest := rawjson.Without(v, "role", "content")
 	var form rawjson.Object
@@ -160,7 +160,7 @@ func (q *ChatMessageReader) textBlocks(kind content.Kind, v rawjson.Value) []con
 	return list
 }
 
-// readPart reads a part of a content that is a list.
+// readPart reads a part of a content list.
 func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
@@ -178,8 +178,8 @@ func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content
 	return b
 }
 
-// readMedia reads a part of a type as media, with what it has beside them. Of another part
-// the media have neither bytes nor a URL.
+// readMedia reads a content part as media; the extra keeps its other members. For a part of
+// another type, the result has neither bytes nor a URL.
 func (q *ChatMessageReader) readMedia(partType string, v rawjson.Value) content.Media {
 	in := v.Get(partType)
 	m := content.Media{Of: content.KindFile}
@@ -201,7 +201,7 @@ func (q *ChatMessageReader) readMedia(partType string, v rawjson.Value) content.
 	return m
 }
 
-// readResult reads the result of a call.
+// readResult reads a message of role tool or function, the result of a call.
 func (q *ChatMessageReader) readResult(role string, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: v.Get("tool_call_id").Text(), Name: v.Get("name").Text()}
 	if role == "function" {

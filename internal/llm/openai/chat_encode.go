@@ -10,13 +10,13 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeChat writes a request. Equal requests give equal bytes.
+// encodeChat encodes a request body. Equal requests give equal bytes.
 func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	t = t.ForSettings(req.Settings)
 	s, w := req.Settings, t.Quirks
 	var body rawjson.Object
 	body.SetNonEmpty("model", t.Model)
-	p := chatEncoder{Target: t, native: s.Reasoning.Native, rule: t.RequiresReasoningBack(s.Reasoning), hasTools: len(req.Tools) > 0}
+	p := chatEncoder{Target: t, nativeReasoning: s.Reasoning.Native, rule: t.RequiresReasoningBack(s.Reasoning), hasTools: len(req.Tools) > 0}
 	for _, m := range req.Messages {
 		p.addMessage(m)
 	}
@@ -37,29 +37,29 @@ func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// encodeChatReasoning writes how much the model is to reason, if the settings say so.
-// Servers that have reasoning show it unasked.
-func encodeChatReasoning(w wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
-	if r.Effort == wire.EffortNone && r.MaxTokens <= 0 && w.OffMembers != "" {
-		body.Merge(rawjson.Value(w.OffMembers))
+// encodeChatReasoning sets the effort or the token budget of the reasoning, if the settings
+// have one. Servers return reasoning without being asked for it.
+func encodeChatReasoning(quirks wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
+	if r.Effort == wire.EffortNone && r.MaxTokens <= 0 && quirks.OffMembers != "" {
+		body.Merge(rawjson.Value(quirks.OffMembers))
 		return
 	}
-	if w.EffortObject == "" {
+	if quirks.EffortObject == "" {
 		body.SetNonEmpty("reasoning_effort", r.Effort)
-		if w.BudgetField != "" && r.MaxTokens > 0 {
-			body.SetInt(w.BudgetField, int64(r.MaxTokens))
+		if quirks.BudgetField != "" && r.MaxTokens > 0 {
+			body.SetInt(quirks.BudgetField, int64(r.MaxTokens))
 		}
 		return
 	}
-	switch { // one of the two, the server says
+	switch { // the server accepts only one of the two
 	case r.MaxTokens > 0:
-		body.Set(w.EffortObject, rawjson.NewObject("max_tokens", r.MaxTokens).Bytes())
+		body.Set(quirks.EffortObject, rawjson.NewObject("max_tokens", r.MaxTokens).Bytes())
 	case r.Effort != "":
-		body.Set(w.EffortObject, rawjson.NewObject("effort", r.Effort).Bytes())
+		body.Set(quirks.EffortObject, rawjson.NewObject("effort", r.Effort).Bytes())
 	}
 }
 
-// encodeChatToolChoice returns the tool choice; nil when the settings have none.
+// encodeChatToolChoice returns the value of tool_choice; nil when the settings have none.
 func encodeChatToolChoice(choice string) rawjson.Value {
 	switch choice {
 	case "":
@@ -73,15 +73,16 @@ func encodeChatToolChoice(choice string) rawjson.Value {
 // chatEncoder encodes the messages of a request.
 type chatEncoder struct {
 	wire.Target
-	native        bool
-	rule          *wire.ReplayRule // what the server requires of messages of the model; nil: nothing
-	hasTools      bool             // the request has tools
-	list          rawjson.Array
-	results       wire.ResultQueue
-	functionCalls map[string]string // names of the calls in function_call, by id
+	nativeReasoning bool
+	rule            *wire.ReplayRule // the reasoning that the server requires in messages of the model; nil: none
+	hasTools        bool             // the request has tools
+	list            rawjson.Array
+	results         wire.ResultQueue
+	functionCalls   map[string]string // names of the calls in function_call, by id
 }
 
-// addMessage adds a message. Results become messages of their own, wherever they stand.
+// addMessage adds a message. Tool results become messages of their own, wherever they are in
+// the message.
 func (p *chatEncoder) addMessage(m content.Message) {
 	if m.Role == content.RoleAssistant {
 		p.addAssistant(m.Blocks)
@@ -102,12 +103,12 @@ func (p *chatEncoder) addMessage(m content.Message) {
 	case m.Role == content.NoRole || len(others) == 0:
 	case m.Role == content.RoleSystem && !p.FormOf(others[0]).Get("list").Bool():
 		for _, b := range others { // each instruction is a message
-			p.addContent("system", []content.Block{b})
+			p.addContentMessage("system", []content.Block{b})
 		}
 	case m.Role == content.RoleSystem:
-		p.addContent("system", others)
+		p.addContentMessage("system", others)
 	default:
-		p.addContent("user", others)
+		p.addContentMessage("user", others)
 	}
 }
 
@@ -122,15 +123,16 @@ func (p *chatEncoder) addAssistant(blocks []content.Block) {
 			p.functionCalls[c.CallID] = c.Name
 		}
 	}
-	p.list.Add(p.withRequiredReasoning(replayChat(p.Target, blocks, p.native), blocks))
+	p.list.Add(p.withRequiredReasoning(replayChat(p.Target, blocks, p.nativeReasoning), blocks))
 }
 
-// withRequiredReasoning returns a message of the model with the field for reasoning that
-// the server requires: its reasoning where that is not in the field, else a placeholder.
+// withRequiredReasoning returns message m of the model with the reasoning field that the
+// server requires. If m does not have it, the field gets the text of the reasoning blocks, or
+// a placeholder when there is none.
 func (p *chatEncoder) withRequiredReasoning(m rawjson.Value, blocks []content.Block) rawjson.Value {
 	field := reasoningFields[0]
 	calls := !wire.IsBlankContent(m.Get("tool_calls"))
-	if p.rule == nil || m == nil || !isBlank(m.Get(field)) || !calls && !(p.rule.EveryMessage && p.hasTools) {
+	if p.rule == nil || m == nil || !isBlankText(m.Get(field)) || !calls && !(p.rule.EveryMessage && p.hasTools) {
 		return m
 	}
 	var reasoning []string
@@ -149,30 +151,33 @@ func (p *chatEncoder) withRequiredReasoning(m rawjson.Value, blocks []content.Bl
 	return rawjson.ValidUTF8(o.Bytes())
 }
 
-// isBlank reports whether a field has no text, or only white space.
-func isBlank(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
+// isBlankText reports whether a field has no text, or only white space.
+func isBlankText(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 
-func (p *chatEncoder) appendMessage(role string, body rawjson.Value, b content.Block) {
+// appendMessage adds a message of a role and a content. Its other members come from the first
+// block.
+func (p *chatEncoder) appendMessage(role string, value rawjson.Value, first content.Block) {
 	p.results.Flush(&p.list)
-	if form := p.FormOf(b); form.Get("role") != nil && p.takesDeveloper() {
+	if form := p.FormOf(first); form.Get("role") != nil && p.acceptsDeveloperRole() {
 		role = form.Get("role").Text()
 	}
-	o := rawjson.NewObject("role", role, "content", body)
-	if extra := p.Extra(b).Get(extraMessage); p.Quirks.Strict {
-		o.Set("name", extra.Get("name")) // which all servers know
+	o := rawjson.NewObject("role", role, "content", value)
+	if extra := p.Extra(first).Get(extraMessage); p.Quirks.Strict {
+		o.Set("name", extra.Get("name")) // all servers know this member
 	} else {
 		o.Merge(extra)
 	}
 	p.list.Add(o.Bytes())
 }
 
-// takesDeveloper reports whether the server takes the role developer: OpenAI's do, and
-// one that nothing is known of may.
-func (p *chatEncoder) takesDeveloper() bool { return p.Generic || p.Quirks.RefusalField }
+// acceptsDeveloperRole reports whether the server accepts the role developer: OpenAI's
+// servers do, and an unknown server may.
+func (p *chatEncoder) acceptsDeveloperRole() bool { return p.Generic || p.Quirks.RefusalField }
 
-// addContent adds a message of the user or an instruction. Its content is a string when
-// it is text only, as some servers take nothing else, unless the request had a list.
-func (p *chatEncoder) addContent(role string, blocks []content.Block) {
+// addContentMessage adds a message of the user or of the system. If all blocks are text, the
+// content is a string, because some servers accept nothing else; it is a list if the decoded
+// request had a list.
+func (p *chatEncoder) addContentMessage(role string, blocks []content.Block) {
 	if n, ok := blocks[0].(content.Native); ok && p.Owns(n) && n.Form().Type == typeMessage {
 		p.results.Flush(&p.list)
 		p.list.Add(p.NativeJSON(n))
@@ -195,7 +200,7 @@ func (p *chatEncoder) addContent(role string, blocks []content.Block) {
 	}
 }
 
-// encodePart returns a part of a content that is a list; nil when the block cannot be
+// encodePart returns the part of a content list for a block; nil when the block cannot be
 // sent.
 func (p *chatEncoder) encodePart(b content.Block) rawjson.Value {
 	switch b := b.(type) {
@@ -211,7 +216,8 @@ func (p *chatEncoder) encodePart(b content.Block) rawjson.Value {
 	return nil
 }
 
-// encodeMedia writes an image, a sound or a file: its bytes, or its URL.
+// encodeMedia returns the part for an image, audio or a file, with its bytes or its URL; nil
+// when it has neither.
 func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	kind, data, inline := wire.InlineData(m)
 	url := m.URL
@@ -236,7 +242,7 @@ func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	return o.Merge(rawjson.Without(p.Extra(m), extraMessage)).Bytes()
 }
 
-// addResult adds a result.
+// addResult adds a tool result to the queue of results.
 func (p *chatEncoder) addResult(r content.ToolResult) {
 	o := rawjson.NewObject("role", "tool", "tool_call_id", p.CallID(r.CallID))
 	if name, ok := p.functionCalls[r.CallID]; ok {

@@ -11,10 +11,10 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// replayChat writes the message that stands for one response. With native, reasoning of
-// other models takes the server's own form, where it has one.
-func replayChat(t wire.Target, blocks []content.Block, native bool) rawjson.Value {
-	m := chatMessageEncoder{Target: t, native: native, plainReasoning: map[string][]string{}}
+// replayChat returns the message for the blocks of one response. If nativeReasoning is true,
+// reasoning of other models is written in the server's own form, where it has one.
+func replayChat(t wire.Target, blocks []content.Block, nativeReasoning bool) rawjson.Value {
+	m := chatMessageEncoder{Target: t, nativeReasoning: nativeReasoning, plainReasoning: map[string][]string{}}
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
@@ -29,7 +29,7 @@ func replayChat(t wire.Target, blocks []content.Block, native bool) rawjson.Valu
 			m.addNative(b)
 		}
 		if t.Owns(b) {
-			m.addUnknown(rawjson.Value(b.Form().Extra).Get(extraMessage))
+			m.addUnknownFields(rawjson.Value(b.Form().Extra).Get(extraMessage))
 		}
 	}
 	return m.encode()
@@ -38,27 +38,28 @@ func replayChat(t wire.Target, blocks []content.Block, native bool) rawjson.Valu
 // chatMessageEncoder encodes the blocks of one response as a message.
 type chatMessageEncoder struct {
 	wire.Target
-	native bool
+	nativeReasoning bool // reasoning of other models takes the server's own form, where it has one
 
 	text           []string        // the content, unless it is a list
 	parts          []rawjson.Value // the content as a list
-	isList         bool            // the content has to be a list
+	isList         bool            // the content must be a list
 	refusal        string
 	plainReasoning map[string][]string // by field
 	details        rawjson.Array
-	allReasoning   []string // the text for the fields that repeat the reasoning
-	copyFields     []string // these fields
+	allReasoning   []string // the text for copyFields
+	copyFields     []string // fields that repeat the reasoning
 	opaque         string
 	googleSeal     string // Google's seal on the message
 	calls          rawjson.Array
 	functionCall   rawjson.Value
 	serverTools    []rawjson.Object // tools that the server ran
 	serverToolIDs  []string
-	unknown        rawjson.Object // members of the message that no block stands for
+	unknown        rawjson.Object // members of the message that have no block
 }
 
-// addUnknown adds members of the message that a block kept.
-func (m *chatMessageEncoder) addUnknown(v rawjson.Value) {
+// addUnknownFields adds the members of v, which a block kept. A strict server gets only the
+// members that it knows.
+func (m *chatMessageEncoder) addUnknownFields(v rawjson.Value) {
 	for key, member := range v.Members() {
 		if !m.Quirks.Strict || key == "content" || key == "refusal" && m.Quirks.RefusalField {
 			m.unknown.Set(key, member)
@@ -84,7 +85,7 @@ func (m *chatMessageEncoder) encode() rawjson.Value {
 		o.SetString("content", strings.Join(m.text, "")+rest.Text())
 	case rest != nil:
 		o.Set("content", rest)
-	case fields.Bytes().Get("tool_calls") != nil || m.functionCall != nil: // then none is needed
+	case fields.Bytes().Get("tool_calls") != nil || m.functionCall != nil: // a message with calls needs no content
 	case !rawjson.IsEmpty(fields.Bytes()) || rawjson.HasContent(m.unknown.Bytes()):
 		o.SetString("content", "")
 	}
@@ -96,8 +97,8 @@ func (m *chatMessageEncoder) encode() rawjson.Value {
 	return o.Bytes()
 }
 
-// setReasoning sets the fields for reasoning. A vendor that requires reasoning reads one
-// field, whichever field it came in.
+// setReasoning sets the reasoning fields of message o. A vendor that requires reasoning reads
+// one field only, so reasoning that came in another field moves there.
 func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
 	if own := reasoningFields[0]; m.requiresOwnField() && m.plainReasoning[own] == nil {
 		for _, field := range reasoningFields {
@@ -122,13 +123,12 @@ func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
 	o.SetNonEmpty("reasoning_opaque", m.opaque)
 }
 
-// requiresOwnField reports whether the server is that of a vendor that requires reasoning
-// in its own field.
+// requiresOwnField reports whether the server's vendor requires reasoning in its own field.
 func (m *chatMessageEncoder) requiresOwnField() bool {
 	return slices.ContainsFunc(wire.ReplayRules, func(r wire.ReplayRule) bool { return r.Vendor == m.Vendor() })
 }
 
-// setCalls sets the fields for calls.
+// setCalls sets the fields of message o for calls and server tools.
 func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
 	o.Set("tool_calls", rawjson.NonEmpty(m.calls.Bytes()))
 	o.Set("function_call", m.functionCall)
@@ -139,7 +139,7 @@ func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
 	o.Set("executed_tools", rawjson.NonEmpty(runs.Bytes()))
 }
 
-// addText adds to the content.
+// addText adds text to the content or to the refusal.
 func (m *chatMessageEncoder) addText(b content.Text) {
 	own := m.Owns(b)
 	if own && b.Form().Type == typeRefusal && (m.Quirks.RefusalField || !m.Quirks.Strict) {
@@ -162,8 +162,8 @@ func (m *chatMessageEncoder) addText(b content.Text) {
 	}
 }
 
-// addReasoning adds reasoning: in the form it came in where the server knows that form,
-// with its seal where the model can open it, or as plain text where the server takes that.
+// addReasoning adds reasoning in its original form if the server knows that form, with its
+// seal if the model can open it; otherwise as plain text if the server accepts that.
 func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 	form := r.Form()
 	w, own := m.Quirks, m.Owns(r)
@@ -182,9 +182,9 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 		m.addThinkingPart(r)
 	case own && !isForeign && r.Format == content.FormatDetails && open && (!w.PlainReasoning || form.Seal.Data != ""):
 		m.addDetail(r)
-	case m.native && w.ThinkingParts && r.String() != "":
+	case m.nativeReasoning && w.ThinkingParts && r.String() != "":
 		m.addThinkingPart(content.Reasoning{Text: r.String()})
-	case m.native && w.ReasoningDetails && r.String() != "":
+	case m.nativeReasoning && w.ReasoningDetails && r.String() != "":
 		m.addDetail(content.Reasoning{Wire: content.Form{Type: "reasoning.text"}.Wire(), Text: r.String()})
 	default:
 		if own && !isForeign && open && r.Source == "extra_content" {
@@ -196,11 +196,11 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 	}
 }
 
-// noteCopies notes the fields that repeat the reasoning. A server that is strict knows its
-// own field only.
+// noteCopies records the fields that repeat the reasoning. A strict server knows only its own
+// field.
 func (m *chatMessageEncoder) noteCopies(r content.Reasoning, open bool) {
 	if rawjson.Value(r.Form().Extra).Get(extraDiffers) != nil {
-		return // it says something else
+		return // the text differs from the primary field
 	}
 	m.allReasoning = append(m.allReasoning, r.String())
 	for field := range rawjson.Value(r.Form().Extra).Get(extraCopies).Elements() {
@@ -210,7 +210,7 @@ func (m *chatMessageEncoder) noteCopies(r content.Reasoning, open bool) {
 	}
 }
 
-// addTagged adds reasoning between its tags to the content.
+// addTagged adds reasoning and its think tags to the content.
 func (m *chatMessageEncoder) addTagged(r content.Reasoning) {
 	text := r.Open + r.Text + r.Close
 	m.text = append(m.text, text)
@@ -237,7 +237,7 @@ func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning, own bool) {
 func (m *chatMessageEncoder) addThinkingPart(r content.Reasoning) {
 	m.isList = true
 	o := rawjson.NewObject("type", "thinking", "thinking", rawjson.ArrayOf(rawjson.NewObject("type", "text", "text", r.Text).Bytes()))
-	o.Set("thinking", rawjson.Value(r.Form().Extra).Get("thinking")) // where it is more than a text
+	o.Set("thinking", rawjson.Value(r.Form().Extra).Get("thinking")) // if it is more than one text
 	o.SetNonEmpty("signature", r.Form().Seal.Data)
 	o.Merge(rawjson.Without(r.Form().Extra, extraMessage, extraCopies))
 	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
@@ -259,17 +259,17 @@ func (m *chatMessageEncoder) addDetail(r content.Reasoning) {
 	m.details.Add(o.Bytes())
 }
 
-// addNative adds an item of this dialect that was kept as it came.
+// addNative adds a native block of this dialect.
 func (m *chatMessageEncoder) addNative(b content.Native) {
 	v, w := m.NativeJSON(b), m.Quirks
 	switch {
 	case v == nil:
 	case b.Form().Type == typeMessage:
-		m.addUnknown(v)
+		m.addUnknownFields(v)
 	case strings.HasPrefix(b.Form().Type, typeContentPart) && (w.ThinkingParts || !w.Strict):
 		m.isList = true
 		m.parts = append(m.parts, v)
-	case b.Form().Type == "audio" && w.RefusalField: // OpenAI wants it named, not sent
+	case b.Form().Type == "audio" && w.RefusalField: // OpenAI accepts only the id of the audio
 		var o rawjson.Object
 		if o.Set("id", v.Get("id")); !rawjson.IsEmpty(o.Bytes()) {
 			m.unknown.Set(b.Form().Type, o.Bytes())
@@ -282,8 +282,8 @@ func (m *chatMessageEncoder) addNative(b content.Native) {
 	}
 }
 
-// withGoogleSeal returns an extra_content with Google's seal in it.
-func withGoogleSeal(v rawjson.Value, seal string) rawjson.Value {
-	google := rawjson.NewObject("thought_signature", seal).Merge(v.Get("google"))
-	return rawjson.NewObject("google", google).Merge(v).Bytes()
+// withGoogleSeal returns extraContent, the value of extra_content, with Google's seal added.
+func withGoogleSeal(extraContent rawjson.Value, seal string) rawjson.Value {
+	google := rawjson.NewObject("thought_signature", seal).Merge(extraContent.Get("google"))
+	return rawjson.NewObject("google", google).Merge(extraContent).Bytes()
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// addCall adds a call. A tool that the server ran goes back only to a server that knows
-// it.
+// addCall adds a call. A tool that the server ran is sent back only to a server that is not
+// strict.
 func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	own := m.Owns(b)
 	extra := rawjson.Value(nil)
@@ -21,7 +21,7 @@ func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	switch {
 	case b.Server:
 		if !m.Quirks.Strict {
-			m.addServerTool(b, &o)
+			m.addServerTool(b)
 		}
 		return
 	case own && b.Form().Type == typeFunctionCall:
@@ -49,8 +49,9 @@ func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	m.calls.Add(o.Bytes())
 }
 
-// encodeFunction returns the name and the arguments of a call. Arguments of another
-// dialect that are not JSON become JSON.
+// encodeFunction returns the object with the name and the arguments of a call; input is the
+// name of the member for the arguments. Arguments from another dialect that are not JSON are
+// wrapped in an object.
 func encodeFunction(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	o.SetNonEmpty("name", b.Name)
@@ -69,8 +70,9 @@ func encodeFunction(b content.ToolCall, own bool, input string, extra rawjson.Va
 	return o.Merge(extra).Bytes()
 }
 
-// addServerTool adds a tool that the server ran.
-func (m *chatMessageEncoder) addServerTool(b content.ToolCall, o *rawjson.Object) {
+// addServerTool adds the call of a tool that the server ran.
+func (m *chatMessageEncoder) addServerTool(b content.ToolCall) {
+	var o rawjson.Object
 	form := b.Form()
 	o.SetNonEmpty("type", form.Type)
 	o.SetNonEmpty("id", form.ID)
@@ -79,7 +81,7 @@ func (m *chatMessageEncoder) addServerTool(b content.ToolCall, o *rawjson.Object
 		o.SetString("name", b.Name)
 	}
 	o.Merge(rawjson.Without(form.Extra, extraMessage))
-	m.serverTools, m.serverToolIDs = append(m.serverTools, *o), append(m.serverToolIDs, b.CallID)
+	m.serverTools, m.serverToolIDs = append(m.serverTools, o), append(m.serverToolIDs, b.CallID)
 }
 
 // addServerResult adds the result of a tool that the server ran.

@@ -9,76 +9,78 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// How reasoning is found in chat completions.
+// How the chat reader finds reasoning.
 //
-// Servers put it into reasoning_content, reasoning, reasoning_text, entries of
-// reasoning_details, parts of type thinking, or between think tags in the content; some
-// into two of these at once, with the same text. All of reasoning_details is kept, since
-// only its entries have seals. Of the plain fields the first that is not blank counts;
-// a field that repeats it is noted in its extra, and one that differs becomes a block of
-// its own. While both still grow, a shorter text may catch up, so the comparison waits.
+// Servers send reasoning in one of several places: reasoning_content, reasoning or
+// reasoning_text (the plain fields), entries of reasoning_details, content parts of type
+// thinking, or between think tags in the content. Some servers send the same text in two
+// of these places. The reader keeps all of reasoning_details, since only its entries have
+// seals. The first plain field that is not blank is the primary field. The reader lists
+// the fields that repeat the primary field in the extra of its block; a field that differs
+// becomes a block of its own. In a stream both texts grow, and the shorter one may still
+// catch up, so the reader compares only what both have so far.
 
-// chatReasoning is the reasoning in fields of its own.
+// chatReasoning is the state of the reasoning that does not come between think tags.
 type chatReasoning struct {
 	blocks  []*wire.BlockBuilder
-	current *wire.BlockBuilder // the reasoning in a plain field that more is appended to
+	current *wire.BlockBuilder // the open block of a plain field or of thinking parts
 	details map[detailKey]*wire.BlockBuilder
 
-	// field is the plain field that counts: of several, the first that is not blank;
-	// empty: none so far. The others mostly repeat it; one that differs is a block of its
-	// own.
-	field     string
-	others    []*otherField
-	fieldText []byte // the text of the field that counts, once there are others
+	// primary is the first plain field that is not blank; empty: there is none so far. The
+	// others mostly repeat it; one that differs is a block of its own.
+	primary     string
+	others      []*otherField
+	primaryText []byte // the text of the primary field; kept only once there are others
 }
 
-// detailsField stands for reasoning_details where that is the field that counts.
+// detailsField is the value of primary when reasoning_details has text.
 const detailsField = "reasoning_details"
 
-// detailKey tells the entries of reasoning_details in a stream apart: an entry and its
-// seal may share an index.
+// detailKey identifies an entry of reasoning_details in a stream. The kind is part of the
+// key because an entry and its seal may share an index.
 type detailKey struct {
 	index int64
 	kind  string
 }
 
-// otherField is a plain field beside the one that counts.
+// otherField is a plain field other than the primary field.
 type otherField struct {
 	field            string
 	text             strings.Builder
 	hasText          bool               // it is not blank
 	comparedComplete int                // how much of the text was compared as complete
-	comparedEqual    int                // how much of the text is known to be equal to the field that counts
-	block            *wire.BlockBuilder // of a text that differs; nil: it does not so far
+	comparedEqual    int                // how much of the text is known to equal the primary field
+	block            *wire.BlockBuilder // of a text that differs from the primary field; nil: it does not differ so far
 }
 
 // readReasoning reads the reasoning of a message.
 func (c *chatReader) readReasoning(m map[string]rawjson.Value) {
 	for v := range m["reasoning_details"].Elements() {
 		if c.readDetail(v) {
-			c.reasoning.field = detailsField
+			c.reasoning.primary = detailsField
 		}
 	}
 	for _, field := range reasoningFields {
 		if v := m[field]; !rawjson.IsEmpty(v) {
-			c.addReasoning(field, v.Text())
+			c.addReasoningField(field, v.Text())
 		}
 	}
 	c.compareFields(slices.ContainsFunc(answerFields, func(field string) bool { return !rawjson.IsEmpty(m[field]) }))
 	c.readOpaqueSeal(m["reasoning_opaque"])
 }
 
-// addReasoning adds reasoning in a plain field.
-func (c *chatReader) addReasoning(field, text string) {
-	if field == c.reasoning.field {
+// addReasoningField adds the text of a plain field: to its block if the field is the primary
+// one or becomes it now, else to the text that is compared with the primary field.
+func (c *chatReader) addReasoningField(field, text string) {
+	if field == c.reasoning.primary {
 		c.addPlainReasoning(field, text)
 		return
 	}
 	other := c.otherFieldFor(field)
 	other.text.WriteString(text)
 	other.hasText = other.hasText || strings.TrimSpace(text) != ""
-	if c.reasoning.field == "" && other.hasText {
-		c.reasoning.field = field
+	if c.reasoning.primary == "" && other.hasText {
+		c.reasoning.primary = field
 		c.reasoning.others = slices.DeleteFunc(c.reasoning.others, func(x *otherField) bool { return x == other })
 		c.addPlainReasoning(field, other.text.String())
 	} else if other.block != nil {
@@ -86,7 +88,7 @@ func (c *chatReader) addReasoning(field, text string) {
 	}
 }
 
-// otherFieldFor returns a plain field that does not count, or not yet.
+// otherFieldFor returns the state of a plain field that is not the primary one, or not yet.
 func (c *chatReader) otherFieldFor(field string) *otherField {
 	for _, x := range c.reasoning.others {
 		if x.field == field {
@@ -94,51 +96,51 @@ func (c *chatReader) otherFieldFor(field string) *otherField {
 		}
 	}
 	x := &otherField{field: field}
-	if c.reasoning.others = append(c.reasoning.others, x); c.reasoning.fieldText == nil {
+	if c.reasoning.others = append(c.reasoning.others, x); c.reasoning.primaryText == nil {
 		for _, p := range c.reasoning.blocks {
-			c.reasoning.fieldText = append(c.reasoning.fieldText, strings.Join(p.Text, "")...)
+			c.reasoning.primaryText = append(c.reasoning.primaryText, strings.Join(p.Text, "")...)
 		}
 	}
 	return x
 }
 
-// appendReasoning appends text to the reasoning that counts.
-func (c *chatReader) appendReasoning(p *wire.BlockBuilder, text string) {
+// appendReasoningText appends text of the primary field to its block.
+func (c *chatReader) appendReasoningText(p *wire.BlockBuilder, text string) {
 	if c.reasoning.others != nil {
-		c.reasoning.fieldText = append(c.reasoning.fieldText, text...)
+		c.reasoning.primaryText = append(c.reasoning.primaryText, text...)
 	}
 	c.AppendText(p, text)
 }
 
-// compareFields begins a block for each other field that differs from the one that counts.
-// While one of the two may still catch up with the other, that is unknown; answered says
-// that the reasoning before the answer is over.
-func (c *chatReader) compareFields(answered bool) {
-	if c.reasoning.field == "" {
+// compareFields begins a block for each other field that differs from the primary field.
+// complete says that the reasoning has ended, so a shorter text cannot catch up any more.
+func (c *chatReader) compareFields(complete bool) {
+	if c.reasoning.primary == "" {
 		return
 	}
 	for _, x := range c.reasoning.others {
-		if x.block != nil || !x.differs(c.reasoning.fieldText, answered) {
+		if x.block != nil || !x.differsFrom(c.reasoning.primaryText, complete) {
 			continue
 		}
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: x.field}
 		b.SetExtra(rawjson.WithMember(nil, extraDiffers, rawjson.Value("true")))
-		last := c.Last // which goes on
+		last := c.Last // more is appended to it
 		x.block, c.Last = c.Begin(b), last
 		c.AppendText(x.block, x.text.String())
 	}
 }
 
-// differs reports whether the text is not a prefix of counting, the text of the field that
-// counts; if both are complete, also whether it goes on after counting.
-func (x *otherField) differs(counting []byte, complete bool) bool {
+// differsFrom reports whether neither of the text and primary, the text of the primary
+// field, is a prefix of the other. If both are complete, it also reports true when the text
+// is longer than primary by more than white space.
+func (x *otherField) differsFrom(primary []byte, complete bool) bool {
 	text := x.text.String()
 	if !x.hasText {
 		return false
 	}
-	from, to := x.comparedEqual, min(len(text), len(counting))
+	from, to := x.comparedEqual, min(len(text), len(primary))
 	x.comparedEqual = to
-	if from < to && text[from:to] != string(counting[from:to]) {
+	if from < to && text[from:to] != string(primary[from:to]) {
 		return true
 	}
 	complete = complete && x.comparedComplete < len(text) // once is enough, however long the answer is
@@ -163,7 +165,7 @@ func (c *chatReader) addPlainReasoning(field, text string) {
 		p = c.beginReasoning(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field})
 		c.reasoning.current = p
 	}
-	c.appendReasoning(p, text)
+	c.appendReasoningText(p, text)
 }
 
 // readDetail reads an entry of reasoning_details and reports whether it has text. In a
@@ -195,15 +197,15 @@ func (c *chatReader) readDetail(v rawjson.Value) (hasText bool) {
 		}
 		c.reasoning.details[key] = p
 	}
-	c.appendReasoning(p, text)
+	c.appendReasoningText(p, text)
 	if form.Seal.Data != "" && !c.whole {
 		c.End(p) // a seal comes last
 	}
 	return text != ""
 }
 
-// continueReasoning merges a later piece of an entry into its block, the text apart. It
-// reports whether the piece belongs to the block.
+// continueReasoning merges the id, seal and extra of a later piece of an entry into its
+// block; the caller appends the text. It reports whether the piece belongs to the block.
 func (c *chatReader) continueReasoning(p *wire.BlockBuilder, more *content.Form) bool {
 	b := p.Block.(content.Reasoning)
 	form := b.Form()
@@ -238,7 +240,7 @@ func detailTextField(kind string) string {
 	return "text"
 }
 
-// readOpaqueSeal reads a seal of the reasoning before it.
+// readOpaqueSeal reads reasoning_opaque, the seal of the reasoning before it.
 func (c *chatReader) readOpaqueSeal(v rawjson.Value) {
 	if rawjson.IsEmpty(v) {
 		return
@@ -256,7 +258,7 @@ func (c *chatReader) readOpaqueSeal(v rawjson.Value) {
 	c.emitSeal(seal, "reasoning_opaque")
 }
 
-// emitSeal adds a seal that has no reasoning to belong to, as a block without text.
+// emitSeal adds a seal that belongs to no reasoning block, as a block without text.
 func (c *chatReader) emitSeal(seal content.Seal, source string) {
 	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: source}
 	b.SetSeal(seal)
@@ -265,26 +267,26 @@ func (c *chatReader) emitSeal(seal content.Seal, source string) {
 	}
 }
 
-// thinkingText returns the text of a thinking part: a string, or a list of chunks. plain
-// is true when that is all that one chunk has.
-func thinkingText(v rawjson.Value) (text string, plain bool) {
+// thinkingText returns the text of a thinking part, which is a string or a list of chunks.
+// isSingleChunk reports whether it is a list of one chunk that has nothing but a text.
+func thinkingText(v rawjson.Value) (text string, isSingleChunk bool) {
 	if v.Kind() == rawjson.KindString {
 		return v.Text(), false
 	}
 	var texts []string
-	plain = true
+	isSingleChunk = true
 	for chunk := range v.Elements() {
 		i := rawjson.ObjectReader{Value: chunk, Taken: []string{"type", "text"}}
-		plain = plain && len(texts) == 0 && chunk.Get("type").Text() == "text" && i.Rest() == nil
+		isSingleChunk = isSingleChunk && len(texts) == 0 && chunk.Get("type").Text() == "text" && i.Rest() == nil
 		texts = append(texts, chunk.Get("text").Text())
 	}
-	return strings.Join(texts, ""), plain && len(texts) == 1
+	return strings.Join(texts, ""), isSingleChunk && len(texts) == 1
 }
 
-// readThinkingPart reads a thinking part of a content that is a list.
+// readThinkingPart reads a part of type thinking of a content list.
 func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) {
-	text, plain := thinkingText(i.Get("thinking"))
-	if plain || !c.whole {
+	text, isSingleChunk := thinkingText(i.Get("thinking"))
+	if isSingleChunk || !c.whole {
 		i.Take("thinking")
 	}
 	const source = "content[].thinking"
@@ -301,9 +303,11 @@ func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) {
 	c.AppendText(p, text)
 }
 
-// endReasoning notes in the extra of the first reasoning block which fields repeat it, and
-// the fields that say less: nothing, or only its beginning.
-func (c *chatReader) endReasoning() {
+// finishReasoning runs at the end of the response. It lists the fields that repeat the
+// primary field in the extra of the first reasoning block, and keeps there the fields that
+// are blank or have only the beginning of its text. Without reasoning blocks these fields are
+// unknown fields.
+func (c *chatReader) finishReasoning() {
 	c.compareFields(true)
 	var same rawjson.Array
 	var less rawjson.Object
@@ -313,7 +317,7 @@ func (c *chatReader) endReasoning() {
 			if !c.whole {
 				c.End(x.block)
 			}
-		case c.reasoning.field != "" && text == string(c.reasoning.fieldText):
+		case c.reasoning.primary != "" && text == string(c.reasoning.primaryText):
 			same.AddString(x.field)
 		default:
 			less.SetString(x.field, text)

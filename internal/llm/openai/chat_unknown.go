@@ -6,18 +6,18 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// Types of blocks that this dialect keeps as they came.
+// Types of blocks of this dialect. Those that end in a colon are prefixes.
 const (
-	typeContentPart  = "content:"   // a part of a content that is a list
+	typeContentPart  = "content:"   // a part of a content list
 	typeNativeCall   = "tool_call:" // an element of tool_calls
 	typeMessage      = "message"    // members of a message that has no other block
 	typeRefusal      = "refusal"
 	typeFunctionCall = "function_call"
 )
 
-// keepUnknown keeps a member of the message that no block stands for. In a stream, numbers
-// and the like say something about one chunk only and are dropped.
-func (c *chatReader) keepUnknown(key string, v rawjson.Value) {
+// keepUnknownField keeps a member of the message that has no block. In a stream, numbers,
+// booleans and nulls describe one chunk only, so they are dropped.
+func (c *chatReader) keepUnknownField(key string, v rawjson.Value) {
 	switch v.Kind() {
 	case rawjson.KindString, rawjson.KindArray, rawjson.KindObject:
 		if !c.whole {
@@ -30,9 +30,10 @@ func (c *chatReader) keepUnknown(key string, v rawjson.Value) {
 	}
 }
 
-// endUnknown puts the unknown members into the extra of a block: a text, else a call, else
-// reasoning. Images and sounds are blocks of their own.
-func (c *chatReader) endUnknown() {
+// finishUnknownFields runs at the end of the response. It puts the unknown members into the
+// extra of a block: a text, else a call, else reasoning. Images and audio become blocks of
+// their own.
+func (c *chatReader) finishUnknownFields() {
 	keys := c.unknownFields.Keys
 	c.unknownFields.Keys = nil
 	full := false
@@ -49,7 +50,7 @@ func (c *chatReader) endUnknown() {
 		return
 	}
 	rest := c.unknownFields.Object()
-	switch p := c.blockForUnknown(); {
+	switch p := c.blockForUnknownFields(); {
 	case p != nil:
 		p.AddExtra(extraMessage, rest)
 		c.MarkChanged(p)
@@ -58,8 +59,9 @@ func (c *chatReader) endUnknown() {
 	}
 }
 
-// blockForUnknown returns the block that keeps the unknown members; nil: there is none.
-func (c *chatReader) blockForUnknown() *wire.BlockBuilder {
+// blockForUnknownFields returns the block whose extra keeps the unknown members; nil: there
+// is none.
+func (c *chatReader) blockForUnknownFields() *wire.BlockBuilder {
 	switch {
 	case len(c.text.parts) > 0:
 		return c.text.parts[0]

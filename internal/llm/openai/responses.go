@@ -15,8 +15,8 @@ import (
 
 // Responses is OpenAI's Responses API
 // (https://platform.openai.com/docs/api-reference/responses). A response is a list of
-// items and goes back as those items: members that no field stands for are in the extra of
-// their block.
+// items, and is sent back as those items. The extra of a block keeps the members of its item
+// that have no field.
 var Responses = &wire.Dialect{
 	Name:             "responses",
 	Path:             func(string, bool) string { return "/responses" },
@@ -36,14 +36,14 @@ var Responses = &wire.Dialect{
 // responsesReader reads one response.
 type responsesReader struct {
 	*wire.BlockWriter
-	items          map[int64]*responsesItem  // by their index: ids may change in every event
-	ids            map[string]*responsesItem // by every id that was seen
+	items          map[int64]*responsesItem  // by output_index
+	ids            map[string]*responsesItem // by item id; an item may have had several
 	order          []*responsesItem          // in the order in which they began
-	lastServerCall map[string]string         // the last call of each type
+	lastServerCall map[string]string         // the id of the last call of each type, without the suffix _call
 	ended          bool
 }
 
-// ReadBody reads a response in one piece.
+// ReadBody reads the body of a response that is not streamed.
 func (r *responsesReader) ReadBody(v rawjson.Value) error {
 	status := cmp.Or(v.Get("status").Text(), "completed")
 	if v.Get("output").Kind() != rawjson.KindArray {
@@ -57,21 +57,21 @@ func (r *responsesReader) ReadBody(v rawjson.Value) error {
 	if err := r.readEnd(v, status); err != nil {
 		return err
 	}
-	r.ended = !isRunning(status) // the rest is to be fetched later
+	r.ended = !isRunning(status) // a running response has to be fetched again later
 	return nil
 }
 
-// isRunning reports whether a response of this status has not ended.
+// isRunning reports whether a response with this status has not ended.
 func isRunning(status string) bool { return status == "queued" || status == "in_progress" }
 
-// finalEvents are the events that end a stream, and the status that each stands for.
+// finalEvents maps each event that ends a stream to the status that it means.
 var finalEvents = map[string]string{
 	"response.completed": "completed", "response.incomplete": "incomplete",
 	"response.failed": "failed", "response.cancelled": "cancelled",
 }
 
-// ReadEvent reads one event. Unknown types are skipped: what they bring comes again with
-// the whole item.
+// ReadEvent reads one event. It skips events of unknown types, because the complete item
+// repeats their content.
 func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	if t := v.Get("type").Text(); t != "" {
 		name = t
@@ -112,7 +112,7 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	return nil
 }
 
-// readHead reads what a response says about itself while it is running.
+// readHead reads the id and the model of a response.
 func (r *responsesReader) readHead(v rawjson.Value) {
 	r.SetHead(func(h *llm.Head) {
 		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
@@ -135,14 +135,14 @@ func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
 	return nil
 }
 
-// readFailure returns the error of a stream that fails. The event with the status may
-// follow or not, so it is not waited for.
+// readFailure returns the error of a stream that fails. It does not wait for the event with
+// the status, because that event may not follow.
 func (r *responsesReader) readFailure(v rawjson.Value) error {
 	r.SetHead(func(h *llm.Head) { h.Finish = "failed" })
 	return r.newError(v)
 }
 
-// newError returns the error that the provider sent: under error, or as the event itself.
+// newError returns the error that the provider sent: the member error of v, or v itself.
 func (r *responsesReader) newError(v rawjson.Value) error {
 	if wire.HasError(v) || v.Kind() == rawjson.KindArray {
 		return wire.NewAPIError(r.Provider, v)
@@ -150,8 +150,8 @@ func (r *responsesReader) newError(v rawjson.Value) error {
 	return wire.NewAPIError(r.Provider, rawjson.Without(v, "type", "sequence_number", "status", "output"))
 }
 
-// Finish marks what is open in a stream that broke as incomplete, even when another item
-// has begun.
+// Finish reports whether the response is complete. In a broken stream it marks the blocks of
+// every item that has not ended as incomplete, even if another item has begun.
 func (r *responsesReader) Finish(bool) bool {
 	for _, it := range r.order {
 		for _, p := range it.blocks {
@@ -163,8 +163,8 @@ func (r *responsesReader) Finish(bool) bool {
 	return r.ended
 }
 
-// readUsage reads the usage. Reasoning is part of the output; the total shows whether a
-// server counts it beside the output.
+// readUsage reads a usage object. Reasoning is part of the output. Some servers count it
+// separately: then the total is the sum of input, output and reasoning.
 func (r *responsesReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject {
 		return

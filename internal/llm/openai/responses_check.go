@@ -9,7 +9,7 @@ import (
 
 // outlineResponses returns the outline of a request body.
 func outlineResponses(body rawjson.Value) []wire.OutlineItem {
-	waiting := map[string]bool{} // calls whose results the client owes
+	waiting := map[string]bool{} // ids of calls that need a result from the client
 	return wire.OutlineItems(body, "input", func(s *wire.OutlineItem) {
 		s.CallID = s.JSON.Get("call_id").Text()
 		switch kind := s.JSON.Get("type").Text(); {
@@ -27,7 +27,7 @@ func outlineResponses(body rawjson.Value) []wire.OutlineItem {
 	})
 }
 
-// responsesRules is what the Responses API refuses.
+// responsesRules are the rules for requests that the Responses API refuses.
 var responsesRules = []wire.Rule{
 	{
 		Name:     "reasoning-without-item",

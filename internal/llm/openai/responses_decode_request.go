@@ -12,12 +12,12 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// decodeResponsesRequest reads a request body.
+// decodeResponsesRequest decodes a request body.
 func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	req := &llm.Request{Settings: decodeResponsesSettings(t.Quirks, v), Stream: v.Get("stream").Bool()}
 	req.Tools = wire.DecodeTools(v.Get("tools"), encodeResponsesTools)
 	q := newResponsesItemReader(t).(*responsesItemReader)
-	var skip, written []string // not compared; how the input was written
+	var skip, written []string // members not to compare; markers for how the input was written
 	if v.Get("store") == nil {
 		skip = append(skip, "store")
 	}
@@ -48,22 +48,22 @@ func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error
 	return req, nil
 }
 
-// Members of the extra of the settings that hold how the input of a request was written,
-// see [wire.ExtraForm].
+// Members of the settings' extra that keep how the input of a request was written; see
+// [wire.ExtraForm].
 const (
 	extraInputString = "$input_string" // true: the input is a string
 	extraItemIDs     = "$item_ids"     // true: items of the model have their ids, and none is left out
 )
 
-// decodeResponsesSettings reads the settings.
-func decodeResponsesSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
+// decodeResponsesSettings decodes the settings of request body v.
+func decodeResponsesSettings(quirks wire.Quirks, v rawjson.Value) llm.Settings {
 	s := wire.DecodeCommon(v, "max_output_tokens")
 	s.Model = v.Get("model").Text()
 	choice := v.Get("tool_choice")
 	s.ToolChoice = cmp.Or(choice.Text(), choice.Get("name").Text(), choice.Get("type").Text())
 	r := v.Get("reasoning")
 	s.Reasoning = llm.Reasoning{Effort: r.Get("effort").Text(), Summary: r.Get("summary").Text()}
-	if w.EffortObject == "reasoning" {
+	if quirks.EffortObject == "reasoning" {
 		s.Reasoning.MaxTokens = wire.DecodeTokenLimit(r.Get("max_tokens"))
 	}
 	if s.Reasoning.Summary == "" {
@@ -76,8 +76,8 @@ func decodeResponsesSettings(w wire.Quirks, v rawjson.Value) llm.Settings {
 type responsesItemReader struct {
 	wire.Target
 	wire.MessageList
-	assistantItems []rawjson.Value // items of the message of the model that is being read
-	pendingCalls   map[string]bool // calls without a result so far
+	assistantItems []rawjson.Value // consecutive items of the model that End reads as one response
+	pendingCalls   map[string]bool // ids of calls that need a result from the client
 	order          wire.ResultOrder
 	hasItemIDs     bool // an item of the model has an id, or is reasoning
 }
@@ -91,7 +91,7 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 	kind, role := v.Get("type").Text(), v.Get("role").Text()
 	switch {
 	case role == "assistant", role == "" && kind != "" && !isClientResult(v, q.pendingCalls) && kind != "item_reference":
-		q.assistantItems = append(q.assistantItems, bytes.Clone(v)) // whose memory may be used again
+		q.assistantItems = append(q.assistantItems, bytes.Clone(v)) // the caller may reuse the memory of v
 		q.hasItemIDs = q.hasItemIDs || kind == "reasoning" || v.Get("id") != nil
 		if awaitsResult(v) {
 			q.pendingCalls[v.Get("call_id").Text()] = true
@@ -121,7 +121,7 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 	return nil
 }
 
-// End reads the items of the model that were collected, as the output of a response.
+// End reads the collected items of the model as the output of one response.
 func (q *responsesItemReader) End() error {
 	if len(q.assistantItems) == 0 {
 		return nil
@@ -143,11 +143,12 @@ func (q *responsesItemReader) End() error {
 // memberUntyped marks a message of the model that has no type in the request.
 const memberUntyped = "$untyped"
 
-// extraItemForm is the member of a block's extra that keeps the members of the message
-// around it; content is true there for a content that is a string.
+// extraItemForm is the member of a block's extra that keeps the members of its message. Its
+// member content is true if the content of the message is a string.
 const extraItemForm = "$item"
 
-// messageBlocks reads a message of text, or of a list of parts.
+// messageBlocks returns the blocks of message v, whose content is a string or a list of
+// parts. The extra of the first block keeps the other members.
 func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
 	c := v.Get("content")
@@ -157,7 +158,7 @@ func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) 
 	for part := range c.Elements() {
 		list = append(list, q.readPart(role, part))
 	}
-	if len(list) == 0 { // such as a change of the tools
+	if len(list) == 0 { // a message without content, such as a change of the tools
 		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
 		b.SetType("message")
 		b.SetRole(role)
@@ -171,22 +172,22 @@ func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) 
 	return list
 }
 
-// withOriginalForm returns a message of a request with the role, the members and the form of
-// content with which it came.
-func (p *responsesEncoder) withOriginalForm(b content.Block, v rawjson.Value) rawjson.Value {
+// withOriginalForm returns message with the role, the other members and the form of content
+// that the decoded message had; b is its first block.
+func (p *responsesEncoder) withOriginalForm(b content.Block, message rawjson.Value) rawjson.Value {
 	form := rawjson.Value(b.Form().Extra).Get(extraItemForm)
 	if !p.Owns(b) || form.Kind() != rawjson.KindObject {
-		return v
+		return message
 	}
 	o := new(rawjson.Object).Merge(rawjson.Without(form, "content"))
-	o.Set("content", v.Get("content"))
-	if parts := v.Get("content"); form.Get("content").Bool() && parts.At(0) != nil && parts.At(1) == nil {
+	o.Set("content", message.Get("content"))
+	if parts := message.Get("content"); form.Get("content").Bool() && parts.At(0) != nil && parts.At(1) == nil {
 		o.Set("content", parts.At(0).Get("text"))
 	}
 	return o.Bytes()
 }
 
-// readPart reads a part of a content that is a list.
+// readPart reads a part of a content list.
 func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
@@ -223,7 +224,7 @@ func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) conte
 	return b
 }
 
-// readResult reads the result of a call.
+// readResult reads an item that is the result of a call.
 func (q *responsesItemReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeResponses writes a request. Equal requests give equal bytes.
+// encodeResponses encodes a request body. Equal requests give equal bytes.
 func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	extra, err := t.ParseExtra(s)
@@ -45,8 +45,8 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return v, err
 }
 
-// encodeInput returns the items of the request: a string when asString is true and they are one
-// text of the user.
+// encodeInput returns the value of input: the list of items, or a string if asString is true
+// and the only item is one text of the user.
 func (p *responsesEncoder) encodeInput(asString bool) rawjson.Value {
 	list := p.list.Bytes()
 	if first := list.At(0); asString && list.At(1) == nil && first.Get("role").Text() == "user" && first.Get("content").At(1) == nil {
@@ -57,9 +57,9 @@ func (p *responsesEncoder) encodeInput(asString bool) rawjson.Value {
 	return list
 }
 
-// encodeResponsesReasoning asks for summaries and seals of the reasoning, and sets how
-// much the model is to reason. Only some gateways know a budget in tokens; they want
-// either a budget or an effort.
+// encodeResponsesReasoning requests summaries and encrypted content of the reasoning, and sets
+// the effort. Only some gateways accept a budget in tokens; they accept either a budget or an
+// effort.
 func encodeResponsesReasoning(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
 	var o rawjson.Object
 	if r.MaxTokens > 0 && t.Quirks.EffortObject == "reasoning" {
@@ -70,14 +70,14 @@ func encodeResponsesReasoning(t wire.Target, r llm.Reasoning, body *rawjson.Obje
 	if !r.Hidden && r.Summary != "none" {
 		o.SetString("summary", cmp.Or(r.Summary, "auto"))
 	}
-	if !r.Hidden || r.Disabled && t.OffRule().StillReasons { // one that reasons all the same needs it back
+	if !r.Hidden || r.Disabled && t.OffRule().StillReasons { // a model that reasons anyway needs its reasoning back
 		body.Set("include", rawjson.Value(`["reasoning.encrypted_content"]`))
 	}
 	body.Set("reasoning", rawjson.NonEmpty(o.Bytes()))
 }
 
-// encodeResponsesTools writes the tools. The format takes a schema as strict by default,
-// which allows no optional arguments, so strict is set to false.
+// encodeResponsesTools encodes the tools. It sets strict to false, because the API's default
+// is a strict schema, which allows no optional arguments.
 func encodeResponsesTools(tools []llm.Tool) rawjson.Value {
 	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
 		o := rawjson.NewObject("type", "function")
@@ -88,8 +88,8 @@ func encodeResponsesTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// encodeResponsesToolChoice returns the tool choice; nil when the settings have none. The
-// provider's own tools are chosen by their type.
+// encodeResponsesToolChoice returns the value of tool_choice; nil when the settings have none.
+// The provider's own tools are chosen by their type.
 func encodeResponsesToolChoice(choice string, tools []llm.Tool) rawjson.Value {
 	switch choice {
 	case "":
@@ -108,8 +108,8 @@ func encodeResponsesToolChoice(choice string, tools []llm.Tool) rawjson.Value {
 	return rawjson.NewObject("type", kind, "name", choice).Bytes()
 }
 
-// addMessage adds a message that is not the model's. Results become items of their own,
-// wherever they stand.
+// addMessage adds a message of the user or of the system. Tool results become items of their
+// own, wherever they are in the message.
 func (p *responsesEncoder) addMessage(m content.Message) {
 	var parts rawjson.Array
 	for _, b := range m.Blocks {
@@ -154,7 +154,8 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 	p.list.Add(p.withOriginalForm(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
 }
 
-// encodeMedia writes an image or a file: its bytes or its URL; nil when it has neither.
+// encodeMedia returns the part for an image or a file, with its bytes or its URL; nil when it
+// has neither and is not of this dialect.
 func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 	kind, data, inline := wire.InlineData(m)
 	url := m.URL
@@ -182,7 +183,8 @@ func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 	return o.Bytes()
 }
 
-// encodeResult returns the item of a result. Each type of call has its own.
+// encodeResult returns the item for the result of a call. Each type of call has its own type
+// of result.
 func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	call := p.calls[r.CallID]
 	kind := cmp.Or(itemToolOf(call.Form().Type).resultType, "function_call_output")
@@ -215,7 +217,8 @@ func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	return o.Merge(p.Extra(r)).Bytes()
 }
 
-// isInputContent reports whether v is a content in the format's own form.
+// isInputContent reports whether v is a list, not empty, of input_text, input_image and
+// input_file parts only.
 func isInputContent(v rawjson.Value) bool {
 	for part := range v.Elements() {
 		switch part.Get("type").Text() {
@@ -227,11 +230,11 @@ func isInputContent(v rawjson.Value) bool {
 	return v.At(0) != nil
 }
 
-// encodeShellOutput writes what a command printed in the format's form: chunks with their
-// outcome.
-func encodeShellOutput(r content.ToolResult, parts rawjson.Value) rawjson.Value {
-	if parts.At(0).Get("outcome") != nil {
-		return parts
+// encodeShellOutput returns the output of a shell command: a list of chunks, each with its
+// outcome. chunks is the result's own JSON; if it is such a list already, it is returned.
+func encodeShellOutput(r content.ToolResult, chunks rawjson.Value) rawjson.Value {
+	if chunks.At(0).Get("outcome") != nil {
+		return chunks
 	}
 	code := 0
 	if r.IsError {

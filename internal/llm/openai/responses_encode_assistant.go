@@ -10,8 +10,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// replayResponses writes the items that stand for one response, as they came, with their
-// ids. Encode sends them without ids unless the provider keeps responses.
+// replayResponses returns the original items of one response, with their ids. Encode sends
+// them without ids unless the provider stores responses.
 func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := responsesEncoder{Target: t, stored: true}
 	p.addAssistant(blocks)
@@ -24,21 +24,21 @@ func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
 // responsesEncoder encodes the items of a request.
 type responsesEncoder struct {
 	wire.Target
-	stored        bool // the provider keeps responses, so that ids mean something to it
-	asSent        bool // nothing of the model is left out
+	stored        bool // the provider stores responses, so it knows their ids
+	asSent        bool // no item of the model is left out
 	list          rawjson.Array
-	heldReasoning []rawjson.Value // reasoning whose following item has not come
+	heldReasoning []rawjson.Value // reasoning whose following item was not added yet
 
 	message      *rawjson.Object // the message that is being built
-	messageIsOwn bool            // it came from this dialect
+	messageIsOwn bool            // the message came from this dialect
 	parts        rawjson.Array
-	messageText  rawjson.Value               // its content, when that is not a list
+	messageText  rawjson.Value               // the content of the message, when it is a string; nil: it is a list
 	calls        map[string]content.ToolCall // by their ids
 	results      wire.ResultQueue
 }
 
-// addAssistant adds a message of the model. Reasoning that no item follows is refused, so
-// it is left out.
+// addAssistant adds a message of the model. It leaves out reasoning that no item follows,
+// because the API refuses it.
 func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 	p.results.BeginResponse(blocks, &p.list)
 	for _, b := range blocks {
@@ -64,7 +64,7 @@ func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 	p.heldReasoning = nil
 }
 
-// addItem adds an item, after the reasoning that led to it.
+// addItem adds the held reasoning and then an item.
 func (p *responsesEncoder) addItem(v rawjson.Value) {
 	if v == nil {
 		return
@@ -74,7 +74,7 @@ func (p *responsesEncoder) addItem(v rawjson.Value) {
 	p.list.Add(v)
 }
 
-// releaseReasoning adds the reasoning that was held.
+// releaseReasoning adds the held reasoning.
 func (p *responsesEncoder) releaseReasoning() {
 	for _, v := range p.heldReasoning {
 		p.list.Add(v)
@@ -82,8 +82,8 @@ func (p *responsesEncoder) releaseReasoning() {
 	p.heldReasoning = nil
 }
 
-// openMessage begins a message of the model, or goes on with the open one if the block
-// belongs to it.
+// openMessage begins a message of the model for block b, unless b belongs to the open
+// message.
 func (p *responsesEncoder) openMessage(b content.Block) {
 	w := b.Form()
 	own := p.Owns(b)
@@ -112,7 +112,7 @@ func (p *responsesEncoder) openMessage(b content.Block) {
 	}
 }
 
-// closeMessage ends the message that is being built.
+// closeMessage adds the open message, if there is one.
 func (p *responsesEncoder) closeMessage() {
 	if p.message == nil {
 		return
@@ -126,6 +126,7 @@ func (p *responsesEncoder) closeMessage() {
 	p.message, p.parts, p.messageText = nil, rawjson.Array{}, nil
 }
 
+// addText adds text as a part of the message.
 func (p *responsesEncoder) addText(b content.Text) {
 	if b.Text == "" {
 		return
@@ -142,7 +143,7 @@ func (p *responsesEncoder) addText(b content.Text) {
 	p.parts.Add(o.Merge(p.Extra(b).Get(extraItemPart)).Bytes())
 }
 
-// addNative adds what was kept as it came: a part of a message, or an item.
+// addNative adds a native block: a part of a message, or an item.
 func (p *responsesEncoder) addNative(b content.Native) {
 	v := p.NativeJSON(b)
 	if v == nil || p.HasForeignSeal(b) {
@@ -156,9 +157,9 @@ func (p *responsesEncoder) addNative(b content.Native) {
 	p.parts.Add(v)
 }
 
-// holdReasoning holds reasoning until its item comes. Without a seal or a text of its own
-// it only refers to what the provider keeps, so it is left out if the provider keeps
-// nothing. Some servers take no reasoning without a seal.
+// holdReasoning holds reasoning until the item that follows it is added. Reasoning without a
+// seal and without a text of its own only refers to a stored response, so it is left out if
+// the provider stores none. Some servers accept no reasoning without a seal.
 func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 	form := r.Form()
 	sealed := form.Seal.Data != ""
@@ -191,8 +192,8 @@ func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 	p.heldReasoning = append(p.heldReasoning, bytes.Clone(o.Bytes()))
 }
 
-// encodeCall returns the item of a call; nil when it cannot be sent. Only this dialect
-// knows the provider's own tools.
+// encodeCall returns the item for a call. A call from another dialect becomes a function
+// call.
 func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	own := p.Owns(b)
 	if p.calls == nil {
@@ -204,7 +205,7 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	if !own {
 		b.SetExtra(nil)
 		b.SetID("")
-		b.Arguments = cmp.Or(b.Arguments, "{}") // an empty text is no JSON
+		b.Arguments = cmp.Or(b.Arguments, "{}") // an empty text is not JSON
 	}
 	p.calls[b.CallID] = b
 	form := b.Form()
@@ -230,7 +231,8 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// hasArguments reports whether the arguments of a call are in its extra.
+// hasArguments reports whether extra has the arguments of a call: in the member key, or in
+// one of otherArgumentMembers.
 func hasArguments(extra rawjson.Value, key string) bool {
 	for _, other := range otherArgumentMembers {
 		if extra.Get(other) != nil {
@@ -240,7 +242,7 @@ func hasArguments(extra rawjson.Value, key string) bool {
 	return extra.Get(key) != nil
 }
 
-// encodeServerResult returns the item of a result of the provider's own tool.
+// encodeServerResult returns the item for a result of the provider's own tool.
 func (p *responsesEncoder) encodeServerResult(b content.ToolResult) rawjson.Value {
 	extra := rawjson.Value(b.Form().Extra)
 	o := rawjson.NewObject("type", b.Form().Type)
@@ -256,11 +258,11 @@ func (p *responsesEncoder) encodeServerResult(b content.ToolResult) rawjson.Valu
 	return o.Merge(extra).Bytes()
 }
 
-// maxCallID is the longest id of a call in bytes.
+// maxCallID is the longest allowed id of a call, in bytes.
 const maxCallID = 64
 
-// itemCallID returns an id that the format allows. Ids of this dialect are allowed; any
-// other that is empty or too long is changed so that different ids stay different.
+// itemCallID returns a call id that the API allows. Ids of this dialect stay as they are. Any
+// other id that is empty or too long is changed, and different ids stay different.
 func (p *responsesEncoder) itemCallID(id string) string {
 	if c, known := p.calls[id]; id != "" && known && p.Owns(c) {
 		return id

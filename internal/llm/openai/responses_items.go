@@ -10,20 +10,19 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// Members of the extra of a message's blocks, and the types of those kept as they
-// came.
+// Members that the extra of a message's blocks has, and types of such blocks.
 const (
-	extraItemMessage = "message"  // members of the message, with its first block only
+	extraItemMessage = "message"  // members of the message; only the first block has them
 	extraItemPart    = "part"     // members of the part
-	typeItemPart     = "content:" // a part that is not known
-	typeItemString   = "string"   // a message whose content is no list
+	typeItemPart     = "content:" // prefix: a part of an unknown type
+	typeItemString   = "string"   // a message whose content is a string
 )
 
-// itemTool is what is known of an item type that calls a tool.
+// itemTool describes a type of item that calls a tool.
 type itemTool struct {
-	arguments        string // the member with the arguments; empty: it has none
-	argumentsAreJSON bool   // they are not a string
-	name             string // of items without a name
+	arguments        string // the member with the arguments; empty: the item has none
+	argumentsAreJSON bool   // the member is JSON, not a string
+	name             string // the tool's name when the item has none
 	runByClient      bool   // the client runs the tool
 	resultType       string // the type of the item with the result
 }
@@ -43,7 +42,7 @@ var itemTools = map[string]itemTool{
 	"mcp_list_tools":        {},
 }
 
-// itemToolOf returns what is known of an item type; the provider runs the tools of unknown
+// itemToolOf returns the description of an item type. The provider runs the tools of unknown
 // types.
 func itemToolOf(kind string) itemTool {
 	t, known := itemTools[kind]
@@ -54,20 +53,20 @@ func itemToolOf(kind string) itemTool {
 	return t
 }
 
-// awaitsResult reports whether an item is a call whose result the client has to send.
+// awaitsResult reports whether an item is a call that needs a result from the client.
 func awaitsResult(v rawjson.Value) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "tool_search_call":
 		return v.Get("execution").Text() == "client"
-	case "shell_call": // it may be a shell of the provider's
+	case "shell_call": // the provider may run the shell
 		return !strings.HasPrefix(v.Get("environment", "type").Text(), "container")
 	default:
 		return itemTools[kind].runByClient
 	}
 }
 
-// isClientResult reports whether an item is a result that the client sent. Results of the
-// provider's own tools may have the same type.
+// isClientResult reports whether an item is a result from the client. waiting has the ids of
+// calls that need one, because results of the provider's own tools may have the same type.
 func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "shell_call_output", "tool_search_output":
@@ -77,15 +76,16 @@ func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
 	}
 }
 
-// otherArgumentMembers may hold the arguments where they are not in their usual member.
+// otherArgumentMembers are members that may hold the arguments when the usual member does
+// not.
 var otherArgumentMembers = []string{"arguments", "input", "action", "actions"}
 
-// itemForm returns the form of a block of an item type.
-func (r *responsesReader) itemForm(t string, i *rawjson.ObjectReader) content.Wire {
+// takeItemForm takes the id from an item of type t, and returns the form of its block.
+func (r *responsesReader) takeItemForm(t string, i *rawjson.ObjectReader) content.Wire {
 	return content.Form{Dialect: r.Dialect.Name, Type: t, ID: i.TakeText("id")}.Wire()
 }
 
-// itemBlocks returns the blocks that an item stands for, at least one.
+// itemBlocks returns the blocks of an item, at least one.
 func (r *responsesReader) itemBlocks(v rawjson.Value) []content.Block {
 	i := &rawjson.ObjectReader{Value: v}
 	switch t := i.TakeText("type"); {
@@ -102,8 +102,8 @@ func (r *responsesReader) itemBlocks(v rawjson.Value) []content.Block {
 	}
 }
 
-// nativeBlock keeps an item as it is. Its seal is noted too, so that it is sent to no
-// other model.
+// nativeBlock returns a native block that keeps an item of type t. The block has the item's
+// seal, so that it is not sent to another model.
 func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, t string) content.Native {
 	n := content.Native{Wire: r.BlockForm(), JSON: string(i.Value)}
 	n.SetType(t)
@@ -126,7 +126,7 @@ func (r *responsesReader) messageExtra(v rawjson.Value) []byte {
 	return rawjson.WithMember(nil, extraItemMessage, rest)
 }
 
-// messageBlocks returns the parts of a message.
+// messageBlocks returns the blocks of a message, one for each part.
 func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block {
 	form := r.BlockForm().Form()
 	form.ID = i.TakeText("id")
@@ -149,7 +149,8 @@ func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block
 	return blocks
 }
 
-// partBlock returns one part of a message. A part without text is kept as it is.
+// partBlock returns the block of one part of a message. A part without text becomes a native
+// block.
 func partBlock(w content.Wire, v rawjson.Value) content.Block {
 	i := &rawjson.ObjectReader{Value: v}
 	b := content.Text{Wire: w, Of: content.KindAssistant}
@@ -172,11 +173,11 @@ func partBlock(w content.Wire, v rawjson.Value) content.Block {
 }
 
 // reasoningTexts are the members of a reasoning item that may hold text, and the type of
-// their parts: the reasoning itself comes before a summary of it.
+// their parts. The reasoning itself is preferred to its summary.
 var reasoningTexts = []struct{ member, kind string }{{"content", "reasoning_text"}, {"summary", "summary_text"}}
 
-// reasoningBlock reads a reasoning item. Text that cannot be written back from the block
-// alone stays in its extra too.
+// reasoningBlock reads a reasoning item. If the text cannot be encoded again from the block
+// alone, the extra keeps its member too.
 func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reasoning {
 	b := content.Reasoning{Wire: r.BlockForm(), Format: content.FormatResponses, Source: "summary"}
 	b.SetID(i.TakeText("id"))
@@ -204,16 +205,16 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 		break
 	}
 	if s := i.Get("summary"); s.Kind() == rawjson.KindArray && rawjson.IsEmpty(s) {
-		i.Take("summary") // it is sent in any case
+		i.Take("summary") // the encoder always writes it
 	}
 	b.SetExtra(i.Rest())
 	return b
 }
 
-// callBlock reads an item that calls a tool, whoever runs it.
+// callBlock reads an item of type t that calls a tool, run by the client or the provider.
 func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.ToolCall {
 	tool := itemToolOf(t)
-	b := content.ToolCall{Wire: r.itemForm(t, i), Server: !awaitsResult(i.Value)}
+	b := content.ToolCall{Wire: r.takeItemForm(t, i), Server: !awaitsResult(i.Value)}
 	id := b.Form().ID
 	if b.CallID = id; i.Get("call_id").Text() != id {
 		b.CallID = cmp.Or(i.TakeText("call_id"), id)
@@ -244,10 +245,10 @@ func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.T
 	return b
 }
 
-// resultBlock reads the result of a tool that the provider ran. A result that names no
-// call belongs to the last call of its type.
+// resultBlock reads the result of a tool that the provider ran. A result without a call id
+// belongs to the last call of its type.
 func (r *responsesReader) resultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
-	b := content.ToolResult{Wire: r.itemForm(t, i), Server: true}
+	b := content.ToolResult{Wire: r.takeItemForm(t, i), Server: true}
 	b.SetRole(content.RoleAssistant)
 	if b.CallID = i.TakeText("call_id"); b.CallID == "" {
 		b.CallID = b.Form().ID
@@ -266,9 +267,9 @@ func (r *responsesReader) resultBlock(i *rawjson.ObjectReader, t string) content
 	return b
 }
 
-// outputMember returns the member of a result that holds the output.
-func outputMember(t string) string {
-	if t == "tool_search_output" {
+// outputMember returns the name of the member with the output in a result of itemType.
+func outputMember(itemType string) string {
+	if itemType == "tool_search_output" {
 		return "tools"
 	}
 	return "output"

@@ -12,30 +12,32 @@ import (
 
 // How the events of a stream become items.
 //
-// Each item begins with output_item.added, gets deltas, and is whole with
-// output_item.done; the last event repeats all items. Any of these may be missing, so an
-// item begins with the first event about it and ends with the first that has it whole.
-// Items are found by output_index, since some servers change the ids in every event; by
-// id where there is no index; and by type and order where neither helps. Only the whole
-// item has the final seal.
+// An item begins with output_item.added, grows by deltas, and is complete with
+// output_item.done; the last event of the stream repeats all items. Servers leave out any
+// of these events, so the reader begins an item at the first event about it, and ends it at
+// the first event that has the complete item. The reader finds an item by output_index,
+// because some servers change the id in every event; by id if the event has no index; and
+// by type and order if neither is known. Only the complete item has the final seal.
 
 // responsesItem is an item that is being read.
 type responsesItem struct {
 	kind, id, callID string
 	first            rawjson.Value        // the item as it began
-	blocks           []*wire.BlockBuilder // several for a message of several parts
+	blocks           []*wire.BlockBuilder // one for each part of a message; else one
 	seenParts        map[itemPart]bool
 	done, matched    bool
 }
 
-// itemPart is a part of an item: its member, and the index there.
+// itemPart identifies a part of an item: the member that holds the part, and the index
+// there.
 type itemPart struct {
 	member string
 	index  int64
 }
 
-// deltaEvents are the events that bring text, by the type of item that they belong to: the
-// member with the text there, and the member of the done event that repeats all of it.
+// deltaEvents describes the events that bring text, by event name without its suffix: the
+// type of their item, the member of the item that gets the text, and the member of the done
+// event that repeats the whole text.
 var deltaEvents = map[string]struct{ kind, member, all string }{
 	"response.output_text":                {"message", "output_text", "text"},
 	"response.refusal":                    {"message", "refusal", "refusal"},
@@ -47,7 +49,7 @@ var deltaEvents = map[string]struct{ kind, member, all string }{
 	"response.code_interpreter_call_code": {"code_interpreter_call", "code", "code"},
 }
 
-// readItemAdded reads the start of an item.
+// readItemAdded reads the event output_item.added.
 func (r *responsesReader) readItemAdded(v rawjson.Value) {
 	if v.Get("item").Kind() != rawjson.KindObject {
 		return
@@ -62,27 +64,28 @@ func (r *responsesReader) readItemAdded(v rawjson.Value) {
 	r.beginItem(n, v.Get("item"))
 }
 
-// readItemDone reads a whole item. Only here its seal is final.
+// readItemDone reads the event output_item.done, which has the complete item.
 func (r *responsesReader) readItemDone(v rawjson.Value) {
 	whole := v.Get("item")
 	if whole.Kind() != rawjson.KindObject {
 		return
 	}
-	it := r.itemFor(v, whole)
+	it := r.findOrBeginItem(v, whole)
 	if it.done && (it.id == "" || it.id != whole.Get("id").Text()) {
 		it = r.beginItem(int64(len(r.order)), whole)
 	}
 	r.endItem(it, whole)
 }
 
-// readDelta reads text that came, or all text of a part, which is new only when no delta
-// came before.
+// readDelta reads a delta event, or the done event of a part if done is true; stem is the
+// event name without the suffix. The text of a done event is new only if the part had no
+// delta.
 func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) {
 	w, known := deltaEvents[stem]
 	if !known {
 		return
 	}
-	it := r.itemFor(v, rawjson.NewObject("type", w.kind).Bytes())
+	it := r.findOrBeginItem(v, rawjson.NewObject("type", w.kind).Bytes())
 	if it.done || it.kind != w.kind {
 		return
 	}
@@ -97,7 +100,7 @@ func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) {
 	if done && it.seenParts[piece] || text.Kind() != rawjson.KindString {
 		return
 	}
-	p := r.blockFor(it, piece)
+	p := r.blockForPart(it, piece)
 	if p == nil {
 		return
 	}
@@ -108,21 +111,21 @@ func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) {
 	r.AppendText(p, text.Text())
 }
 
-// blockFor returns the block that a part of an item belongs to; nil when it is not shown
-// before the item is whole.
-func (r *responsesReader) blockFor(it *responsesItem, at itemPart) *wire.BlockBuilder {
+// blockForPart returns the block that gets the deltas of a part, and begins it if necessary.
+// It returns nil if the part must wait for the complete item.
+func (r *responsesReader) blockForPart(it *responsesItem, part itemPart) *wire.BlockBuilder {
 	p := it.blocks[0]
 	switch b := p.Block.(type) {
 	case content.Reasoning:
-		if b.Source != "" && b.Source != at.member {
-			return nil // a second form of the same reasoning
+		if b.Source != "" && b.Source != part.member {
+			return nil // another version of the same reasoning
 		}
-		if b.Source = at.member; len(p.Text) > 0 && !it.seenParts[at] {
+		if b.Source = part.member; len(p.Text) > 0 && !it.seenParts[part] {
 			r.AppendText(p, "\n\n")
 		}
 		p.Block = b
 	case content.Text:
-		i := int(max(at.index, 0))
+		i := int(max(part.index, 0))
 		if i > len(it.blocks) {
 			return nil
 		}
@@ -131,22 +134,23 @@ func (r *responsesReader) blockFor(it *responsesItem, at itemPart) *wire.BlockBu
 			it.blocks = append(it.blocks, r.Begin(content.Text{Wire: content.Form{Dialect: form.Dialect, ID: form.ID}.Wire(), Of: b.Of}))
 		}
 		p = it.blocks[i]
-		if b, ok := p.Block.(content.Text); ok && at.member == "refusal" {
-			b.SetType(at.member)
+		if b, ok := p.Block.(content.Text); ok && part.member == "refusal" {
+			b.SetType(part.member)
 			p.Block = b
 		}
 	}
 	return p
 }
 
-// itemFor returns the item that an event is about, which begins here if no event began it.
-// Servers that do not number their items mean the item with the id, or the last one.
-func (r *responsesReader) itemFor(v, is rawjson.Value) *responsesItem {
-	n, numbered := v.Get("output_index").Int()
+// findOrBeginItem returns the item that an event is about, and begins it if no event did. For
+// events without output_index, it is the item with the event's id, else the last item if that
+// is open and of the same type.
+func (r *responsesReader) findOrBeginItem(event, item rawjson.Value) *responsesItem {
+	n, numbered := event.Get("output_index").Int()
 	it := r.items[n]
 	if !numbered {
-		it = r.ids[cmp.Or(v.Get("item_id").Text(), is.Get("id").Text())]
-		if last := len(r.order) - 1; it == nil && last >= 0 && !r.order[last].done && r.order[last].kind == is.Get("type").Text() {
+		it = r.ids[cmp.Or(event.Get("item_id").Text(), item.Get("id").Text())]
+		if last := len(r.order) - 1; it == nil && last >= 0 && !r.order[last].done && r.order[last].kind == item.Get("type").Text() {
 			it = r.order[last]
 		}
 		n = int64(len(r.order))
@@ -154,10 +158,10 @@ func (r *responsesReader) itemFor(v, is rawjson.Value) *responsesItem {
 	if it != nil {
 		return it
 	}
-	return r.beginItem(n, is)
+	return r.beginItem(n, item)
 }
 
-// beginItem begins an item whose text is still to come.
+// beginItem begins item v with output_index n, without its text, which follows.
 func (r *responsesReader) beginItem(n int64, v rawjson.Value) *responsesItem {
 	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), callID: v.Get("call_id").Text(), first: bytes.Clone(v)}
 	b := r.itemBlocks(v)[0]
@@ -189,7 +193,7 @@ func (r *responsesReader) beginItem(n int64, v rawjson.Value) *responsesItem {
 	return it
 }
 
-// endItem ends an item with its whole form.
+// endItem ends an item; v is the complete item.
 func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) {
 	if it.done {
 		return
@@ -212,21 +216,21 @@ func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) {
 	}
 }
 
-// replaceDeltas replaces the text of the deltas by the whole block; a block without text
-// keeps the text of the deltas.
-func replaceDeltas(p *wire.BlockBuilder, b content.Block) {
+// replaceDeltas replaces a block that deltas built by the whole block. If the whole block has
+// no text, the text of the deltas stays.
+func replaceDeltas(p *wire.BlockBuilder, whole content.Block) {
 	text := strings.Join(p.Text, "")
-	switch block := b.(type) {
+	switch block := whole.(type) {
 	case content.Native:
 		if previous, ok := p.Block.(content.Text); ok && text != "" {
 			previous.Text = text
-			b = previous
+			whole = previous
 		}
 	case content.Reasoning:
 		if previous, ok := p.Block.(content.Reasoning); ok && text != "" && block.String() == "" {
 			block.Text, block.Source = text, previous.Source
 			block.SetExtra(rawjson.NonEmptyObject(rawjson.Without(block.Form().Extra, previous.Source)))
-			b = block
+			whole = block
 		}
 	case content.ToolCall:
 		if text != "" && block.Arguments == "" {
@@ -236,14 +240,13 @@ func replaceDeltas(p *wire.BlockBuilder, b content.Block) {
 		if block.Form().Type == "function_call" {
 			block.SetIncomplete(rawjson.IsTruncated(block.Arguments))
 		}
-		b = block
+		whole = block
 	}
-	p.Block, p.Text = b, nil
+	p.Block, p.Text = whole, nil
 }
 
-// readRepeatedItems reads the list of all items at the end, which repeats them or brings
-// them for the first time. Items are the same when their ids are; where ids change, by
-// type and order.
+// readRepeatedItems reads the list of all items at the end of a response. It matches them with
+// the items that were read, by id, or by type and order where ids change, and adds the others.
 func (r *responsesReader) readRepeatedItems(list rawjson.Value) {
 	byKind := map[string][]*responsesItem{}
 	for _, it := range r.order {
@@ -273,7 +276,7 @@ func (r *responsesReader) readRepeatedItems(list rawjson.Value) {
 	}
 }
 
-// addLateSeal adds a seal that came only with the repeated item.
+// addLateSeal adds a seal that only the repeated item has.
 func (r *responsesReader) addLateSeal(it *responsesItem, v rawjson.Value) {
 	p := it.blocks[0]
 	b, ok := p.Block.(content.Reasoning)
