@@ -13,45 +13,52 @@ import (
 	"github.com/tract-vcs/tract/internal/spool"
 )
 
-// recordedBy is the program that brings what is recorded, in origins.
+// recordedBy is the importer name in the origins of recorded commits.
 const recordedBy = "record"
 
-// mostAtOnce is how many exchanges of different sessions are committed at once: the store
-// writes what is committed at the same time together.
-const mostAtOnce = 16
+// maxConcurrent is the largest number of exchanges, of different sessions, that are committed
+// concurrently. The store writes concurrent commits together (group commit).
+const maxConcurrent = 16
 
-// committer commits exchanges: those of one session in the order in which they ended, those
-// of different sessions at the same time.
+// committer commits exchanges in the background.
+//
+// Each exchange belongs to a lane: its session, or the branch that On names. A lane is a queue
+// with one goroutine, so the exchanges of a session are committed in the order in which they
+// ended, and those of different sessions concurrently. While the store fails, the first
+// exchange of a lane is retried and the others wait. Waiting exchanges are held in memory up
+// to Options.Memory; beyond that, their bodies are released once the spool has written them,
+// and are read back before the commit. An exchange that fits in neither is dropped and
+// reported.
 type committer struct {
 	o     Options
 	slots chan struct{}
 
 	opening sync.Mutex
-	repo    *tract.Repo // nil: it could not be opened yet
+	repo    *tract.Repo // nil: not opened yet
 	index   *index      // of the repo
 
-	prepared recent[*prepared]
+	prepared laneCache[*preparedMessages]
 
 	recorded, failed, dropped atomic.Int64
 
 	stopped chan struct{}
 	once    sync.Once
 
-	mu    sync.Mutex
-	lanes map[string][]*exchange // that wait, by session; a lane that is there has a goroutine
-	open  map[*exchange]bool     // exchanges that are not committed
-	added int64                  // exchanges so far
-	held  int64                  // bytes of bodies in memory that wait
+	mu            sync.Mutex
+	lanes         map[string][]*exchange // waiting exchanges by lane; each lane in the map has a goroutine
+	uncommitted   map[*exchange]bool     // exchanges that are not committed yet
+	exchangeCount int64                  // exchanges added so far
+	heldBytes     int64                  // bytes of the bodies in memory of waiting exchanges
 }
 
 func newCommitter(repo *tract.Repo, o Options) *committer {
 	x := newIndex(repo, o.Prefix, !o.Unmasked)
 	x.cleared = spool.Cleared(o.Spool)
-	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, mostAtOnce), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), open: map[*exchange]bool{}}
+	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), uncommitted: map[*exchange]bool{}}
 }
 
-// ready opens the repo when it is not open yet.
-func (c *committer) ready(ctx context.Context) error {
+// openRepo calls Options.Open if the repo is not open yet.
+func (c *committer) openRepo(ctx context.Context) error {
 	c.opening.Lock()
 	defer c.opening.Unlock()
 	if c.repo != nil {
@@ -68,12 +75,13 @@ func (c *committer) ready(ctx context.Context) error {
 	return nil
 }
 
-// errDropped says that an exchange was given up: it could not be committed, and not be kept for
+// errDropped reports that an exchange was dropped: it could not be committed, nor kept for
 // later.
 var errDropped = errors.New("the store failed, and memory or spool were full")
 
-// add adds an exchange that has ended. It does not wait. More bytes than are allowed wait only
-// while the spool writes them.
+// add queues an exchange that has ended, without blocking. An exchange with a spool file may
+// exceed the memory limit until the spool has written it, up to twice the limit; an exchange
+// that does not fit is dropped.
 func (c *committer) add(x *exchange) {
 	key := x.lane()
 	c.mu.Lock()
@@ -82,65 +90,65 @@ func (c *committer) add(x *exchange) {
 	if x.file != nil {
 		limit *= 2
 	}
-	if x.size() > limit-c.held && len(c.open) > 0 {
+	if x.size() > limit-c.heldBytes && len(c.uncommitted) > 0 {
 		c.dropped.Add(1)
 		go c.report(x, errDropped)
 		return
 	}
-	c.held += x.size()
+	c.heldBytes += x.size()
 	list, runs := c.lanes[key]
 	c.lanes[key] = append(list, x)
-	c.added++
-	x.number, c.open[x] = c.added, true
+	c.exchangeCount++
+	x.number, c.uncommitted[x] = c.exchangeCount, true
 	if !runs {
-		go c.run(key)
+		go c.commitLane(key)
 	}
 }
 
-// waiting returns the number of exchanges that are not committed.
-func (c *committer) waiting() int64 {
+// pendingCount returns the number of exchanges that are not committed yet.
+func (c *committer) pendingCount() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return int64(len(c.open))
+	return int64(len(c.uncommitted))
 }
 
-// run commits the exchanges of a lane until there are no more.
-func (c *committer) run(key string) {
+// commitLane commits the exchanges of a lane until its queue is empty.
+func (c *committer) commitLane(lane string) {
 	for {
 		c.mu.Lock()
-		list := c.lanes[key]
+		list := c.lanes[lane]
 		if len(list) == 0 {
-			delete(c.lanes, key)
+			delete(c.lanes, lane)
 			c.mu.Unlock()
 			return
 		}
 		x := list[0]
-		c.lanes[key] = list[1:]
+		c.lanes[lane] = list[1:]
 		c.mu.Unlock()
 
-		size := c.load(x)
-		if !c.commitAtLast(x) {
+		size := c.loadBodies(x)
+		if !c.commitWithRetry(x) {
 			return // the transport is closed
 		}
 		c.mu.Lock()
-		delete(c.open, x)
-		c.held -= size
+		delete(c.uncommitted, x)
+		c.heldBytes -= size
 		c.mu.Unlock()
 	}
 }
 
-// How long a store that fails is given, and how often it is tried when no spool keeps the
-// exchange.
+// Retries while the store fails. maxTries applies to exchanges that no spool keeps; others are
+// retried until the transport is closed.
 const (
-	firstPause = 50 * time.Millisecond
-	mostPause  = 5 * time.Second
-	mostTries  = 3
-	mostWait   = time.Second // for exchanges of other sessions
+	firstPause  = 50 * time.Millisecond
+	maxPause    = 5 * time.Second
+	maxTries    = 3
+	maxLaneWait = time.Second // for earlier exchanges of other lanes
 )
 
-// commitAtLast commits an exchange, and tries again while the store fails: those that follow
-// it in its session come after it. It reports false when the transport was closed first.
-func (c *committer) commitAtLast(x *exchange) bool {
+// commitWithRetry commits an exchange and retries while the store fails; later exchanges of its
+// lane wait. It returns false if the transport was closed before the exchange was committed.
+func (c *committer) commitWithRetry(x *exchange) (done bool) {
 	pause := firstPause
 	for try := 1; ; try++ {
 		c.slots <- struct{}{}
@@ -154,7 +162,7 @@ func (c *committer) commitAtLast(x *exchange) bool {
 			try--
 			continue
 		}
-		last := !isTransient(err) || x.file == nil && try == mostTries
+		last := !isTransient(err) || x.file == nil && try == maxTries
 		if last || try == 1 && x.file != nil {
 			c.report(x, err)
 		}
@@ -165,31 +173,32 @@ func (c *committer) commitAtLast(x *exchange) bool {
 		}
 		select {
 		case <-time.After(pause):
-			pause = min(2*pause, mostPause)
+			pause = min(2*pause, maxPause)
 		case <-c.stopped:
 			return false
 		}
 	}
 }
 
-// errEarly says that an exchange may continue a conversation of which exchanges of another
-// lane wait to be committed.
+// errEarly reports that an exchange may continue a conversation whose exchanges are still
+// waiting in another lane.
 var errEarly = errors.New("earlier exchanges are not committed yet")
 
-// waitForEarlier waits until the exchanges that ended before one are committed, a moment at
-// most: a store may refuse them for long.
+// waitForEarlier waits until the exchanges that ended before x are committed, at most
+// maxLaneWait, because the store may refuse them for a long time.
 func (c *committer) waitForEarlier(x *exchange) {
 	x.waited = true
-	for end := time.Now().Add(mostWait); time.Now().Before(end) && c.hasEarlier(x); {
+	for end := time.Now().Add(maxLaneWait); time.Now().Before(end) && c.hasEarlierUncommitted(x); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// hasEarlier reports whether exchanges wait that ended before one.
-func (c *committer) hasEarlier(x *exchange) bool {
+// hasEarlierUncommitted reports whether an exchange of any lane that ended before x is not
+// committed yet.
+func (c *committer) hasEarlierUncommitted(x *exchange) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for other := range c.open {
+	for other := range c.uncommitted {
 		if other.number < x.number {
 			return true
 		}
@@ -197,54 +206,54 @@ func (c *committer) hasEarlier(x *exchange) bool {
 	return false
 }
 
-// isTransient reports whether an exchange may be committed later: the store failed.
+// isTransient reports whether the commit of an exchange may succeed later, because the store failed.
 func isTransient(err error) bool { return errors.As(err, new(*storeError)) }
 
-// storeError is an error of the store.
+// storeError marks an error of the store.
 type storeError struct{ error }
 
 // Unwrap returns the error of the store.
 func (e *storeError) Unwrap() error { return e.error }
 
-// load brings the bodies of an exchange back into memory, and returns their size as it is
-// counted.
-func (c *committer) load(x *exchange) int64 {
+// loadBodies reads the bodies of an exchange back from the spool if they were released. It
+// returns the bytes that heldBytes counts for the exchange; 0 if they were released.
+func (c *committer) loadBodies(x *exchange) (held int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.released {
 		if frames, err := x.file.Read(); err == nil {
-			x.read(frames)
+			x.readFrames(frames)
 		}
 		return 0
 	}
-	return int64(len(x.sent) + len(x.came))
+	return int64(len(x.sent) + len(x.received))
 }
 
-// written is called when the spool has all of an exchange: its bodies need not be in memory
-// when too many are.
-func (c *committer) written(x *exchange) {
+// onSpooled is called when the spool has written the whole exchange. It releases the bodies of
+// a waiting exchange if the memory limit is exceeded.
+func (c *committer) onSpooled(x *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	over := c.held > c.o.Memory && slices.ContainsFunc(slices.Collect(maps.Values(c.lanes)), func(list []*exchange) bool { return slices.Contains(list, x) })
+	over := c.heldBytes > c.o.Memory && slices.ContainsFunc(slices.Collect(maps.Values(c.lanes)), func(list []*exchange) bool { return slices.Contains(list, x) })
 	if !over {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	c.held -= int64(len(x.sent) + len(x.came))
-	x.sent, x.came, x.released = nil, nil, true
+	c.heldBytes -= int64(len(x.sent) + len(x.received))
+	x.sent, x.received, x.released = nil, nil, true
 }
 
-// stop ends the tries to commit.
-func (c *committer) stop() { c.once.Do(func() { close(c.stopped) }) }
+// stopRetries makes commitWithRetry return instead of trying again.
+func (c *committer) stopRetries() { c.once.Do(func() { close(c.stopped) }) }
 
-// giveUp counts and reports what was not committed and is not in the spool either.
-func (c *committer) giveUp() {
+// reportLost counts and reports the exchanges that are neither committed nor in the spool.
+func (c *committer) reportLost() {
 	c.mu.Lock()
 	var lost []*exchange
-	for x := range c.open {
+	for x := range c.uncommitted {
 		if x.file.Lost() {
-			delete(c.open, x)
+			delete(c.uncommitted, x)
 			lost = append(lost, x)
 		}
 	}
@@ -255,25 +264,25 @@ func (c *committer) giveUp() {
 	}
 }
 
-// report tells of an exchange that was not recorded.
+// report calls Options.OnError for an exchange that was not recorded.
 func (c *committer) report(x *exchange, err error) {
 	if c.o.OnError != nil {
-		c.o.OnError(&Error{Path: x.Path, Sent: x.sent, Came: x.came, Err: err})
+		c.o.OnError(&Error{Path: x.Path, Sent: x.sent, Came: x.received, Err: err})
 	}
 }
 
-// size is the bytes of the bodies in memory.
+// size returns the number of bytes of the bodies in memory.
 func (x *exchange) size() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return int64(len(x.sent) + len(x.came))
+	return int64(len(x.sent) + len(x.received))
 }
 
-// lane returns the key of the exchanges that are committed one after the other: those of a
-// session that the headers name, and all others together.
+// lane returns the key of the lane of an exchange: the branch that On names, or the session
+// that the headers name. All exchanges without either share one lane.
 func (x *exchange) lane() string {
 	if x.On != "" {
 		return "branch " + x.On
 	}
-	return "session " + claimOf(x.Header, nil).session
+	return "session " + readClaim(x.Header, nil).session
 }

@@ -1,26 +1,30 @@
-// Package recorder commits what a program says to models through the client library
-// of a provider, or through `tract proxy`. [New] makes a [Transport], which goes into the
-// http.Client that the library is given:
+// Package recorder records the requests that a program sends to models, and the responses,
+// as commits. The program uses the client library of a provider, or `tract proxy`. [New]
+// returns a [Transport] for the http.Client that the library uses:
 //
 //	t := recorder.New(repo, recorder.Options{})
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: t}))
 //
-// The library sees what it would see without the transport: every byte when it comes, and
-// no error of the store. An exchange is committed after its response has ended, in the
-// order of its session; exchanges of different sessions are committed at the same time.
-// What cannot be recorded is reported to Options.OnError.
+// The transport changes nothing for the library: the library receives every byte as soon as
+// it arrives, and no error of the store. An exchange (a request and its response) is
+// committed after its response has ended. The exchanges of one session are committed in
+// order; exchanges of different sessions are committed concurrently. Options.OnError
+// receives every exchange that could not be recorded.
 //
-// A client sends the whole conversation each time, and the transport adds only what is
-// new. Which conversation a request continues is read from the headers and the body that
-// coding agents send ([On] and X-Tract-Session name it, too): identity.go has the table.
-// Within a conversation, internal/reconcile finds what is new: a past that the client changed
-// or shortened goes on as edits, another continuation is a fork on a branch of its own. A
-// request that names no conversation continues one only where ids of calls, items and
-// responses, seals, or its whole text leave no doubt; equal text alone never joins two
-// conversations.
+// A client sends the whole conversation with each request, and the recorder commits only the
+// new blocks. To find the conversation, the recorder reads the headers and body fields that
+// coding agents send (identity.go lists them), the header X-Tract-Session, and the branch
+// that [On] names. Package internal/reconcile then compares the request with the
+// conversation: if the client changed or removed earlier blocks, the changes are committed
+// as edits; if the client continued from an earlier block, the continuation becomes a fork
+// on its own branch. A request that names no conversation continues an existing one only if
+// the ids of its calls, items and responses, its seals, or its whole text identify exactly
+// one; equal text alone never joins two conversations.
 //
-// A refusal becomes a note after the question; a response that broke off is kept under a
-// rescue ref. Which requests are to models is decided by the path (providers.Recognize);
-// others pass and are counted. Of the headers of a request only those that name the
-// conversation are kept, of a response only its id.
+// When a provider refuses a request, a note with the refusal is committed after the
+// question. A response that broke off is kept under a rescue ref. providers.Recognize
+// decides by the URL which requests are sent to models; other requests pass through and are
+// counted. Of the request headers, only those that name the conversation or the encoding of
+// the body are kept; of the response headers, only the request id, Retry-After and those that
+// describe the body.
 package recorder

@@ -23,14 +23,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// commit commits an exchange. A panic is an error.
+// commit commits an exchange and finishes its spool file. A panic is returned as an error.
 func (c *committer) commit(x *exchange) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	done, branch, err := c.try(x)
+	done, branch, err := c.tryCommit(x)
 	if err != nil {
 		return err
 	}
@@ -39,31 +39,32 @@ func (c *committer) commit(x *exchange) (err error) {
 		_, rules := history.MaskBlock(b)
 		return len(rules) > 0
 	})
-	frames := nothing
+	frames := noFrames
 	if !x.purged {
 		frames = x.keptFrames(c.o.Unmasked, secret)
 	}
-	x.file.Finish(labelOf(objects.Hash(x.sent)), frames)
+	x.file.Finish(spoolLabel(objects.Hash(x.sent)), frames)
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
 	}
 	return nil
 }
 
-// maxRaces is how often a place is looked for again because the branch moved.
+// maxRaces is the number of attempts when another writer moves the branch meanwhile.
 const maxRaces = 16
 
-func (c *committer) try(x *exchange) (done *tract.Recorded, branch string, err error) {
-	if err := c.ready(x.ctx); err != nil {
+// tryCommit decodes an exchange and records it, again while the branch moves.
+func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string, err error) {
+	if err := c.openRepo(x.ctx); err != nil {
 		return nil, "", err
 	}
-	a, target, err := c.decode(x)
+	req, target, err := c.decode(x)
 	if err != nil {
 		return nil, "", err
 	}
-	answer := x.answer(target)
+	answer := x.readOutcome(target)
 	for range maxRaces {
-		done, branch, err = c.record(x, a, answer, target)
+		done, branch, err = c.record(x, req, answer, target)
 		if moved := (*tract.ConflictError)(nil); !errors.As(err, &moved) {
 			break
 		}
@@ -74,107 +75,109 @@ func (c *committer) try(x *exchange) (done *tract.Recorded, branch string, err e
 	return done, branch, err
 }
 
-// decode reads the request.
-func (c *committer) decode(x *exchange) (*asked, *providers.Client, error) {
+// decode decodes the request of an exchange, and returns the client of its provider, which
+// decodes the response.
+func (c *committer) decode(x *exchange) (*clientRequest, *providers.Client, error) {
 	sent, err := contentcoding.Decode(x.sent, x.Header.Get("Content-Encoding"), maxBody)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
 	}
 	x.mu.Lock()
-	x.sent = sent // it is kept so: nothing could be masked in it otherwise
+	x.sent = sent // kept without compression: secrets in it could not be masked otherwise
 	x.Header.Del("Content-Encoding")
 	x.mu.Unlock()
-	a := &asked{on: x.On, at: x.Started, sent: sent}
-	if a.request, err = providers.DecodeRequest(x.API, x.Provider, sent); err != nil {
+	req := &clientRequest{namedBranch: x.On, at: x.Started, sent: sent}
+	if req.request, err = providers.DecodeRequest(x.API, x.Provider, sent); err != nil {
 		return nil, nil, err
 	}
-	if a.request.Settings.Model == "" {
-		a.request.Settings.Model = x.Model
+	if req.request.Settings.Model == "" {
+		req.request.Settings.Model = x.Model
 	}
-	if a.body, err = rawjson.Parse(sent); err != nil {
+	if req.body, err = rawjson.Parse(sent); err != nil {
 		return nil, nil, err
 	}
-	a.claim = claimOf(x.Header, a.body)
-	target, err := providers.Open(x.Provider, providers.Config{Dialect: x.API, BaseURL: x.Base, Model: a.request.Settings.Model})
-	return a, target, err
+	req.claim = readClaim(x.Header, req.body)
+	target, err := providers.Open(x.Provider, providers.Config{Dialect: x.API, BaseURL: x.Base, Model: req.request.Settings.Model})
+	return req, target, err
 }
 
-// prepared is what the first messages of a request were compared by.
-type prepared struct {
+// preparedMessages has the first messages of a request in the form in which they are compared.
+// The next request of the lane reuses it, because a client repeats most of its messages.
+type preparedMessages struct {
 	messages, masked []content.Message
 	entries          []reconcile.Entry
-	anchors          []string
-	tail             *reconcile.Builder
+	externalIDs      []string
+	builder          *reconcile.Builder
 }
 
-// mostChanging is how many messages at the end of a list a client changes when it goes on: it
-// moves the marks of the cache.
-const mostChanging = 4
+// maxChangingMessages is the number of messages at the end of a request that the client may
+// change in its next request: it moves the cache marks.
+const maxChangingMessages = 4
 
-// begins reports whether a list of messages begins with those that were prepared.
-func (p *prepared) begins(messages []content.Message) bool {
+// isPrefixOf reports whether messages begins with the prepared messages.
+func (p *preparedMessages) isPrefixOf(messages []content.Message) bool {
 	return len(p.messages) <= len(messages) && reflect.DeepEqual(p.messages, messages[:len(p.messages)])
 }
 
-// prepare makes what a request is compared by. The lock of the index is not held for the
-// work that grows with the request. known is what the last request of the lane was compared by,
-// or nil; next is that of this one.
-func (a *asked) prepare(ctx context.Context, x *index, known *prepared) (next *prepared, err error) {
-	messages, err := x.resolved(ctx, a.request.Messages)
+// prepare fills in the masked messages, entries and external ids of a request. It does not hold
+// the lock of the index during the work that grows with the request. earlier is the result for
+// the lane's last request, or nil; next is the one for its next request.
+func (req *clientRequest) prepare(ctx context.Context, x *index, earlier *preparedMessages) (next *preparedMessages, err error) {
+	messages, err := x.resolveReferences(ctx, req.request.Messages)
 	if err != nil {
 		return nil, err
 	}
 	messages = withoutBilling(messages)
-	if known == nil || !known.begins(messages) {
-		known = &prepared{tail: &reconcile.Builder{}}
+	if earlier == nil || !earlier.isPrefixOf(messages) {
+		earlier = &preparedMessages{builder: &reconcile.Builder{}}
 	}
-	a.request.Messages = messages
-	stable := known.add(x, messages[:max(len(known.messages), len(messages)-mostChanging)])
-	all := stable.add(x, messages)
-	a.messages, a.entries, a.anchors, a.tail = all.masked, all.entries, all.anchors, all.tail
+	req.request.Messages = messages
+	stable := earlier.extend(x, messages[:max(len(earlier.messages), len(messages)-maxChangingMessages)])
+	all := stable.extend(x, messages)
+	req.messages, req.entries, req.externalIDs, req.builder = all.masked, all.entries, all.externalIDs, all.builder
 	return stable, nil
 }
 
-// add returns what a longer list is compared by.
-func (p *prepared) add(x *index, messages []content.Message) *prepared {
+// extend returns the prepared form of a longer list, which begins with the prepared messages.
+func (p *preparedMessages) extend(x *index, messages []content.Message) *preparedMessages {
 	n := len(p.messages)
-	next := &prepared{messages: messages, masked: slices.Clone(p.masked), anchors: slices.Clone(p.anchors), tail: p.tail.Clone()}
+	next := &preparedMessages{messages: messages, masked: slices.Clone(p.masked), externalIDs: slices.Clone(p.externalIDs), builder: p.builder.Clone()}
 	for _, m := range messages[n:] {
 		masked := content.Message{Role: m.Role, Blocks: make([]content.Block, len(m.Blocks))}
 		for i, b := range m.Blocks {
-			masked.Blocks[i] = x.masked(b)
-			next.anchors = append(next.anchors, anchorsOf(m.Role, b)...)
+			masked.Blocks[i] = x.maskedBlock(b)
+			next.externalIDs = append(next.externalIDs, externalIDsOf(m.Role, b)...)
 		}
 		next.masked = append(next.masked, masked)
 	}
-	next.entries = append(slices.Clone(p.entries), next.tail.Add(next.masked[n:], nil)...)
+	next.entries = append(slices.Clone(p.entries), next.builder.Add(next.masked[n:], nil)...)
 	return next
 }
 
-// billing begins a text that Claude Code puts before its instructions. It differs in each
-// request, and says nothing to the model.
-const billing = "x-anthropic-billing-header:"
+// billingPrefix is the beginning of a text block that Claude Code sends before its instructions.
+// The block differs in each request, and is not meant for the model.
+const billingPrefix = "x-anthropic-billing-header:"
 
 func withoutBilling(messages []content.Message) []content.Message {
 	all := slices.Clone(messages)
 	for i, m := range all {
 		if m.Role == content.RoleSystem {
-			all[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b content.Block) bool { return strings.HasPrefix(b.String(), billing) })
+			all[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), func(b content.Block) bool { return strings.HasPrefix(b.String(), billingPrefix) })
 		}
 	}
 	return all
 }
 
-// resolved returns messages with the blocks that items of the provider stand for: a client
-// of the Responses API may send the id of an item in its place.
-func (x *index) resolved(ctx context.Context, messages []content.Message) ([]content.Message, error) {
+// resolveReferences returns messages in which the stored blocks replace item references: a
+// client of the Responses API may send the id of an item instead of the item.
+func (x *index) resolveReferences(ctx context.Context, messages []content.Message) ([]content.Message, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	all := slices.Clone(messages)
 	for i, m := range all {
 		var blocks []content.Block
 		for _, b := range m.Blocks {
-			item, err := x.item(ctx, referenceOf(b))
+			item, err := x.readItem(ctx, referenceOf(b))
 			if err != nil {
 				return nil, err
 			}
@@ -192,8 +195,9 @@ func (x *index) resolved(ctx context.Context, messages []content.Message) ([]con
 	return all, nil
 }
 
-// item returns the blocks of an item of a provider; none when the item is not known.
-func (x *index) item(ctx context.Context, id string) (list []*commit.Commit, err error) {
+// readItem returns the commits of a provider's item, with their blocks; none if the item is not
+// known.
+func (x *index) readItem(ctx context.Context, id string) (list []*commit.Commit, err error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -215,7 +219,8 @@ func (x *index) item(ctx context.Context, id string) (list []*commit.Commit, err
 	return list, nil
 }
 
-// referenceOf returns the id of the item that a block refers to; empty: it is no reference.
+// referenceOf returns the id of the item that a block refers to; empty if the block is not a
+// reference.
 func referenceOf(b content.Block) string {
 	native, ok := b.(content.Native)
 	if !ok {
@@ -228,32 +233,32 @@ func referenceOf(b content.Block) string {
 	return v.Get("id").Text()
 }
 
-// answer is what came of a request.
-type answer struct {
-	reply *llm.Response // nil: there is none that can be read
-	note  string        // what came in its place
+// outcome is the result of a request: a response, or a note in its place.
+type outcome struct {
+	reply *llm.Response // nil: there is no readable response
+	note  string        // text to commit instead of a response
 	meta  map[string]string
 	err   error // why the response ended before its end
 }
 
-// answer reads the response of an exchange.
-func (x *exchange) answer(target *providers.Client) answer {
-	ids := x.ids(x.response)
+// readOutcome decodes the response of an exchange.
+func (x *exchange) readOutcome(target *providers.Client) outcome {
+	headers := x.redactHeaders(x.response)
 	switch {
 	case x.status == 0:
-		return answer{note: "the request was not answered: " + x.hide(fmt.Sprint(x.err)), err: x.err}
+		return outcome{note: "the request was not answered: " + x.redact(fmt.Sprint(x.err)), err: x.err}
 	case x.status/100 != 2:
-		ids["status"] = fmt.Sprint(x.status)
-		text := x.words()
-		if x.err != nil && !errors.Is(x.err, errLeft) {
-			text = strings.TrimSpace(text + "\n" + x.hide(x.err.Error()))
+		headers["status"] = fmt.Sprint(x.status)
+		text := x.responseText()
+		if x.err != nil && !errors.Is(x.err, errClosedEarly) {
+			text = strings.TrimSpace(text + "\n" + x.redact(x.err.Error()))
 		}
-		return answer{note: fmt.Sprintf("the request was answered %d %s\n%s", x.status, http.StatusText(x.status), text), meta: ids, err: x.err}
+		return outcome{note: fmt.Sprintf("the request was answered %d %s\n%s", x.status, http.StatusText(x.status), text), meta: headers, err: x.err}
 	}
-	body, broken := contentcoding.Decode(x.came, x.response.Get("Content-Encoding"), maxBody)
+	body, broken := contentcoding.Decode(x.received, x.response.Get("Content-Encoding"), maxBody)
 	reply, err := llm.Collect(target.Decode(bytes.NewReader(body)), nil)
 	if broken == nil {
-		x.came = body
+		x.received = body
 		x.response.Del("Content-Encoding")
 	}
 	if err = errors.Join(err, broken); len(body) == 0 && broken != nil {
@@ -267,21 +272,21 @@ func (x *exchange) answer(target *providers.Client) answer {
 	}
 	if reply == nil || err != nil && len(reply.Blocks) == 0 {
 		cause := errors.Join(err, x.err)
-		return answer{note: fmt.Sprintf("the response could not be read: %s\n%s", x.hide(fmt.Sprint(cause)), x.words()), meta: ids, err: cause}
+		return outcome{note: fmt.Sprintf("the response could not be read: %s\n%s", x.redact(fmt.Sprint(cause)), x.responseText()), meta: headers, err: cause}
 	}
 	reply.Incomplete = reply.Incomplete || err != nil
-	return answer{reply: reply, meta: ids, err: x.err}
+	return outcome{reply: reply, meta: headers, err: x.err}
 }
 
-// record commits an exchange at its place.
-func (c *committer) record(x *exchange, a *asked, an answer, target *providers.Client) (*tract.Recorded, string, error) {
-	a.early = !x.waited && c.hasEarlier(x)
+// record commits an exchange at its destination, and returns the name of its branch.
+func (c *committer) record(x *exchange, req *clientRequest, an outcome, target *providers.Client) (*tract.Recorded, string, error) {
+	req.earlierPending = !x.waited && c.hasEarlierUncommitted(x)
 	c.index.reset(spool.Cleared(c.o.Spool))
-	next, err := a.prepare(x.ctx, c.index, c.prepared.get(x.lane()))
-	var p *place
+	next, err := req.prepare(x.ctx, c.index, c.prepared.get(x.lane()))
+	var dest *destination
 	if err == nil {
-		c.prepared.put(x.lane(), next, len(a.sent))
-		p, err = c.index.find(x.ctx, a)
+		c.prepared.put(x.lane(), next, len(req.sent))
+		dest, err = c.index.findDestination(x.ctx, req)
 	}
 	if errors.Is(err, errEarly) {
 		return nil, "", err
@@ -289,29 +294,29 @@ func (c *committer) record(x *exchange, a *asked, an answer, target *providers.C
 	if err != nil {
 		return nil, "", &storeError{err}
 	}
-	r, added := p.recording(a)
-	x.purged = p.base != nil && p.base.purged
-	r.Request, r.Body, r.Address, r.Response = a.request, a.sent, target.Address(), an.reply
-	r.Sent, r.First, r.Duration = x.Started, x.first, x.duration
+	r, added := dest.newRecording(req)
+	x.purged = dest.base != nil && dest.base.purged
+	r.Request, r.Body, r.Address, r.Response = req.request, req.sent, target.Address(), an.reply
+	r.Sent, r.First, r.Duration = x.Started, x.timeToHeaders, x.duration
 	if an.reply != nil {
 		r.IDs = an.meta
 	} else {
 		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+an.note)), an.meta
 	}
-	done, err := c.repo.Branch(p.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
+	done, err := c.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
 	if err != nil {
-		return nil, p.branch, &storeError{err}
+		return nil, dest.branch, &storeError{err}
 	}
 	var reply []content.Block
 	if an.reply != nil {
 		for _, b := range an.reply.Blocks {
-			reply = append(reply, c.index.masked(b))
+			reply = append(reply, c.index.maskedBlock(b))
 		}
 	}
 	c.index.mu.Lock()
 	defer c.index.mu.Unlock()
-	if c.index.committed(x.ctx, a, p, added, done, reply) != nil {
-		c.index.forget(p.branch) // it is committed
+	if c.index.addCommitted(x.ctx, req, dest, added, done, reply) != nil {
+		c.index.forget(dest.branch) // the exchange is committed; only the index is behind
 	}
-	return done, p.branch, nil
+	return done, dest.branch, nil
 }

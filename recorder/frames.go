@@ -11,22 +11,23 @@ import (
 	"github.com/tract-vcs/tract/internal/spool"
 )
 
-// The frames of an exchange in the spool, in their order. A response has any number of
-// frameCame; what is missing at the end did not come before the process ended.
+// The kinds of frames of an exchange in the spool, in their order. A response has any number of
+// frameResponseBody frames. Frames are missing at the end if the process ended before the
+// response did.
 const (
-	frameHead   = 'q' // requestHead
-	frameSent   = 'Q' // the body of the request
-	frameAnswer = 'a' // responseHead
-	frameCame   = 'A' // a piece of the body of the response
-	frameEnd    = 'e' // end
+	frameRequestHead  = 'q' // requestHead
+	frameRequestBody  = 'Q' // the body of the request
+	frameResponseHead = 'a' // responseHead
+	frameResponseBody = 'A' // a piece of the body of the response
+	frameResponseEnd  = 'e' // responseEnd
 )
 
-// requestHead is what the spool keeps of a request beside its body.
+// requestHead is the part of a request, apart from its body, that the spool keeps.
 type requestHead struct {
 	On                   string // the branch that On names; may be empty
 	API, Provider, Model string
 	Base, Path           string
-	Header               http.Header // what of the request says whose it is
+	Header               http.Header // the headers that name the conversation
 	Started              time.Time
 }
 
@@ -36,12 +37,12 @@ type responseHead struct {
 	First  time.Duration
 }
 
-type end struct {
+type responseEnd struct {
 	Duration time.Duration
 	Err      string // empty: the response is whole
 }
 
-func encode(v any) []byte {
+func encodeJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // the types are those above
@@ -52,78 +53,79 @@ func encode(v any) []byte {
 // responseHeaders are the headers of a response that the spool keeps.
 var responseHeaders = []string{"Content-Encoding", "Content-Type"}
 
-func (x *exchange) answerHead() []byte {
+func (x *exchange) encodeResponseHead() []byte {
 	h := http.Header{}
 	for _, name := range responseHeaders {
 		if value := x.response.Get(name); value != "" {
 			h.Set(name, value)
 		}
 	}
-	for name := range kept {
+	for name := range keptResponseHeaders {
 		if value := x.response.Get(name); value != "" {
-			h.Set(name, x.hide(value))
+			h.Set(name, x.redact(value))
 		}
 	}
-	return encode(responseHead{Status: x.status, Header: h, First: x.first})
+	return encodeJSON(responseHead{Status: x.status, Header: h, First: x.timeToHeaders})
 }
 
-func (x *exchange) endHead() []byte {
-	e := end{Duration: x.duration}
+func (x *exchange) encodeResponseEnd() []byte {
+	e := responseEnd{Duration: x.duration}
 	if x.err != nil {
-		e.Err = x.hide(x.err.Error())
+		e.Err = x.redact(x.err.Error())
 	}
-	return encode(e)
+	return encodeJSON(e)
 }
 
-// spool adds a frame to the file of the exchange.
-func (x *exchange) spool(kind byte, data []byte) {
+// writeFrame adds a frame to the file of the exchange.
+func (x *exchange) writeFrame(kind byte, data []byte) {
 	x.file.Write(spool.Frame{Kind: kind, Data: data}, nil)
 }
 
-// clean returns what makes frames as they are written: without the secrets of the request, and
-// the body of the request masked.
-func (x *exchange) clean(unmasked bool, last *recent[[]byte]) func(spool.Frame) spool.Frame {
-	lane, encoded := x.lane(), x.Header.Get("Content-Encoding") != "" // the headers change when it is committed
+// frameMasker returns a function that changes a frame before the spool writes it: it redacts the
+// secrets of the request, and masks secrets in the request body.
+func (x *exchange) frameMasker(unmasked bool, lastBodies *laneCache[[]byte]) func(spool.Frame) spool.Frame {
+	lane, encoded := x.lane(), x.Header.Get("Content-Encoding") != "" // read now: decode changes the headers
 	return func(f spool.Frame) spool.Frame {
 		switch {
-		case f.Kind == frameSent && !unmasked && !encoded:
-			f.Data = maskBody(x.hideIn(f.Data), lane, last)
+		case f.Kind == frameRequestBody && !unmasked && !encoded:
+			f.Data = maskBody(x.redactBytes(f.Data), lane, lastBodies)
 			x.masked = f.Data
-		case f.Kind == frameCame:
-			f.Data = x.hideIn(f.Data)
+		case f.Kind == frameResponseBody:
+			f.Data = x.redactBytes(f.Data)
 		}
 		return f
 	}
 }
 
-// hideIn returns bytes without the secrets of the request.
-func (x *exchange) hideIn(data []byte) []byte {
+// redactBytes returns bytes without the secrets of the request.
+func (x *exchange) redactBytes(data []byte) []byte {
 	for _, secret := range x.secrets {
 		if bytes.Contains(data, []byte(secret)) {
-			return []byte(x.hide(string(data)))
+			return []byte(x.redact(string(data)))
 		}
 	}
 	return data
 }
 
-// read fills an exchange from its frames. It reports whether there is a request.
-func (x *exchange) read(frames []spool.Frame) bool {
-	x.sent, x.came = nil, nil
+// readFrames fills an exchange from its frames. It reports whether the frames have a whole
+// request.
+func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
+	x.sent, x.received = nil, nil
 	for _, f := range frames {
 		var err error
 		switch f.Kind {
-		case frameHead:
+		case frameRequestHead:
 			err = json.Unmarshal(f.Data, &x.requestHead)
-		case frameSent:
+		case frameRequestBody:
 			x.sent, x.whole = f.Data, true
-		case frameAnswer:
+		case frameResponseHead:
 			var h responseHead
 			err = json.Unmarshal(f.Data, &h)
-			x.status, x.response, x.first = h.Status, h.Header, h.First
-		case frameCame:
-			x.came = append(x.came, f.Data...)
-		case frameEnd:
-			var e end
+			x.status, x.response, x.timeToHeaders = h.Status, h.Header, h.First
+		case frameResponseBody:
+			x.received = append(x.received, f.Data...)
+		case frameResponseEnd:
+			var e responseEnd
 			err = json.Unmarshal(f.Data, &e)
 			if x.duration, x.err = e.Duration, nil; e.Err != "" {
 				x.err = errors.New(e.Err)
@@ -136,31 +138,32 @@ func (x *exchange) read(frames []spool.Frame) bool {
 	return x.whole && x.API != ""
 }
 
-// nothing is the frames of an exchange that is not kept.
-func nothing() []spool.Frame { return nil }
+// noFrames returns the frames of an exchange that the spool does not keep.
+func noFrames() []spool.Frame { return nil }
 
-// keptFrames returns the frames of a committed exchange that stay in the spool: masked, and
-// without a response in which a secret was found, since a stream may hold it in pieces.
-func (x *exchange) keptFrames(unmasked, secret bool) func() []spool.Frame {
-	frames := []spool.Frame{{Kind: frameHead, Data: encode(x.requestHead)}, {Kind: frameSent, Data: x.sent}, {Kind: frameAnswer, Data: x.answerHead()}}
-	if !secret || unmasked {
-		frames = append(frames, spool.Frame{Kind: frameCame, Data: x.came})
+// keptFrames returns a function that returns the frames of a committed exchange that stay in
+// the spool. They are masked, and lack the response body if a secret was found in it, since a
+// stream may split the secret.
+func (x *exchange) keptFrames(unmasked, secretInResponse bool) func() []spool.Frame {
+	frames := []spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}, {Kind: frameResponseHead, Data: x.encodeResponseHead()}}
+	if !secretInResponse || unmasked {
+		frames = append(frames, spool.Frame{Kind: frameResponseBody, Data: x.received})
 	}
-	frames = append(frames, spool.Frame{Kind: frameEnd, Data: x.endHead()})
+	frames = append(frames, spool.Frame{Kind: frameResponseEnd, Data: x.encodeResponseEnd()})
 	encoded := x.Header.Get("Content-Encoding") != "" || x.response.Get("Content-Encoding") != ""
 	return func() []spool.Frame {
 		switch {
 		case unmasked:
 			return frames
-		case encoded: // nothing can be found in it
+		case encoded: // secrets cannot be found in a compressed body
 			return nil
 		}
 		for i, f := range frames {
-			if f.Kind == frameSent && x.masked != nil {
+			if f.Kind == frameRequestBody && x.masked != nil {
 				frames[i].Data = x.masked
 				continue
 			}
-			frames[i].Data = []byte(secrets.Mask(x.hide(string(f.Data))))
+			frames[i].Data = []byte(secrets.Mask(x.redact(string(f.Data))))
 		}
 		return frames
 	}

@@ -10,25 +10,30 @@ import (
 	"github.com/tract-vcs/tract/internal/secrets"
 )
 
-// claim is what a request says about its conversation.
+// This file reads from the headers and the body of a request which conversation it belongs to:
+// its claim. The table clients lists the coding agents that are known, by the beginning of
+// their User-Agent, each with the function that reads its session id, sub-agent and kind of
+// call. X-Tract-Session and X-Tract-Agent override what was read. A claim is not
+// authenticated: it only chooses the branch, and its parts are made safe for a branch name.
+
+// claim is the conversation that a request names, without proof.
 type claim struct {
-	client  string // program that asks, such as claude-code
-	session string // its id of the session; empty: the request names none
+	client  string // sending program, such as claude-code
+	session string // the program's session id; empty: the request names none
 	agent   string // id of a sub-agent within the session; empty: the main conversation
-	parent  string // id of the session or the agent that started the agent; empty: the main conversation
-	side    string // kind of a call beside the conversation: title, routing, ...; empty: the conversation
-	compact bool   // the request asks for a summary that is to replace the conversation
+	parent  string // id of the session or agent that started this agent; empty: the main conversation
+	side    string // kind of a side call, which is not part of the conversation: title, routing, ...; empty: none
+	compact bool   // the request asks for a summary that will replace the conversation
 }
 
-// client is how one program says which conversation a request is of.
+// client describes how one program names the conversation of a request.
 type client struct {
 	name  string
 	agent string // beginning of the User-Agent
 	read  func(c *claim, h http.Header, body rawjson.Value)
 }
 
-// clients lists the programs that are known. The order counts: the first whose
-// User-Agent fits is taken.
+// clients lists the known programs. The first entry whose prefix matches the User-Agent is used.
 var clients = []client{
 	{"claude-code", "claude-cli/", readClaudeCode},
 	{"codex", "codex", readCodex},
@@ -37,13 +42,13 @@ var clients = []client{
 	{"", "", readOther},
 }
 
-// claimOf reads the claim of a request. X-Tract-Session counts before everything else.
-func claimOf(h http.Header, body rawjson.Value) claim {
+// readClaim returns the claim of a request. X-Tract-Session takes precedence.
+func readClaim(h http.Header, body rawjson.Value) claim {
 	var c claim
 	agent := h.Get("User-Agent")
 	for _, known := range clients {
 		if strings.HasPrefix(agent, known.agent) {
-			c.client = cmp.Or(known.name, nameOf(agent))
+			c.client = cmp.Or(known.name, clientName(agent))
 			known.read(&c, h, body)
 			break
 		}
@@ -51,7 +56,7 @@ func claimOf(h http.Header, body rawjson.Value) claim {
 	if session := h.Get("X-Tract-Session"); session != "" {
 		c.session, c.agent, c.parent = session, h.Get("X-Tract-Agent"), ""
 	}
-	c.side = cmp.Or(c.side, sideOf(body, c.client))
+	c.side = cmp.Or(c.side, sideCallKind(body, c.client))
 	return c
 }
 
@@ -70,8 +75,8 @@ func userSession(body rawjson.Value) string {
 	return user.Get("session_id").Text()
 }
 
-// readCodex reads the headers of Codex. A thread that differs from the session is that of
-// a sub-agent.
+// readCodex reads the headers and metadata of Codex. A thread id that differs from the session
+// id names a sub-agent.
 func readCodex(c *claim, h http.Header, body rawjson.Value) {
 	meta := body.Get("client_metadata")
 	c.session = cmp.Or(h.Get("Session-Id"), meta.Get("session_id").Text(), body.Get("prompt_cache_key").Text())
@@ -94,7 +99,7 @@ func readCodex(c *claim, h http.Header, body rawjson.Value) {
 	}
 }
 
-// readOpencode reads the headers of opencode. A sub-agent has a session of its own.
+// readOpencode reads the headers of opencode. A sub-agent has its own session id.
 func readOpencode(c *claim, h http.Header, _ rawjson.Value) {
 	c.session = cmp.Or(h.Get("X-Session-Id"), h.Get("X-Session-Affinity"))
 	if parent := h.Get("X-Parent-Session-Id"); parent != "" {
@@ -102,9 +107,9 @@ func readOpencode(c *claim, h http.Header, _ rawjson.Value) {
 	}
 }
 
-// readOther reads what is common to programs that are not known by name. pi sends its
-// session as Session_id to one of three APIs. A prompt_cache_key alone names no
-// conversation: programs share it among many.
+// readOther reads the headers and body fields that several other programs use. pi sends its
+// session id as Session_id to one of three APIs. A prompt_cache_key does not name a
+// conversation: programs use one key for many conversations.
 func readOther(c *claim, h http.Header, body rawjson.Value) {
 	conversation := body.Get("conversation")
 	c.session = cmp.Or(h.Get("Session_id"), conversation.Get("id").Text(), conversation.Text(), userSession(body))
@@ -113,16 +118,18 @@ func readOther(c *claim, h http.Header, body rawjson.Value) {
 // agentName is the part of a User-Agent that names the program, in lower case.
 var agentName = regexp.MustCompile(`^[a-z/_-]*`)
 
-// nameOf makes a name of the beginning of a User-Agent: "OpenAI/JS 6.26.0" is openai-js.
-func nameOf(agent string) string {
-	name := strings.NewReplacer("/", "-", "_", "-").Replace(agentName.FindString(strings.ToLower(agent)))
+// clientName returns the name of a program from the beginning of its User-Agent:
+// "OpenAI/JS 6.26.0" becomes openai-js.
+func clientName(userAgent string) string {
+	name := strings.NewReplacer("/", "-", "_", "-").Replace(agentName.FindString(strings.ToLower(userAgent)))
 	return cmp.Or(strings.Trim(name, "-"), "client")
 }
 
-// sideOf returns the kind of a call beside the conversation of a coding agent: it has no
-// tools, and its instruction says what it is for. Other programs have no such calls that
-// could be told from their conversations.
-func sideOf(body rawjson.Value, client string) string {
+// sideCallKind returns the kind of a side call of a coding agent, such as a request for a
+// title; empty for a request of the conversation. A side call has no tools, and its
+// instructions name its purpose. Side calls of other programs cannot be distinguished from
+// their conversations.
+func sideCallKind(body rawjson.Value, client string) string {
 	if body.Get("tools").At(0) != nil {
 		return ""
 	}
@@ -131,7 +138,7 @@ func sideOf(body rawjson.Value, client string) string {
 	}
 	structured := body.Get("output_config").Get("format") != nil || body.Get("response_format") != nil ||
 		body.Get("generationConfig").Get("responseJsonSchema") != nil || body.Get("generationConfig").Get("responseSchema") != nil
-	instruction := strings.ToLower(instructions(body))
+	instruction := strings.ToLower(instructionsJSON(body))
 	switch {
 	case strings.Contains(instruction, "title generator"), structured && strings.Contains(instruction, " title "):
 		return "title"
@@ -143,8 +150,8 @@ func sideOf(body rawjson.Value, client string) string {
 	return ""
 }
 
-// instructions returns the JSON of the instructions of a request, at most 4 KiB.
-func instructions(body rawjson.Value) string {
+// instructionsJSON returns the JSON of a request's instructions, cut after 4 KiB.
+func instructionsJSON(body rawjson.Value) string {
 	text := string(body.Get("system")) + string(body.Get("systemInstruction"))
 	if first := body.Get("messages").At(0); first.Get("role").Text() == "system" {
 		text += string(first)
@@ -152,55 +159,55 @@ func instructions(body rawjson.Value) string {
 	return text[:min(len(text), 4<<10)]
 }
 
-// shortID is the length of an id in the name of a branch.
-const shortID = 8
+// shortIDLength is the length of a shortened id in a branch name.
+const shortIDLength = 8
 
-// short is the part of an id that names of branches have: its beginning, by which people know
-// it, or its end where the beginning is the time (UUIDs of version 7, ids with a prefix such
-// as ses_): sessions that begin in the same minute would have the same name.
-func short(id string) string {
+// shortenID returns the part of an id that is used in branch names. It is the beginning of the
+// id, which people recognize; or the end if the beginning encodes the time (UUIDs of version 7,
+// ids with a prefix such as ses_), because sessions of the same minute would get the same name.
+func shortenID(id string) string {
 	_, rest, prefixed := strings.Cut(id, "_")
 	if prefixed {
 		id = rest
 	}
-	name := strings.Map(inName, id)
+	name := strings.Map(branchNameRune, id)
 	switch {
-	case len(name) <= shortID:
+	case len(name) <= shortIDLength:
 		return cmp.Or(name, "session")
 	case prefixed, len(name) == len("01a205ed-9ec9-7892-b2b2-4daa7e276c10") && name[14] == '7':
-		name = name[len(name)-shortID:]
+		name = name[len(name)-shortIDLength:]
 	default:
-		name = name[:shortID]
+		name = name[:shortIDLength]
 	}
 	return cmp.Or(strings.Trim(name, "-"), "session")
 }
 
-// branch returns the name of the branch of a claim with a session. whole asks for the
-// whole ids, for sessions whose short ids are the same.
+// branch returns the name of the main branch of a claim with a session. whole uses the whole
+// ids, for sessions whose shortened ids are equal.
 func (c *claim) branch(prefix string, whole bool) string {
-	part := short
+	part := shortenID
 	if whole {
-		part = func(id string) string { return strings.Map(inName, id) }
+		part = func(id string) string { return strings.Map(branchNameRune, id) }
 	}
 	name := prefix + c.client + "/" + part(c.session)
 	if c.agent != "" {
 		name += "/agent-" + part(c.agent)
 	}
 	if c.side != "" {
-		name += "/side-" + strings.Map(inName, c.side)
+		name += "/side-" + strings.Map(branchNameRune, c.side)
 	}
 	return name
 }
 
-// inName maps what a branch name cannot have.
-func inName(r rune) rune {
+// branchNameRune maps characters that a branch name cannot have to '-'. It is for strings.Map.
+func branchNameRune(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
 		return r
 	}
 	return '-'
 }
 
-// details returns what the origins of commits keep of a claim.
+// details returns the non-empty parts of a claim as the origins of commits store them: masked.
 func (c *claim) details() map[string]string {
 	all := map[string]string{}
 	for name, value := range map[string]string{"client": c.client, "session": c.session, "agent": c.agent, "parent_agent": c.parent, "side": c.side} {

@@ -53,7 +53,7 @@ func TestClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claim := claimOf(h, body)
+		claim := readClaim(h, body)
 		have := ""
 		if claim.session != "" {
 			have = claim.branch("proxy/", false)

@@ -18,77 +18,80 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// thread is a recorded branch as its client sends it.
+// thread is a recorded branch in the form in which its client sends it.
 type thread struct {
-	branch   string
-	claim    string            // key of the claim; empty: the client names no session
-	details  map[string]string // of the claim
-	tip      objects.ID
-	entries  []reconcile.Entry   // Ref is the commit
-	erased   map[objects.ID]bool // ids of the content of purged blocks
-	purged   bool                // there was such content: what the client sends again is not kept in the spool
-	manifest objects.ID          // of the newest response
-	tail     *reconcile.Builder  // after the entries
-	recorded int                 // counts up with each exchange; the thread with the highest number is the newest
-	anchors  map[string]bool     // ids in it that the client or the provider chose
+	branch        string
+	claim         string            // key of the claim; empty: the client names no session
+	details       map[string]string // of the claim
+	tip           objects.ID
+	entries       []reconcile.Entry   // Ref is the commit
+	purgedContent map[objects.ID]bool // content ids of purged blocks
+	purged        bool                // content was purged: the spool keeps none of it when the client sends it again
+	manifest      objects.ID          // of the newest response
+	builder       *reconcile.Builder  // after the entries
+	lastRecorded  int                 // value of recordedCount at its last exchange
+	externalIDs   map[string]bool     // ids of its calls, items and seals, see externalIDsOf
 }
 
-// index finds threads by what requests say. It is built from the histories when it is
-// needed: the threads of a session when the session asks, all of them when a request names
-// no session or one that is new and goes on from a history.
+// index finds threads by the ids in requests. It is a cache, built on demand from the histories
+// in the store: the threads of a session when a request names the session, and all threads when
+// a request names no session, or a new session but repeats a known history. A branch that
+// somebody else moved is read again before use (refresh).
 type index struct {
 	repo   *tract.Repo
 	prefix string
 	masks  bool // secrets are masked in the repo
 
-	mu      sync.Mutex
-	cleared string                   // spool.Cleared when the index was built
-	count   int                      // of the exchanges that were committed
-	threads map[string]*thread       // by branch
-	claims  map[string][]*thread     // by key of the claim
-	ids     map[string][]*thread     // by anchor
-	tips    map[objects.ID][]*thread // that name no session, by the key of their last entry
-	items   map[string][]objects.ID  // commits by the provider's id of the item
-	told    map[string]objects.ID    // last commits of responses, by the provider's id
-	whose   map[objects.ID]*thread   // of those
-	all     bool                     // every branch below the prefix was read
-	looked  map[string]bool          // branches that were asked for by name
+	mu              sync.Mutex
+	cleared         string                   // spool.Cleared when the index was built
+	recordedCount   int                      // exchanges committed so far
+	threads         map[string]*thread       // by branch
+	claims          map[string][]*thread     // by key of the claim
+	byExternalID    map[string][]*thread     // by external id
+	byLastKey       map[objects.ID][]*thread // threads without a session, by the key of their last entry
+	items           map[string][]objects.ID  // commits of an item, by the provider's item id
+	responseEnds    map[string]objects.ID    // last commit of a response, by the provider's response id
+	responseThreads map[objects.ID]*thread   // threads by the last commit of a response
+	allLoaded       bool                     // every branch below the prefix was read
+	loaded          map[string]bool          // main branches that were read with their forks
 }
 
 func newIndex(repo *tract.Repo, prefix string, masks bool) *index {
 	return &index{
-		repo: repo, prefix: prefix, masks: masks, threads: map[string]*thread{}, claims: map[string][]*thread{}, ids: map[string][]*thread{},
-		tips: map[objects.ID][]*thread{}, items: map[string][]objects.ID{}, told: map[string]objects.ID{}, whose: map[objects.ID]*thread{}, looked: map[string]bool{},
+		repo: repo, prefix: prefix, masks: masks, threads: map[string]*thread{}, claims: map[string][]*thread{}, byExternalID: map[string][]*thread{},
+		byLastKey: map[objects.ID][]*thread{}, items: map[string][]objects.ID{}, responseEnds: map[string]objects.ID{}, responseThreads: map[objects.ID]*thread{}, loaded: map[string]bool{},
 	}
 }
 
-// ofClaim returns the threads of a claim, whose main branch has a name. The lock is held.
-func (x *index) ofClaim(ctx context.Context, key, branch string) ([]*thread, error) {
-	if !x.looked[branch] {
-		if err := x.load(ctx, branch, isFork); err != nil {
+// threadsOfClaim returns the threads of the claim with a key. mainBranch is the name of its main
+// branch. The caller holds the lock.
+func (x *index) threadsOfClaim(ctx context.Context, key, mainBranch string) ([]*thread, error) {
+	if !x.loaded[mainBranch] {
+		if err := x.load(ctx, mainBranch, isForkSuffix); err != nil {
 			return nil, err
 		}
-		x.looked[branch] = true
+		x.loaded[mainBranch] = true
 	}
-	return x.fresh(ctx, x.claims[key])
+	return x.refresh(ctx, x.claims[key])
 }
 
-// loadAll reads every branch below the prefix. The lock is held.
+// loadAll reads every branch below the prefix. The caller holds the lock.
 func (x *index) loadAll(ctx context.Context) error {
-	if x.all {
+	if x.allLoaded {
 		return nil
 	}
 	err := x.load(ctx, x.prefix, func(string) bool { return true })
-	x.all = err == nil
+	x.allLoaded = err == nil
 	return err
 }
 
-// forkEnd is what the name of a branch is followed by in the names of its forks.
-var forkEnd = regexp.MustCompile(`^(/(fork-)?[0-9]+)?$`)
+// forkSuffix matches what follows the name of a main branch in the names of its forks. It also
+// matches the empty string, for the main branch.
+var forkSuffix = regexp.MustCompile(`^(/(fork-)?[0-9]+)?$`)
 
-func isFork(rest string) bool { return forkEnd.MatchString(rest) }
+func isForkSuffix(suffix string) bool { return forkSuffix.MatchString(suffix) }
 
-// load reads the branches whose names begin with a prefix and go on as wanted.
+// load reads the branches whose names begin with a prefix, if wanted accepts the rest of the name.
 func (x *index) load(ctx context.Context, prefix string, wanted func(rest string) bool) error {
 	list, err := x.repo.Store().Refs(ctx, objects.RefQuery{Prefix: refs.Heads + prefix})
 	if err != nil {
@@ -97,7 +100,7 @@ func (x *index) load(ctx context.Context, prefix string, wanted func(rest string
 	for _, ref := range list {
 		name := strings.TrimPrefix(ref.Name, refs.Heads)
 		if x.threads[name] == nil && wanted(strings.TrimPrefix(name, prefix)) {
-			if err := x.read(ctx, name, ref.Target); err != nil {
+			if err := x.readThread(ctx, name, ref.Target); err != nil {
 				return err
 			}
 		}
@@ -105,8 +108,9 @@ func (x *index) load(ctx context.Context, prefix string, wanted func(rest string
 	return nil
 }
 
-// fresh reads threads again whose branches moved, and leaves out those that are gone.
-func (x *index) fresh(ctx context.Context, list []*thread) (kept []*thread, err error) {
+// refresh returns the threads of a list in their present state: it reads those again whose
+// branches moved, and omits those whose branches no longer exist.
+func (x *index) refresh(ctx context.Context, list []*thread) (kept []*thread, err error) {
 	for _, t := range slices.Clone(list) {
 		ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+t.branch)
 		switch {
@@ -116,11 +120,11 @@ func (x *index) fresh(ctx context.Context, list []*thread) (kept []*thread, err 
 			kept = append(kept, t)
 			continue
 		}
-		x.drop(t)
+		x.remove(t)
 		if ref.Target.IsZero() {
 			continue
 		}
-		if err := x.read(ctx, t.branch, ref.Target); err != nil {
+		if err := x.readThread(ctx, t.branch, ref.Target); err != nil {
 			return nil, err
 		}
 		if again := x.threads[t.branch]; again != nil && again.claim == t.claim {
@@ -130,9 +134,9 @@ func (x *index) fresh(ctx context.Context, list []*thread) (kept []*thread, err 
 	return kept, nil
 }
 
-// read reads the thread of a branch from its history. One that is damaged is left out: its
-// conversation begins anew.
-func (x *index) read(ctx context.Context, branch string, tip objects.ID) error {
+// readThread adds the thread of a branch, read from its history. It skips a damaged history: the
+// conversation will start a new branch.
+func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) error {
 	line, err := commit.Linearize(ctx, x.repo.Store(), tip)
 	if err == nil {
 		err = history.LoadAll(ctx, x.repo.Store(), line)
@@ -143,45 +147,46 @@ func (x *index) read(ctx context.Context, branch string, tip objects.ID) error {
 		}
 		return nil
 	}
-	t := &thread{branch: branch, tip: tip, erased: map[objects.ID]bool{}, anchors: map[string]bool{}}
-	said := t.sent(line)
+	t := &thread{branch: branch, tip: tip, purgedContent: map[objects.ID]bool{}, externalIDs: map[string]bool{}}
+	said := t.sentBlocks(line)
 	messages := make([]content.Message, len(said))
 	for i, b := range said {
-		block := x.masked(b.now.Block)
+		block := x.maskedBlock(b.now.Block)
 		messages[i] = content.Message{Role: b.first.Role, Blocks: []content.Block{block}}
-		x.anchor(t, b.first.ID, b.first.Role, block)
+		x.addExternalIDs(t, b.first.ID, b.first.Role, block)
 		if b.first.Origin != nil && b.first.Origin.ResponseID != "" {
-			x.told[b.first.Origin.ResponseID], x.whose[b.first.ID] = b.first.ID, t
+			x.responseEnds[b.first.Origin.ResponseID], x.responseThreads[b.first.ID] = b.first.ID, t
 		}
 	}
 	n := -1
-	t.tail = &reconcile.Builder{}
-	t.entries = t.tail.Add(messages, func(content.Block) (objects.ID, bool) {
+	t.builder = &reconcile.Builder{}
+	t.entries = t.builder.Add(messages, func(content.Block) (objects.ID, bool) {
 		n++
 		return said[n].now.ContentID, said[n].now.Tombstone != nil // a purged block is compared by the id of its content
 	})
 	for i := range t.entries {
 		t.entries[i].Ref = said[i].first.ID
 		if said[i].now.Tombstone != nil {
-			t.erased[said[i].now.ContentID], t.purged = true, true
+			t.purgedContent[said[i].now.ContentID], t.purged = true, true
 		}
 	}
 	t.claim = claimKey(t.details)
-	if t.claim == "" && !strings.HasPrefix(branch, x.prefix) { // it was named by On, and others made it
+	if t.claim == "" && !strings.HasPrefix(branch, x.prefix) { // somebody else created the branch, and On named it
 		t.claim = claimKey(map[string]string{"branch": branch})
 	}
-	x.put(t)
+	x.addThread(t)
 	return nil
 }
 
-// sentBlock is a block that a client sends, as it was first said and as it reads now.
+// sentBlock is a block that the client sends: its first commit, and the commit with its present
+// content, which is an edit or the same.
 type sentBlock struct{ first, now *commit.Commit }
 
-// sent returns the blocks of a history that its client sends, and notes what the recorder
-// knew of it. Only edits of the client count: it does not know of others.
-func (t *thread) sent(line []*commit.Commit) (list []sentBlock) {
+// sentBlocks returns the blocks of a history that its client sends, and sets the thread's details
+// and manifest. It applies only the edits that the client made: the client does not know others.
+func (t *thread) sentBlocks(commits []*commit.Commit) (list []sentBlock) {
 	edits, leftOut := map[objects.ID]*commit.Commit{}, map[objects.ID]bool{}
-	for _, c := range line {
+	for _, c := range commits {
 		if c.Origin == nil || c.Origin.Importer != recordedBy {
 			continue
 		}
@@ -195,7 +200,7 @@ func (t *thread) sent(line []*commit.Commit) (list []sentBlock) {
 			t.manifest = c.Origin.Manifest
 		}
 	}
-	for _, c := range line {
+	for _, c := range commits {
 		if c.Op != commit.Append || c.Role == content.NoRole || leftOut[c.ID] || c.Block == nil {
 			continue
 		}
@@ -208,7 +213,8 @@ func (t *thread) sent(line []*commit.Commit) (list []sentBlock) {
 	return list
 }
 
-// reset drops everything when a spool was cleared since: a purge has changed the histories.
+// reset empties the index if a spool was cleared since it was built, because a purge has changed
+// the histories.
 func (x *index) reset(cleared string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -216,73 +222,74 @@ func (x *index) reset(cleared string) {
 		return
 	}
 	for _, t := range x.threads {
-		x.drop(t)
+		x.remove(t)
 	}
 	clear(x.items)
-	clear(x.told)
-	clear(x.whose)
-	clear(x.looked)
-	x.cleared, x.all = cleared, false
+	clear(x.responseEnds)
+	clear(x.responseThreads)
+	clear(x.loaded)
+	x.cleared, x.allLoaded = cleared, false
 }
 
-// forget drops the thread of a branch: it is read again when it is needed.
+// forget removes the thread of a branch, so that it is read again when needed.
 func (x *index) forget(branch string) {
 	if t := x.threads[branch]; t != nil {
-		x.drop(t)
+		x.remove(t)
 	}
-	x.all = false
-	clear(x.looked)
+	x.allLoaded = false
+	clear(x.loaded)
 }
 
-// masked returns a block as it is compared. What is stored may be masked, what a client
-// sends again is not: secrets count as their masks on both sides.
-func (x *index) masked(b content.Block) content.Block {
+// maskedBlock returns a block in the form in which blocks are compared. Stored blocks may be
+// masked, but the client sends the secrets again, so secrets are masked on both sides.
+func (x *index) maskedBlock(b content.Block) content.Block {
 	if x.masks {
 		b, _ = history.MaskBlock(b)
 	}
 	return b
 }
 
-// put adds a thread. The lock is held.
-func (x *index) put(t *thread) {
+// addThread adds a thread. The caller holds the lock.
+func (x *index) addThread(t *thread) {
 	x.threads[t.branch] = t
 	x.claims[t.claim] = append(x.claims[t.claim], t)
-	x.stand(t)
+	x.addTip(t)
 }
 
-// drop takes a thread out. The lock is held.
-func (x *index) drop(t *thread) {
+// remove removes a thread. The caller holds the lock.
+func (x *index) remove(t *thread) {
 	delete(x.threads, t.branch)
-	x.claims[t.claim] = without(x.claims[t.claim], t)
-	for id := range t.anchors {
-		if x.ids[id] = without(x.ids[id], t); len(x.ids[id]) == 0 {
-			delete(x.ids, id)
+	x.claims[t.claim] = withoutThread(x.claims[t.claim], t)
+	for id := range t.externalIDs {
+		if x.byExternalID[id] = withoutThread(x.byExternalID[id], t); len(x.byExternalID[id]) == 0 {
+			delete(x.byExternalID, id)
 		}
 	}
-	x.leave(t)
+	x.removeTip(t)
 }
 
-func without(list []*thread, t *thread) []*thread {
+func withoutThread(list []*thread, t *thread) []*thread {
 	return slices.DeleteFunc(slices.Clone(list), func(o *thread) bool { return o == t })
 }
 
-// stand notes where the conversation of a thread ends, when it names no session.
-func (x *index) stand(t *thread) {
-	if end := t.end(); t.claim == "" {
-		x.tips[end] = append(x.tips[end], t)
+// addTip notes where the conversation of a thread ends, when it names no session.
+func (x *index) addTip(t *thread) {
+	if end := t.lastKey(); t.claim == "" {
+		x.byLastKey[end] = append(x.byLastKey[end], t)
 	}
 }
 
-func (x *index) leave(t *thread) {
-	if end := t.end(); t.claim == "" {
-		if x.tips[end] = without(x.tips[end], t); len(x.tips[end]) == 0 {
-			delete(x.tips, end)
+// removeTip removes a thread without a session from byLastKey.
+func (x *index) removeTip(t *thread) {
+	if end := t.lastKey(); t.claim == "" {
+		if x.byLastKey[end] = withoutThread(x.byLastKey[end], t); len(x.byLastKey[end]) == 0 {
+			delete(x.byLastKey, end)
 		}
 	}
 }
 
-// end returns the key of the last entry that counts.
-func (t *thread) end() (key objects.ID) {
+// lastKey returns the key of the last entry that counts; zero if there is none.
+func (t *thread) lastKey() (key objects.ID) {
 	for _, e := range slices.Backward(t.entries) {
 		if e.Counts {
 			return e.Key
@@ -296,13 +303,13 @@ func (t *thread) hasReply() bool {
 	return slices.ContainsFunc(t.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant })
 }
 
-// anchor notes the ids and seals of a block of a model. The commit is zero for a block that
-// a client sent.
-func (x *index) anchor(t *thread, at objects.ID, role content.Role, b content.Block) {
-	for _, id := range anchorsOf(role, b) {
-		if !t.anchors[id] {
-			t.anchors[id] = true
-			x.ids[id] = append(x.ids[id], t)
+// addExternalIDs adds the external ids of a block to its thread and to the index. at is the
+// commit of the block, or zero for a block that the client sent.
+func (x *index) addExternalIDs(t *thread, at objects.ID, role content.Role, b content.Block) {
+	for _, id := range externalIDsOf(role, b) {
+		if !t.externalIDs[id] {
+			t.externalIDs[id] = true
+			x.byExternalID[id] = append(x.byExternalID[id], t)
 		}
 	}
 	if id := b.Form().ID; id != "" && !at.IsZero() && !slices.Contains(x.items[id], at) {
@@ -310,33 +317,36 @@ func (x *index) anchor(t *thread, at objects.ID, role content.Role, b content.Bl
 	}
 }
 
-// made is the form of the id of a call that had none: it says nothing about the call.
-var made = regexp.MustCompile(`^call_[0-9a-f]{16}$|/[0-9]+$`)
+// generatedCallID matches ids that were generated for calls without one. They do not identify a
+// call.
+var generatedCallID = regexp.MustCompile(`^call_[0-9a-f]{16}$|/[0-9]+$`)
 
-// leastSeal is the length of the shortest seal that tells responses apart. Gemini CLI
-// replaces seals by a constant after it resumed a session.
-const leastSeal = 64
+// minSealLength is the shortest seal that identifies a response. Gemini CLI replaces seals with
+// a short constant after it has resumed a session.
+const minSealLength = 64
 
-// anchorsOf returns the ids and seals by which a block of a model is known again.
-func anchorsOf(role content.Role, b content.Block) (ids []string) {
+// externalIDsOf returns the ids by which a block that a model made is recognized when a client
+// sends it again: the call id, the item id, and the hash of the seal.
+func externalIDsOf(role content.Role, b content.Block) (ids []string) {
 	if role != content.RoleAssistant {
 		return nil
 	}
-	if call, ok := b.(content.ToolCall); ok && call.CallID != "" && !made.MatchString(call.CallID) {
+	if call, ok := b.(content.ToolCall); ok && call.CallID != "" && !generatedCallID.MatchString(call.CallID) {
 		ids = append(ids, "call "+call.CallID)
 	}
 	form := b.Form()
 	if form.ID != "" {
 		ids = append(ids, "item "+form.ID)
 	}
-	if len(form.Seal.Data) >= leastSeal {
+	if len(form.Seal.Data) >= minSealLength {
 		hash := objects.Hash([]byte(form.Seal.Data))
 		ids = append(ids, "seal "+string(hash[:]))
 	}
 	return ids
 }
 
-// claimKey is a claim with a session as a key; empty: it has no session.
+// claimKey returns the key of the claim with these details; empty if it names neither a session
+// nor a branch.
 func claimKey(details map[string]string) string {
 	if branch := details["branch"]; branch != "" {
 		return "branch\x00" + branch
@@ -347,8 +357,9 @@ func claimKey(details map[string]string) string {
 	return strings.Join([]string{details["client"], details["session"], details["agent"], details["side"]}, "\x00")
 }
 
-// free returns a name that no branch has: the wanted one, or else that with a number.
-func (x *index) free(ctx context.Context, wanted, separator string) (string, error) {
+// freeBranchName returns a name that no branch has: wanted, or wanted followed by the separator
+// and the lowest free number from 2.
+func (x *index) freeBranchName(ctx context.Context, wanted, separator string) (string, error) {
 	if err := refs.Check(wanted); err != nil {
 		return "", fmt.Errorf("branch %w", err)
 	}
@@ -367,12 +378,12 @@ func (x *index) free(ctx context.Context, wanted, separator string) (string, err
 	}
 }
 
-// byAnchors returns the threads that have the most of the ids of a list, the newest last.
-func (x *index) byAnchors(ids []string) (best []*thread) {
+// threadsByExternalIDs returns the threads that have the most of the ids, the longest last.
+func (x *index) threadsByExternalIDs(ids []string) (best []*thread) {
 	count := map[*thread]int{}
 	most := 0
 	for _, id := range ids {
-		for _, t := range x.ids[id] {
+		for _, t := range x.byExternalID[id] {
 			count[t]++
 			most = max(most, count[t])
 		}

@@ -11,26 +11,27 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// mostCalls is how many calls of a parent are looked at: those of its last responses.
-const mostCalls = 32
+// maxCalls is the number of a parent's last calls that linkParent looks at.
+const maxCalls = 32
 
-// linkParent finds the call that started a sub-agent: the newest one of the parent whose
-// arguments have the text that the sub-agent is asked with, and that no other sub-agent has.
-func (x *index) linkParent(ctx context.Context, a *asked, p *place) error {
-	parent := a.claim
-	parent.agent, parent.parent, parent.side = a.claim.parent, "", ""
-	list, err := x.ofClaim(ctx, claimKey(parent.details()), parent.branch(x.prefix, false))
+// linkParent finds the call that started a sub-agent, and stores it in the details of the
+// destination. It is the parent's newest call that is linked to no other sub-agent and has an
+// argument equal to one of the sub-agent's user messages.
+func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destination) error {
+	parent := req.claim
+	parent.agent, parent.parent, parent.side = req.claim.parent, "", ""
+	list, err := x.threadsOfClaim(ctx, claimKey(parent.details()), parent.branch(x.prefix, false))
 	if err != nil {
 		return err
 	}
-	texts := userTexts(a.messages)
+	texts := userTexts(req.messages)
 	for _, t := range slices.Backward(list) {
 		calls := 0
 		for _, e := range slices.Backward(t.entries) {
 			if e.Kind != content.KindToolCall || e.Ref.IsZero() || x.isLinked(e.Ref.String()) {
 				continue
 			}
-			if calls++; calls > mostCalls {
+			if calls++; calls > maxCalls {
 				break
 			}
 			c, err := commit.Read(ctx, x.repo.Store(), e.Ref)
@@ -40,8 +41,8 @@ func (x *index) linkParent(ctx context.Context, a *asked, p *place) error {
 			if err != nil {
 				return err
 			}
-			if call, ok := c.Block.(content.ToolCall); ok && x.asks(call, texts) {
-				p.details[history.LinkCall], p.details[history.LinkParent] = call.CallID, c.ID.String()
+			if call, ok := c.Block.(content.ToolCall); ok && x.hasArgument(call, texts) {
+				dest.details[history.LinkCall], dest.details[history.LinkParent] = call.CallID, c.ID.String()
 				return nil
 			}
 		}
@@ -49,7 +50,7 @@ func (x *index) linkParent(ctx context.Context, a *asked, p *place) error {
 	return nil
 }
 
-// isLinked reports whether a sub-agent is linked to the commit of a call.
+// isLinked reports whether a sub-agent is linked to a call, given the id of its commit.
 func (x *index) isLinked(call string) bool {
 	for _, t := range x.threads {
 		if t.details[history.LinkParent] == call {
@@ -59,7 +60,7 @@ func (x *index) isLinked(call string) bool {
 	return false
 }
 
-// userTexts returns what the user's side of a conversation says.
+// userTexts returns the texts of all user blocks.
 func userTexts(messages []content.Message) (texts []string) {
 	for _, m := range messages {
 		for _, b := range m.Blocks {
@@ -71,9 +72,9 @@ func userTexts(messages []content.Message) (texts []string) {
 	return texts
 }
 
-// asks reports whether an argument of a call is one of some texts.
-func (x *index) asks(call content.ToolCall, texts []string) bool {
-	arguments, err := rawjson.Parse([]byte(x.masked(call).String()))
+// hasArgument reports whether a string argument of a call equals one of the texts.
+func (x *index) hasArgument(call content.ToolCall, texts []string) bool {
+	arguments, err := rawjson.Parse([]byte(x.maskedBlock(call).String()))
 	if err != nil {
 		return false
 	}

@@ -20,33 +20,33 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Options configure a [Transport]. The zero value is good.
+// Options configure a [Transport]. The zero value has usable defaults.
 type Options struct {
 	Next     http.RoundTripper          // sends the requests; nil: http.DefaultTransport
-	Prefix   string                     // of the names of branches that nobody named; empty: "proxy/"
-	Author   string                     // of the commits; empty: the author of the Repo
-	Provider func(*http.Request) string // names the provider of a request whose host does not tell; nil or empty: the host decides
-	Spool    string                     // folder that keeps exchanges until they are committed; empty: they are in memory only
-	Memory   int64                      // most bytes of exchanges that wait to be committed; 0: 64 MiB
-	Disk     int64                      // most bytes of the spool; 0: 1 GiB
+	Prefix   string                     // prefix of the branch names that the transport chooses; empty: "proxy/"
+	Author   string                     // author of the commits; empty: the author of the Repo
+	Provider func(*http.Request) string // returns the provider of a request whose host does not name it; nil or an empty result: the host decides
+	Spool    string                     // folder that keeps exchanges until they are committed; empty: they are kept in memory only
+	Memory   int64                      // largest size in bytes of exchanges that wait to be committed; 0: 64 MiB
+	Disk     int64                      // largest size in bytes of the spool; 0: 1 GiB
 	Unmasked bool                       // the Repo masks no secrets: its setting secrets.mask is "off"
 
-	// Open opens the Repo of a transport that was made without one. It is called when the first
-	// exchange is committed, and again while it fails: exchanges wait in the spool until then.
+	// Open opens the Repo if New was called without one. It is called before the first commit,
+	// and again while it fails: exchanges wait in the spool until then.
 	Open func(context.Context) (*tract.Repo, error)
 
-	// The functions are called by several goroutines at once, after the response has passed.
+	// These functions are called concurrently, after the response has passed; nil: not called.
 	OnResponse func(branch string, r *tract.Response) // a response was committed
 	OnError    func(*Error)                           // an exchange was not recorded as it should have been
-	OnPass     func(*http.Request)                    // a request is not one to a model, and is not recorded
+	OnPass     func(*http.Request)                    // a request passed that is not sent to a model, and is not recorded
 }
 
-// Error says that an exchange was not recorded, or not whole. It holds what went over the
-// wire, so that nothing that was paid for is lost with it.
+// Error reports that an exchange was not recorded, or not completely. It holds the bytes that
+// were sent and received, so that a paid response is not lost.
 type Error struct {
 	Path string // of the request
 	Sent []byte // the body of the request
-	Came []byte // the body of the response as far as it came
+	Came []byte // the received part of the response body
 	Err  error
 }
 
@@ -56,29 +56,30 @@ func (e *Error) Error() string { return secrets.Mask(fmt.Sprintf("record %s: %v"
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Stats counts what went through a transport.
+// Stats counts the requests that went through a transport.
 type Stats struct {
 	Recorded int64 // exchanges that were committed
-	Failed   int64 // exchanges that were not committed as they should have been
-	Passed   int64 // requests that are not to models
-	Pending  int64 // exchanges that are on their way, or wait to be committed
-	Dropped  int64 // exchanges that were given up: they were not committed, and did not fit in memory or in the spool
+	Failed   int64 // exchanges that could not be committed
+	Passed   int64 // requests that are not sent to models
+	Pending  int64 // exchanges in progress or waiting to be committed
+	Dropped  int64 // exchanges that were neither committed nor kept, because memory or the spool was full
 }
 
-// Transport is an http.RoundTripper that commits what goes through it. It may be
-// used by any number of clients and goroutines at once. New makes it.
+// Transport is an http.RoundTripper that commits the exchanges with models that go through it.
+// Any number of clients and goroutines may use it concurrently. [New] returns one.
 type Transport struct {
 	o         Options
 	clock     func() time.Time
 	committer *committer
 	spool     *spool.Spool // nil: there is none
-	bodies    recent[[]byte]
+	bodies    laneCache[[]byte]
 
 	passed, pending atomic.Int64
 }
 
-// New makes a transport that commits to a repo, or to the one that Options.Open opens when
-// the repo is nil. The repo must stay open until [Transport.Wait] has returned.
+// New returns a transport that commits to repo, or to the repo that Options.Open opens if repo
+// is nil. The repo must stay open until [Transport.Wait] has returned. Exchanges that an earlier
+// process left in the spool are committed, too.
 func New(repo *tract.Repo, o Options) *Transport {
 	if o.Next == nil {
 		o.Next = http.DefaultTransport
@@ -95,7 +96,7 @@ func New(repo *tract.Repo, o Options) *Transport {
 	}
 	var err error
 	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk}); err == nil {
-		err = t.spool.Recover(t.recovered)
+		err = t.spool.Recover(t.addRecovered)
 	}
 	if err != nil && o.OnError != nil {
 		o.OnError(&Error{Err: err})
@@ -103,38 +104,39 @@ func New(repo *tract.Repo, o Options) *Transport {
 	return t
 }
 
-// recovered takes over an exchange of a process that ended before it was committed.
-func (t *Transport) recovered(f *spool.File, frames []spool.Frame) {
-	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errCut}
-	if !x.read(frames) {
-		f.Finish("", nothing)
+// addRecovered queues an exchange whose process ended before it committed the exchange.
+func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
+	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errProcessEnded}
+	if !x.readFrames(frames) {
+		f.Finish("", noFrames)
 		return
 	}
 	x.done = true
 	t.committer.add(x)
 }
 
-type onKey struct{}
+type branchContextKey struct{}
 
-// On names the branch that requests with the context continue or make. A request that does
-// not go on from where the branch stands is on a fork of it: BRANCH/fork-2 and so on.
+// On returns a context that names the branch of its requests. The branch is created if it does
+// not exist. A request that does not continue from the tip of the branch is committed to a fork
+// of it: BRANCH/fork-2 and so on.
 func On(ctx context.Context, branch string) context.Context {
-	return context.WithValue(ctx, onKey{}, branch)
+	return context.WithValue(ctx, branchContextKey{}, branch)
 }
 
-// Stats returns what went through so far.
+// Stats returns the counts so far.
 func (t *Transport) Stats() Stats {
 	return Stats{
 		Recorded: t.committer.recorded.Load(), Failed: t.committer.failed.Load(),
-		Passed: t.passed.Load(), Dropped: t.committer.dropped.Load(), Pending: t.pending.Load() + t.committer.waiting(),
+		Passed: t.passed.Load(), Dropped: t.committer.dropped.Load(), Pending: t.pending.Load() + t.committer.pendingCount(),
 	}
 }
 
-// RoundTrip passes the request on and the response back, with every byte when it
-// comes. What is not a request to a model, or was sent by a Branch that commits
-// the response itself, is passed on and no more.
+// RoundTrip sends the request and returns its response, whose bytes can be read as soon as they
+// arrive. It does not record a request that is not sent to a model, or one of a Branch that
+// commits the response itself.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := t.begin(req)
+	x := t.newExchange(req)
 	if x == nil {
 		if !llm.RecordingSkipped(req.Context()) {
 			t.passed.Add(1)
@@ -145,10 +147,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.o.Next.RoundTrip(req)
 	}
 	t.pending.Add(1)
-	x.file = t.spool.Begin(x.clean(t.o.Unmasked, &t.bodies))
-	x.spool(frameHead, encode(x.requestHead))
+	x.file = t.spool.Begin(x.frameMasker(t.o.Unmasked, &t.bodies))
+	x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 	if x.whole {
-		x.spool(frameSent, x.sent)
+		x.writeFrame(frameRequestBody, x.sent)
 	} else {
 		again := *req
 		again.Body = &requestBody{ReadCloser: req.Body, x: x}
@@ -156,16 +158,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res, err := t.o.Next.RoundTrip(req)
 	if err != nil {
-		t.ended(x, err)
+		t.finish(x, err)
 		return res, err
 	}
-	x.answered(res, t.clock())
-	res.Body = &responseBody{ReadCloser: res.Body, x: x, ended: func(err error) { t.ended(x, err) }}
+	x.setResponse(res, t.clock())
+	res.Body = &responseBody{ReadCloser: res.Body, x: x, ended: func(err error) { t.finish(x, err) }}
 	return res, nil
 }
 
-// begin returns the exchange of a request; nil when it is not to be recorded.
-func (t *Transport) begin(req *http.Request) *exchange {
+// newExchange returns the exchange of a request; nil if the request is not recorded.
+func (t *Transport) newExchange(req *http.Request) *exchange {
 	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || llm.RecordingSkipped(req.Context()) {
 		return nil
 	}
@@ -176,11 +178,11 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	if t.o.Provider != nil {
 		provider = cmp.Or(t.o.Provider(req), provider)
 	}
-	on, _ := req.Context().Value(onKey{}).(string)
+	on, _ := req.Context().Value(branchContextKey{}).(string)
 	x := &exchange{
 		requestHead: requestHead{
 			On: on, API: api, Provider: provider, Model: model, Base: req.URL.Scheme + "://" + req.URL.Host, Path: req.URL.Path,
-			Header: identityOf(req.Header), Started: t.clock(),
+			Header: identityHeadersOf(req.Header), Started: t.clock(),
 		},
 		ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), secrets: secretsOf(req),
 	}
@@ -198,22 +200,21 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	return x
 }
 
-// ended hands an exchange on. Only the first call counts.
-func (t *Transport) ended(x *exchange, err error) {
+// finish ends an exchange and queues it for its commit. Only the first call has an effect.
+func (t *Transport) finish(x *exchange, err error) {
 	if x.end(err, t.clock()) {
-		x.file.Write(spool.Frame{Kind: frameEnd, Data: x.endHead()}, func() { t.committer.written(x) })
+		x.file.Write(spool.Frame{Kind: frameResponseEnd, Data: x.encodeResponseEnd()}, func() { t.committer.onSpooled(x) })
 		t.committer.add(x)
 		t.pending.Add(-1)
 	}
 }
 
-// Wait waits until everything is committed that went through so far, or until ctx
-// is done. A response that is still coming, or was neither read to its end nor
-// closed, is waited for.
+// Wait waits until every exchange that began so far is committed, or until ctx is done. An
+// exchange ends when its response is read to the end or closed.
 func (t *Transport) Wait(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for t.pending.Load() > 0 || t.committer.waiting() > 0 {
+	for t.pending.Load() > 0 || t.committer.pendingCount() > 0 {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -223,97 +224,98 @@ func (t *Transport) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Close waits as [Transport.Wait] does, and closes the spool. What was not committed stays in
-// the spool for the next transport with the same folder.
+// Close waits like [Transport.Wait] and then closes the spool. Exchanges that were not committed
+// stay in the spool for the next transport with the same folder.
 func (t *Transport) Close(ctx context.Context) error {
 	err := t.Wait(ctx)
-	t.committer.stop()
+	t.committer.stopRetries()
 	err = errors.Join(err, t.spool.Close())
-	t.committer.giveUp()
+	t.committer.reportLost()
 	return err
 }
 
-// SentBody returns the body of a recorded request by its hash, which the manifest of its
-// response has, from the committed exchanges that a spool still keeps; nil: it keeps none. A
-// body that was masked has another hash.
+// SentBody returns the body of a recorded request from the committed exchanges that the spool in
+// a folder still keeps; nil if it does not keep the request. sent is the hash of the body, which
+// is in the manifest of the response. If secrets in the body were masked, the returned body has
+// another hash.
 func SentBody(folder string, sent objects.ID) ([]byte, error) {
-	frames, err := spool.Find(folder, labelOf(sent))
+	frames, err := spool.Find(folder, spoolLabel(sent))
 	for _, f := range frames {
-		if f.Kind == frameSent {
+		if f.Kind == frameRequestBody {
 			return f.Data, err
 		}
 	}
 	return nil, err
 }
 
-// labelOf is the label of an exchange in the spool.
-func labelOf(sent objects.ID) string { return sent.String()[:32] }
+// spoolLabel returns the label of an exchange in the spool.
+func spoolLabel(bodyHash objects.ID) string { return bodyHash.String()[:32] }
 
-// maxBody is the most bytes of a request or a response that are recorded.
+// maxBody is the largest body of a request or a response that is recorded, in bytes.
 const maxBody = 64 << 20
 
-// errLeft says that a response was closed before its end.
-var errLeft = errors.New("the response was closed before its end")
+// errClosedEarly reports that a response was closed before its end.
+var errClosedEarly = errors.New("the response was closed before its end")
 
-// errCut says that the process that recorded a response ended before the response did.
-var errCut = errors.New("the recording process ended before the response")
+// errProcessEnded reports that the recording process ended before the response did.
+var errProcessEnded = errors.New("the recording process ended before the response")
 
-// errTooLong says that a body is longer than maxBody.
+// errTooLong reports that a body is longer than maxBody.
 var errTooLong = fmt.Errorf("body: %w", llm.ErrTooLong)
 
-// exchange is a request and its response as they went by.
+// exchange is a recorded request and its response.
 type exchange struct {
 	requestHead
-	ctx     context.Context //nolint:containedctx // of the request, which has it too
-	secrets []string
-	file    *spool.File // nil: there is none
+	ctx     context.Context //nolint:containedctx // the context of the request, not cancelled with it
+	secrets []string        // values to redact
+	file    *spool.File     // nil: there is no spool
 
-	mu       sync.Mutex
-	sent     []byte
-	whole    bool // sent is the whole body
-	status   int  // 0: there was no response
-	response http.Header
-	came     []byte
-	first    time.Duration
-	duration time.Duration
-	done     bool
-	err      error // why the response ended; nil: it is whole
-	tooLong  bool
-	masked   []byte // the body of the request as the spool has it; of its writer
-	released bool   // the bodies are in the file only
-	number   int64
-	waited   bool // for earlier exchanges of other sessions
-	purged   bool // it repeats content that was purged
+	mu            sync.Mutex
+	sent          []byte
+	whole         bool // sent has the whole request body
+	status        int  // 0: there was no response
+	response      http.Header
+	received      []byte
+	timeToHeaders time.Duration
+	duration      time.Duration
+	done          bool
+	err           error // why the response ended; nil: it is whole
+	tooLong       bool
+	masked        []byte // the request body as the spool has it; only the spool's goroutine uses it
+	released      bool   // the bodies are only in the spool file
+	number        int64
+	waited        bool // it has waited for earlier exchanges of other lanes
+	purged        bool // it repeats content that was purged
 }
 
-func (x *exchange) answered(res *http.Response, now time.Time) {
+func (x *exchange) setResponse(res *http.Response, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.status, x.response, x.first = res.StatusCode, res.Header.Clone(), now.Sub(x.Started)
+	x.status, x.response, x.timeToHeaders = res.StatusCode, res.Header.Clone(), now.Sub(x.Started)
 	if !x.whole {
-		x.spool(frameSent, x.sent)
+		x.writeFrame(frameRequestBody, x.sent)
 	}
-	x.spool(frameAnswer, x.answerHead())
+	x.writeFrame(frameResponseHead, x.encodeResponseHead())
 }
 
-// write adds bytes to one of the bodies.
-func (x *exchange) write(to *[]byte, p []byte) {
+// appendBody appends bytes to &x.sent or &x.received, up to maxBody.
+func (x *exchange) appendBody(body *[]byte, p []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
 	case x.done:
-	case len(*to)+len(p) > maxBody:
+	case len(*body)+len(p) > maxBody:
 		x.tooLong = true
 	case len(p) > 0:
-		*to = append(*to, p...)
-		if to == &x.came {
-			x.spool(frameCame, x.came[len(x.came)-len(p):])
+		*body = append(*body, p...)
+		if body == &x.received {
+			x.writeFrame(frameResponseBody, x.received[len(x.received)-len(p):])
 		}
 	}
 }
 
-// end says that nothing comes any more. It reports whether it is the first time.
-func (x *exchange) end(err error, now time.Time) bool {
+// end marks the exchange as ended. It reports whether this is the first call.
+func (x *exchange) end(err error, now time.Time) (first bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.done {
@@ -326,7 +328,7 @@ func (x *exchange) end(err error, now time.Time) bool {
 	return true
 }
 
-// requestBody is a body that is copied while it is sent.
+// requestBody is a request body that is copied while it is sent.
 type requestBody struct {
 	io.ReadCloser
 	x *exchange
@@ -334,12 +336,13 @@ type requestBody struct {
 
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.x.write(&b.x.sent, p[:n])
+	b.x.appendBody(&b.x.sent, p[:n])
 	return n, err
 }
 
-// responseBody is a body that is copied while it is read. Nothing is read that its reader
-// does not ask for, but for the rest of a refusal: libraries leave that unread.
+// responseBody is a response body that is copied while it is read. It reads only what its reader
+// asks for, with one exception: Close reads the rest of an error response, because libraries
+// often leave it unread.
 type responseBody struct {
 	io.ReadCloser
 	x     *exchange
@@ -349,7 +352,7 @@ type responseBody struct {
 
 func (b *responseBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.x.write(&b.x.came, p[:n])
+	b.x.appendBody(&b.x.received, p[:n])
 	if err != nil {
 		b.over = true
 		if err == io.EOF {
@@ -361,7 +364,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// How much of the rest of a refusal is read after its reader closed it, and for how long.
+// Limits in bytes and time for reading the rest of an error response after its reader closed it.
 const (
 	maxRefusal     = 64 << 10
 	refusalTimeout = time.Second
@@ -370,7 +373,7 @@ const (
 func (b *responseBody) Close() error {
 	if b.over || b.x.status < 400 {
 		err := b.ReadCloser.Close()
-		b.ended(errLeft)
+		b.ended(errClosedEarly)
 		return err
 	}
 	b.over = true
@@ -379,7 +382,7 @@ func (b *responseBody) Close() error {
 		defer stop.Stop()
 		var rest bytes.Buffer
 		_, err := io.Copy(&rest, io.LimitReader(b.ReadCloser, maxRefusal))
-		b.x.write(&b.x.came, rest.Bytes())
+		b.x.appendBody(&b.x.received, rest.Bytes())
 		b.ended(err)
 		b.ReadCloser.Close()
 	}()

@@ -16,11 +16,11 @@ import (
 func TestMasksDoNotDependOnEarlierBodies(t *testing.T) {
 	const token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	long := strings.Repeat("some words of a long conversation. ", 10_000)
-	last := &recent[[]byte]{}
+	last := &laneCache[[]byte]{}
 	for i, text := range []string{
 		long, long + token[:20], long + token, long + token + long, long + "other", long[:50_000] + " " + token + " " + long, long, token, "", long + token[:20] + "!",
 	} {
-		fresh := maskBody([]byte(text), "lane", &recent[[]byte]{})
+		fresh := maskBody([]byte(text), "lane", &laneCache[[]byte]{})
 		if have := maskBody([]byte(text), "lane", last); !bytes.Equal(have, fresh) {
 			t.Errorf("body %d is masked in another way than alone", i)
 		}
@@ -47,10 +47,10 @@ func TestRequestsAreComparedAlike(t *testing.T) {
 		return messages
 	}
 	x := newIndex(nil, "", true)
-	var last *prepared
+	var last *preparedMessages
 	for _, c := range [][2]int{{1, -1}, {3, -1}, {4, -1}, {9, 8}, {10, 2}, {12, 2}, {5, -1}, {5, 4}, {0, -1}, {6, -1}} {
 		messages := conversation(c[0], c[1])
-		alone, after := &asked{request: &llm.Request{Messages: messages}}, &asked{request: &llm.Request{Messages: messages}}
+		alone, after := &clientRequest{request: &llm.Request{Messages: messages}}, &clientRequest{request: &llm.Request{Messages: messages}}
 		if _, err := alone.prepare(t.Context(), x, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -65,11 +65,11 @@ func TestRequestsAreComparedAlike(t *testing.T) {
 		for i := range alone.entries {
 			alone.entries[i].Ref = alone.entries[i].Key
 		}
-		if !reflect.DeepEqual(alone.entries, after.entries) || !reflect.DeepEqual(alone.messages, after.messages) || !reflect.DeepEqual(alone.anchors, after.anchors) {
+		if !reflect.DeepEqual(alone.entries, after.entries) || !reflect.DeepEqual(alone.messages, after.messages) || !reflect.DeepEqual(alone.externalIDs, after.externalIDs) {
 			t.Errorf("%v: compared by other entries than alone", c)
 		}
 		more := conversation(1, -1)
-		if !reflect.DeepEqual(alone.tail.Add(more, nil), after.tail.Add(more, nil)) {
+		if !reflect.DeepEqual(alone.builder.Add(more, nil), after.builder.Add(more, nil)) {
 			t.Errorf("%v: what follows is compared by other entries than alone", c)
 		}
 	}

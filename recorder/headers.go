@@ -1,0 +1,103 @@
+package recorder
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tract-vcs/tract/internal/contentcoding"
+)
+
+// keptResponseHeaders maps the response headers that are stored to the names under which they
+// are stored. No other response header is committed.
+var keptResponseHeaders = map[string]string{
+	"X-Request-Id": "request_id", "Request-Id": "request_id", "X-Amzn-Requestid": "request_id", "Apim-Request-Id": "request_id",
+	"X-Generation-Id": "request_id", "Retry-After": "retry_after",
+}
+
+// redactHeaders returns the response headers that are stored, without the secrets of the request.
+func (x *exchange) redactHeaders(h http.Header) map[string]string {
+	all := map[string]string{}
+	for name, as := range keptResponseHeaders {
+		if value := h.Get(name); value != "" {
+			all[as] = x.redact(value)
+		}
+	}
+	return all
+}
+
+// harmlessHeaders are request headers without secrets. The values of all other headers are
+// redacted in error texts, because servers repeat them.
+var harmlessHeaders = []string{
+	"Accept", "Accept-Encoding", "Accept-Language", "Anthropic-Beta", "Anthropic-Version", "Connection", "Content-Encoding", "Content-Length",
+	"Content-Type", "Host", "Idempotency-Key", "Openai-Beta", "User-Agent",
+}
+
+// redacted replaces a secret.
+const redacted = "[secret]"
+
+// secretsOf returns the header values, query values and the password of a request that must not
+// be stored, the longest first.
+func secretsOf(req *http.Request) []string {
+	var all []string
+	add := func(values ...string) {
+		for _, value := range values {
+			_, token, _ := strings.Cut(value, " ")
+			for _, text := range []string{value, token} {
+				if len(text) >= 8 {
+					all = append(all, text)
+				}
+			}
+		}
+	}
+	for name, values := range req.Header {
+		if !slices.Contains(harmlessHeaders, name) && !slices.ContainsFunc(identityHeaders, func(known string) bool { return strings.EqualFold(known, name) }) && !strings.HasPrefix(name, "X-Stainless-") {
+			add(values...)
+		}
+	}
+	for _, values := range req.URL.Query() {
+		add(values...)
+	}
+	if password, has := req.URL.User.Password(); has {
+		add(password)
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all
+}
+
+// redact returns a text without the secrets of the request. All stored headers and errors go
+// through it.
+func (x *exchange) redact(text string) string {
+	for _, secret := range x.secrets {
+		text = strings.ReplaceAll(text, secret, redacted)
+	}
+	return text
+}
+
+// responseText returns the body of a response, decompressed if possible, without the secrets of
+// the request.
+func (x *exchange) responseText() string {
+	text, err := contentcoding.Decode(x.received, x.response.Get("Content-Encoding"), maxBody)
+	if err != nil {
+		text = x.received
+	}
+	return x.redact(string(text))
+}
+
+// identityHeaders are the request headers that name the client and the conversation, and the
+// encoding of the body. No other request header is kept.
+var identityHeaders = []string{
+	"User-Agent", "Content-Encoding", "X-Tract-Session", "X-Tract-Agent", "X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id",
+	"Session-Id", "Session_id", "Thread-Id", "X-Codex-Parent-Thread-Id", "X-Codex-Turn-Metadata", "X-Session-Id", "X-Session-Affinity", "X-Parent-Session-Id",
+}
+
+// identityHeadersOf returns the request headers that are in identityHeaders.
+func identityHeadersOf(h http.Header) http.Header {
+	kept := http.Header{}
+	for name, values := range h {
+		if slices.ContainsFunc(identityHeaders, func(known string) bool { return strings.EqualFold(known, name) }) {
+			kept[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return kept
+}
