@@ -14,10 +14,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Gemini is Google's generateContent (https://ai.google.dev/api/generate-content). A
-// response is a list of parts and goes back as that list. Any part may have a seal: a
-// sealed part is a block of its own, even when its text is empty, and is never joined with
-// another.
+// Gemini is Google's generateContent API (https://ai.google.dev/api/generate-content). A
+// response is a list of parts, and is sent back as that list. Any part may have a seal. A
+// sealed part is a block of its own, even when its text is empty, and is never merged with
+// another part.
 var Gemini = &wire.Dialect{
 	Name:          "gemini",
 	Path:          geminiPath,
@@ -34,8 +34,8 @@ var Gemini = &wire.Dialect{
 	NeedsModel:         true,
 }
 
-// geminiPath returns the path of a model. Without alt=sse a stream would come as one JSON
-// array.
+// geminiPath returns the URL path of a model. Without alt=sse, the server sends a stream as
+// one JSON array.
 func geminiPath(model string, stream bool) string {
 	if !strings.Contains(model, "/") {
 		model = "models/" + model
@@ -43,7 +43,7 @@ func geminiPath(model string, stream bool) string {
 	parts := strings.Split(model, "/")
 	for i, part := range parts {
 		if parts[i] = url.PathEscape(part); part == "." || part == ".." {
-			parts[i] = strings.ReplaceAll(part, ".", "%2E") // the name of a model leads nowhere else
+			parts[i] = strings.ReplaceAll(part, ".", "%2E") // so that a model name cannot lead to another path
 		}
 	}
 	model = strings.Join(parts, "/")
@@ -53,8 +53,8 @@ func geminiPath(model string, stream bool) string {
 	return "/" + model + ":generateContent"
 }
 
-// signGemini puts the key into Google's header. Servers that only speak its format take it
-// there or as a bearer token, so they get both.
+// signGemini sets the API key in Google's header. Other vendors' servers read the key there or
+// as a bearer token, so they get both.
 func signGemini(h http.Header, t wire.Target, key string) {
 	if key == "" {
 		return
@@ -69,21 +69,21 @@ func signGemini(h http.Header, t wire.Target, key string) {
 type geminiReader struct {
 	*wire.BlockWriter
 	finished       bool
-	openBlock      *wire.BlockBuilder // that the next chunk may go on with; nil: none
-	openArgs       *partialArgs       // of open, when it is a call whose arguments come in pieces
-	lastServerCall string             // the id of the last code that the provider ran
+	openBlock      *wire.BlockBuilder // the block that the next chunk may continue; nil: none
+	openArgs       *partialArgs       // arguments of openBlock, when it is a call whose arguments come in pieces; else nil
+	lastServerCall string             // the id of the last call that the provider ran
 	sources        rawjson.Object
 	hasSources     bool
 }
 
-// sourceMembers are the members of a candidate that name the sources of its text. They are
-// kept, and not sent back.
+// sourceMembers are the members of a candidate that cite the sources of its text. They become
+// a block that is not sent back.
 var sourceMembers = []string{"groundingMetadata", "citationMetadata", "urlContextMetadata"}
 
 // typeSources is the type of the block that keeps the sources.
 const typeSources = "sources"
 
-// ReadBody reads a response in one piece.
+// ReadBody reads the body of a response that is not streamed.
 func (g *geminiReader) ReadBody(v rawjson.Value) error {
 	known := false
 	for _, key := range []string{"candidates", "usageMetadata", "promptFeedback", "responseId", "error"} {
@@ -102,13 +102,13 @@ func (g *geminiReader) ReadBody(v rawjson.Value) error {
 	return nil
 }
 
-// ReadEvent reads one chunk of a stream. Chunks may follow the one with the finish reason:
-// the last report of usage counts.
+// ReadEvent reads one chunk of a stream. Chunks may follow the one with the finish reason; the
+// last usage object is valid.
 func (g *geminiReader) ReadEvent(_ string, v rawjson.Value) error {
 	return g.readChunk(v, g.readStreamedPart)
 }
 
-// readChunk reads a response or a piece of one.
+// readChunk reads a response body or a chunk of a stream, and calls read for each part.
 func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error) error {
 	if v.Get("error").Kind() == rawjson.KindObject {
 		return wire.NewAPIError(g.Provider, v)
@@ -142,7 +142,8 @@ func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error
 	return nil
 }
 
-// firstCandidate returns the first candidate; requests ask for one only.
+// firstCandidate returns the candidate with index 0; nil when there is none. Requests ask for
+// one candidate only.
 func (g *geminiReader) firstCandidate(list rawjson.Value) rawjson.Value {
 	for c := range list.Elements() {
 		if n, _ := c.Get("index").Int(); n == 0 {
@@ -152,7 +153,7 @@ func (g *geminiReader) firstCandidate(list rawjson.Value) rawjson.Value {
 	return nil
 }
 
-// blockedError returns the error of a prompt that the provider blocked.
+// blockedError returns the error for a prompt that the provider blocked; v is promptFeedback.
 func (g *geminiReader) blockedError(reason string, v rawjson.Value) error {
 	return &llm.APIError{
 		Provider: g.Provider, Type: reason, Raw: bytes.Clone(v),
@@ -160,14 +161,15 @@ func (g *geminiReader) blockedError(reason string, v rawjson.Value) error {
 	}
 }
 
-// Finish ends the open block of a whole response and reports whether it is whole.
+// Finish reports whether the response is complete. It ends the open block of a complete
+// response and emits the block of its sources.
 func (g *geminiReader) Finish(bool) bool {
 	switch {
 	case g.openBlock == nil:
 	case g.finished || g.openBlock != g.Last:
 		g.endOpenBlock()
 	case g.openArgs != nil:
-		g.AppendText(g.openBlock, string(g.openArgs.json())) // for showing where it broke off
+		g.AppendText(g.openBlock, string(g.openArgs.json())) // shows how far the arguments came
 	}
 	if g.finished && g.hasSources {
 		g.Emit(content.Native{Wire: g.TypedForm(typeSources), JSON: string(g.sources.Bytes())})
@@ -175,8 +177,8 @@ func (g *geminiReader) Finish(bool) bool {
 	return g.finished
 }
 
-// readUsage reads a report of usage. Its candidates do not count reasoning, and its prompt
-// does not count what tools of the provider added to it.
+// readUsage reads a usage object. Its candidatesTokenCount excludes reasoning, and its
+// promptTokenCount excludes what the provider's tools added to the prompt.
 func (g *geminiReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return

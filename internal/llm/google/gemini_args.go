@@ -11,35 +11,43 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// partialArgs puts the arguments of a call together. A stream brings their values one by
-// one, each with its path: {"jsonPath":"$.a[0].b", "stringValue":"x","willContinue":true}.
-// A string may come in several pieces.
+// How the arguments of a streamed call are assembled.
+//
+// Gemini streams the arguments of a call as single values, each with its path (JSONPath):
+// {"jsonPath":"$.a[0].b", "stringValue":"x","willContinue":true}. A string may come in
+// several pieces with the same path. The reader keeps a tree of values: find follows a path,
+// step by step, from the root, and creates the members and array elements that do not exist;
+// set then stores the value, or appends the piece of a string; json encodes the tree.
+// The depth of a path and the number of values are limited, because one path can name an
+// array element with a large index.
+
+// partialArgs collects the arguments of one streamed call.
 type partialArgs struct {
 	root  argsValue
-	count int // of values
+	count int // number of values in the tree
 }
 
-// argsValue is a value that is being put together: an object, an array, or a scalar.
+// argsValue is one value of the tree: an object, an array, a string or another scalar.
 type argsValue struct {
 	members map[string]*argsValue
-	keys    []string // of members, as they came
+	keys    []string // keys of members, in the order in which they came
 	items   []*argsValue
-	text    []string      // pieces of a string, as they were written between the quotes; nil: it is none
+	text    []string      // pieces of a string in JSON form, without the quotes; nil: it is not a string
 	other   rawjson.Value // any other value
 }
 
-// maxArgs limits the number of values of one call: those with a path and the array
-// elements that no path names.
+// maxArgs limits the number of values of one call, including array elements that have no path
+// of their own.
 const maxArgs = 1 << 16
 
-// setAll sets arguments that came at once.
+// setAll sets all members of v, arguments that came complete.
 func (a *partialArgs) setAll(v rawjson.Value) {
 	for key, value := range v.Members() {
 		a.root.member(key).other = bytes.Clone(value)
 	}
 }
 
-// set sets the value of one path.
+// set sets the value that an element of partialArgs has at its path.
 func (a *partialArgs) set(v rawjson.Value) error {
 	path := v.Get("jsonPath").Text()
 	at, err := a.find(path)
@@ -61,7 +69,7 @@ func (a *partialArgs) set(v rawjson.Value) error {
 	return nil
 }
 
-// find returns the value at a path, which it makes if there is none.
+// find returns the value at a path, and creates it if necessary.
 func (a *partialArgs) find(path string) (*argsValue, error) {
 	at := &a.root
 	rest, ok := strings.CutPrefix(path, "$")
@@ -76,7 +84,7 @@ func (a *partialArgs) find(path string) (*argsValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.count += at.missing(step); a.count > maxArgs {
+		if a.count += at.countMissing(step); a.count > maxArgs {
 			return nil, fmt.Errorf("more than %d values", maxArgs)
 		}
 		at, rest = at.child(step), step.rest
@@ -84,16 +92,16 @@ func (a *partialArgs) find(path string) (*argsValue, error) {
 	return at, nil
 }
 
-// argsStep is one step of a path: to a member, or to an array element when the index is
-// not negative.
+// argsStep is one step of a path: to an array element if index is not negative, else to the
+// member key.
 type argsStep struct {
 	key   string
 	index int
-	rest  string // of the path
+	rest  string // the path after this step
 }
 
-// missing returns how many values a step adds.
-func (v *argsValue) missing(s argsStep) int {
+// countMissing returns how many values child would create for a step.
+func (v *argsValue) countMissing(s argsStep) int {
 	if s.index >= 0 {
 		return max(0, s.index+1-len(v.items))
 	}
@@ -103,7 +111,7 @@ func (v *argsValue) missing(s argsStep) int {
 	return 0
 }
 
-// child returns the value that a step leads to, which it makes if there is none.
+// child returns the value that a step leads to, and creates it if necessary.
 func (v *argsValue) child(s argsStep) *argsValue {
 	if s.index < 0 {
 		return v.member(s.key)
@@ -114,6 +122,7 @@ func (v *argsValue) child(s argsStep) *argsValue {
 	return v.items[s.index]
 }
 
+// member returns the value of a member, and creates it if necessary.
 func (v *argsValue) member(key string) *argsValue {
 	m := v.members[key]
 	if m == nil {
@@ -126,7 +135,7 @@ func (v *argsValue) member(key string) *argsValue {
 	return m
 }
 
-// json returns the value so far; null where no path named it.
+// json returns the value so far; null for a value that no path set.
 func (v *argsValue) json() rawjson.Value {
 	switch {
 	case v.members != nil:

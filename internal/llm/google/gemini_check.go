@@ -7,8 +7,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineGemini returns the outline of a request body. Calls need no ids; those without
-// are told apart by name and order.
+// outlineGemini returns the outline of a request body. Calls need no ids; calls and results
+// without one are matched by name and order.
 func outlineGemini(body rawjson.Value) []wire.OutlineItem {
 	made, answered := wire.CallCounter{}, wire.CallCounter{}
 	name := func(v rawjson.Value, counted wire.CallCounter) string {
@@ -31,19 +31,19 @@ func outlineGemini(body rawjson.Value) []wire.OutlineItem {
 	})
 }
 
-// geminiRules are what generateContent refuses.
+// geminiRules are the rules for requests that generateContent refuses.
 var geminiRules = []wire.Rule{
 	{
 		Name:     "thought-signature-missing",
 		Evidence: `Gemini 400: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly" (Gemini 3: the first call of each step of the current turn)`,
-		Find:     missingSignatures,
+		Find:     findMissingSignatures,
 	},
 	wire.RequireMessages("no-contents", `Gemini 400: "contents is not specified"`, "contents"),
 }
 
-// missingSignatures finds messages of the current turn whose first call has no signature.
-// Only models that sign all their calls require it.
-func missingSignatures(c *wire.Checker) {
+// findMissingSignatures reports messages of the current turn whose first call has no
+// signature. Only models that sign all their calls require it.
+func findMissingSignatures(c *wire.Checker) {
 	if !strings.Contains(c.Model, "gemini-3") {
 		return
 	}

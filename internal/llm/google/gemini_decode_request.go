@@ -12,9 +12,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// decodeGeminiRequest reads a request body.
+// decodeGeminiRequest decodes a request body.
 func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	v, snake := inCamelCase(v)
+	v, snake := toCamelCase(v)
 	req := &llm.Request{Settings: decodeGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
 	q := &geminiContentReader{geminiReader: geminiReader{BlockWriter: &wire.BlockWriter{Target: t}}}
 	for part := range v.Get("systemInstruction", "parts").Elements() {
@@ -23,7 +23,7 @@ func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if _, err := t.DecodeMessages(req, v, q, "contents", "systemInstruction"); err != nil {
 		return nil, err
 	}
-	// What the instruction has beside its parts is merged into what encode makes.
+	// The instruction's members other than parts are merged into the encoded instruction.
 	if rest := rawjson.Without(v.Get("systemInstruction"), "parts"); !rawjson.IsEmpty(rest) {
 		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, systemInstruction, rest)
 	}
@@ -57,7 +57,8 @@ func (q *geminiContentReader) Next(v rawjson.Value) (err error) {
 	return nil
 }
 
-// noteForm notes in the blocks of a content how it is written.
+// noteForm records in the first block of content c how c was written: its role, and whether it
+// follows a content of the same role.
 func (q *geminiContentReader) noteForm(c rawjson.Value, blocks []content.Block) {
 	q.order.Note(blocks)
 	role := cmp.Or(c.Get("role").Text(), wire.NoWireRole)
@@ -72,10 +73,10 @@ func (q *geminiContentReader) noteForm(c rawjson.Value, blocks []content.Block) 
 	q.before = role
 }
 
-// systemInstruction is the member of a body with the instruction.
+// systemInstruction is the member of a request body with the instructions.
 const systemInstruction = "systemInstruction"
 
-// decodeGeminiSettings reads the settings.
+// decodeGeminiSettings decodes the settings of request body v.
 func decodeGeminiSettings(v rawjson.Value) llm.Settings {
 	config := v.Get("generationConfig")
 	s := wire.DecodeCommon(config, "maxOutputTokens")
@@ -94,7 +95,7 @@ func decodeGeminiSettings(v rawjson.Value) llm.Settings {
 	return s
 }
 
-// decodeGeminiTools reads functions, and keeps tools of the provider as they are.
+// decodeGeminiTools decodes functions, and keeps the provider's tools in their JSON form.
 func decodeGeminiTools(list rawjson.Value) []llm.Tool {
 	var tools []llm.Tool
 	for v := range list.Elements() {
@@ -120,12 +121,12 @@ type geminiContentReader struct {
 	n            int // contents so far
 	pendingCalls wire.PendingCalls
 	order        wire.ResultOrder
-	before       string // the role of the content before
+	before       string // the role of the previous content
 }
 
-// readModelContent reads a content of the model, as the candidate of a response.
+// readModelContent reads a content of the model the way a candidate of a response is read.
 func (q *geminiContentReader) readModelContent(c rawjson.Value) ([]content.Block, error) {
-	id := fmt.Sprintf("contents-%d", q.n-1) // of calls that have none
+	id := fmt.Sprintf("contents-%d", q.n-1) // calls without an id get ids made from it
 	blocks, err := q.DecodeAssistant(rawjson.NewObject("responseId", id, "candidates", rawjson.ArrayOf(rawjson.NewObject("content", c).Bytes())).Bytes())
 	for _, b := range blocks {
 		if call, ok := b.(content.ToolCall); ok && !call.Server {
@@ -135,7 +136,7 @@ func (q *geminiContentReader) readModelContent(c rawjson.Value) ([]content.Block
 	return blocks, err
 }
 
-// readUserPart reads a part that is not the model's.
+// readUserPart reads a part of a user content or of the instructions.
 func (q *geminiContentReader) readUserPart(role content.Role, v rawjson.Value) content.Block {
 	if v.Get("functionResponse").Kind() == rawjson.KindObject {
 		return q.readResult(v)
@@ -143,7 +144,7 @@ func (q *geminiContentReader) readUserPart(role content.Role, v rawjson.Value) c
 	return wire.InRole(q.partBlock(v), role)
 }
 
-// readResult reads the result of a call.
+// readResult reads a functionResponse part, the result of a call.
 func (q *geminiContentReader) readResult(v rawjson.Value) content.Block {
 	part := rawjson.ObjectReader{Value: v}
 	i := rawjson.ObjectReader{Value: part.Take("functionResponse")}

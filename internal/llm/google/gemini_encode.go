@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeGemini writes a request. Equal requests give equal bytes.
+// encodeGemini encodes a request body. Equal requests give equal bytes.
 func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	p := newGeminiEncoder(t, req.Messages)
@@ -28,12 +28,12 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	body.Set("generationConfig", encodeGenerationConfig(t, s))
 	v, err := t.FinishBody(&body, s, "generationConfig", systemInstruction)
 	if snake := rawjson.Value(s.Extra).Get(extraSnakeCase); snake != nil {
-		v = inSnakeCase(v, snake)
+		v = toSnakeCase(v, snake)
 	}
 	return v, err
 }
 
-// replayGemini writes the content that stands for one response.
+// replayGemini returns the content for the blocks of one response.
 func replayGemini(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newGeminiEncoder(t, wire.AssistantMessage(blocks))
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
@@ -44,7 +44,7 @@ func replayGemini(t wire.Target, blocks []content.Block) rawjson.Value {
 type geminiEncoder struct {
 	wire.Target
 	wire.MessageBuilder
-	calls          map[string]content.ToolCall // of all messages, by id
+	calls          map[string]content.ToolCall // the calls of all messages, by id
 	needsFirstSeal bool                        // the model refuses the first call of a message without a seal
 	hasCall        bool                        // the content that is being built has a call
 }
@@ -61,7 +61,7 @@ func newGeminiEncoder(t wire.Target, messages []content.Message) *geminiEncoder 
 	return p
 }
 
-// Add adds a block of a message of a role.
+// Add adds a block of a message. See [wire.EncodeBlocks].
 func (p *geminiEncoder) Add(role content.Role, b content.Block) {
 	v := p.encodePart(b)
 	form := p.FormOf(b)
@@ -84,16 +84,16 @@ func (p *geminiEncoder) Add(role content.Role, b content.Block) {
 	p.AppendBlock(b, v)
 }
 
-// skipSealValidation is the value that Google documents for the seal of a call which a
-// model of another vendor made.
+// skipSealValidation is the signature that Google documents for a call of another vendor's
+// model.
 const skipSealValidation = "skip_thought_signature_validator"
 
-// withSealPlaceholder returns a call as it is sent: the first of a message that another
-// vendor's model made gets skipSealValidation. A call of Gemini's own that lost its seal
-// does not.
+// withSealPlaceholder returns v, the part of call b. If the model requires a seal on the first
+// call of a message and another vendor's model made the call, it adds skipSealValidation. A
+// call of Gemini's own that lost its seal does not get it.
 func (p *geminiEncoder) withSealPlaceholder(b content.ToolCall, v rawjson.Value) rawjson.Value {
-	is := !p.hasCall
-	if p.hasCall = true; !is || !p.needsFirstSeal || p.Owns(b) {
+	isFirst := !p.hasCall
+	if p.hasCall = true; !isFirst || !p.needsFirstSeal || p.Owns(b) {
 		return v
 	}
 	o := new(rawjson.Object).Merge(v)
@@ -108,7 +108,7 @@ func (p *geminiEncoder) encodePart(b content.Block) rawjson.Value {
 	switch b := b.(type) {
 	case content.Text:
 		if strings.TrimSpace(b.Text) == "" && !p.Owns(b) || b.Text == "" && !p.CanOpen(form.Seal) && form.Extra == nil {
-			return nil // text without a word says nothing
+			return nil // blank text of another dialect, or empty text without a seal or extra
 		}
 		o = rawjson.NewObject("text", b.Text)
 	case content.Reasoning:
@@ -136,13 +136,13 @@ func (p *geminiEncoder) encodePart(b content.Block) rawjson.Value {
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// newPart returns a part with the object that says what it is, and in that the members
-// that the block kept.
+// newPart returns a part whose member kind is inner, merged with the members that the extra of
+// b has for it.
 func (p *geminiEncoder) newPart(b content.Block, kind string, inner *rawjson.Object) *rawjson.Object {
 	return rawjson.NewObject(kind, inner.Merge(p.Extra(b).Get(kind)))
 }
 
-// encodeCall writes a call. Ids of other providers are allowed.
+// encodeCall returns the part of a call. Google accepts ids of other providers.
 func (p *geminiEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
 	var inner rawjson.Object
 	switch {
@@ -165,8 +165,8 @@ func (p *geminiEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
 	return p.newPart(b, kind, &inner)
 }
 
-// providerCallID returns the id of a call as the provider knows it: for calls of its own,
-// only an id that it gave.
+// providerCallID returns the id of a call to send: for the provider's own calls the id that it
+// gave, which may be empty; else the call id.
 func (p *geminiEncoder) providerCallID(b content.ToolCall) string {
 	if p.Owns(b) {
 		return b.Form().ID
@@ -174,8 +174,8 @@ func (p *geminiEncoder) providerCallID(b content.ToolCall) string {
 	return b.CallID
 }
 
-// encodeResult writes a result: an object, or an object with its text. It returns nil for
-// the result of another provider's tool.
+// encodeResult returns the part of a result, whose response is a JSON object or an object with
+// the text. It returns nil for the result of another provider's server tool.
 func (p *geminiEncoder) encodeResult(b content.ToolResult) *rawjson.Object {
 	if b.Server {
 		return p.encodeServerResult(b)
@@ -205,7 +205,8 @@ func (p *geminiEncoder) encodeResult(b content.ToolResult) *rawjson.Object {
 	return p.newPart(b, "functionResponse", inner)
 }
 
-// encodeServerResult writes the result of a tool that the provider ran.
+// encodeServerResult returns the part of a result of a tool that the provider ran; nil when it
+// came from another dialect.
 func (p *geminiEncoder) encodeServerResult(b content.ToolResult) *rawjson.Object {
 	if !p.Owns(b) {
 		return nil
@@ -221,8 +222,8 @@ func (p *geminiEncoder) encodeServerResult(b content.ToolResult) *rawjson.Object
 	return p.newPart(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner)
 }
 
-// encodeMedia writes an image or a file: its bytes or its URL; nil when it has neither: then
-// its source is in what came with it.
+// encodeMedia returns the part of an image or a file, with its bytes or its URL; nil when it
+// has neither.
 func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 	var inner rawjson.Object
 	media, data, inline := mediaSource(m, p.Owns(m))
@@ -238,12 +239,12 @@ func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 	return nil
 }
 
-// mediaSource returns the media type and the bytes of m. Bytes in a data URL that came from
-// Google stay there.
-func mediaSource(m content.Media, own bool) (media, data string, inline bool) {
+// mediaSource returns the media type and the bytes of m; inline reports whether it has bytes.
+// If own is true, m came from Google, and bytes in a data URL stay there.
+func mediaSource(m content.Media, own bool) (mediaType, data string, inline bool) {
 	if own {
 		return m.MediaType, m.Data, m.Data != ""
 	}
-	media, data, inline = wire.InlineData(m)
-	return cmp.Or(media, m.MediaType), data, inline
+	mediaType, data, inline = wire.InlineData(m)
+	return cmp.Or(mediaType, m.MediaType), data, inline
 }

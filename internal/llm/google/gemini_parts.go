@@ -10,14 +10,14 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// partReader reads a part, and the object in it that says what it is.
+// partReader reads a part, and the member of the part that names its kind.
 type partReader struct {
 	rawjson.ObjectReader
-	kind  string // the name of that object, such as functionCall
+	kind  string // the name of that member, such as functionCall
 	inner rawjson.ObjectReader
 }
 
-// partKinds are the known parts, in the order of the lookup.
+// partKinds are the known kinds of parts, in the order of the lookup.
 var partKinds = []string{
 	"text", "functionCall", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
 }
@@ -39,7 +39,7 @@ func newPartReader(v rawjson.Value) *partReader {
 	return p
 }
 
-// extra returns the members of the part that were not read, and those of the object in it.
+// extra returns the members of the part, and of its inner object, that were not taken.
 func (p *partReader) extra() []byte {
 	inner := p.inner.Rest()
 	rest := p.Rest(p.kind)
@@ -49,12 +49,12 @@ func (p *partReader) extra() []byte {
 	return rawjson.NewObject(p.kind, inner).Merge(rest).Bytes()
 }
 
-// typeNoArguments is the type of a call that came without arguments, and goes back without
+// typeNoArguments is the type of a call that came without arguments, and is sent back without
 // them.
 const typeNoArguments = "bare"
 
-// partBlock returns the block for a part. Google formats its JSON for people; white space
-// is dropped.
+// partBlock returns the block for a part. It drops the white space with which Google indents
+// JSON.
 func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	v = rawjson.Compact(v)
 	p := newPartReader(v)
@@ -91,7 +91,7 @@ func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, p.Taken...))}
 }
 
-// textBlock reads a part that is text: an answer or reasoning.
+// textBlock reads a text part, which is an answer or reasoning.
 func (g *geminiReader) textBlock(p *partReader, w content.Wire) content.Block {
 	if p.Get("thought").Bool() {
 		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: p.TakeString("text")}
@@ -104,8 +104,8 @@ func (g *geminiReader) textBlock(p *partReader, w content.Wire) content.Block {
 	return b
 }
 
-// fileBlock reads a part that is a file: its bytes or its URL. Base64 that would be
-// written in another way is not decoded, so that it goes back as it came.
+// fileBlock reads a part with the bytes or the URL of a file. It reports false if there is
+// neither, or if encoding the bytes again would give other base64: then the part stays native.
 func fileBlock(p *partReader, w content.Wire) (content.Media, bool) {
 	b := content.Media{Wire: w, Of: content.KindFile}
 	b.SetRole(content.RoleAssistant)
@@ -127,7 +127,7 @@ func fileBlock(p *partReader, w content.Wire) (content.Media, bool) {
 	return b, b.URL != "" || b.Data != ""
 }
 
-// serverCallBlock reads a call that the provider runs: code, or a tool of its own.
+// serverCallBlock reads a call that the provider runs: code, or a call of its own tool.
 func (g *geminiReader) serverCallBlock(p *partReader, w content.Wire) content.Block {
 	w.SetType(p.kind)
 	b := content.ToolCall{Wire: w, Server: true}
@@ -151,7 +151,8 @@ func (g *geminiReader) serverCallBlock(p *partReader, w content.Wire) content.Bl
 	return b
 }
 
-// serverResultBlock reads the result of a call that the provider ran.
+// serverResultBlock reads the result of a call that the provider ran. Without an id it belongs
+// to the last such call.
 func (g *geminiReader) serverResultBlock(p *partReader, w content.Wire) content.Block {
 	w.SetType(p.kind)
 	w.SetRole(content.RoleAssistant)
@@ -172,15 +173,15 @@ func (g *geminiReader) serverResultBlock(p *partReader, w content.Wire) content.
 	return b
 }
 
-// readStreamedPart reads a part of a stream. Consecutive texts of one kind, without a seal
-// or other members, are one block.
+// readStreamedPart reads a part of a chunk. Consecutive texts of one kind, without a seal or
+// other members, become one block.
 func (g *geminiReader) readStreamedPart(v rawjson.Value) error {
 	if call := v.Get("functionCall"); call.Kind() == rawjson.KindObject {
 		switch read, err := g.readStreamedCall(v, call); {
 		case read || err != nil:
 			return err
 		case rawjson.NonEmptyObject(call) == nil:
-			return nil // the end of a call that has ended
+			return nil // marks the end of a call that has already ended
 		}
 	}
 	block := g.partBlock(v)
@@ -215,7 +216,7 @@ func withoutText(b content.Block) content.Block {
 	return b
 }
 
-// endOpenBlock ends the block that is open.
+// endOpenBlock ends the open block, if there is one.
 func (g *geminiReader) endOpenBlock() {
 	if g.openBlock == nil {
 		return
@@ -229,14 +230,14 @@ func (g *geminiReader) endOpenBlock() {
 	g.openBlock = nil
 }
 
-// readStreamedCall reads a piece of a call: its name comes first, then values for paths in
-// its arguments; a piece without willContinue ends it. read is false for a call that came
-// whole.
+// readStreamedCall reads a piece of a streamed call from part v, whose functionCall is call.
+// The first piece has the name, later ones have values for paths in the arguments, and a
+// piece without willContinue ends the call. read is false for a call that is not streamed.
 func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err error) {
-	named := call.Get("name").Text() != ""
-	goesOn := call.Get("willContinue").Bool()
-	if g.openArgs == nil || named {
-		if !goesOn && call.Get("partialArgs") == nil {
+	hasName := call.Get("name").Text() != ""
+	willContinue := call.Get("willContinue").Bool()
+	if g.openArgs == nil || hasName {
+		if !willContinue && call.Get("partialArgs") == nil {
 			return false, nil
 		}
 		g.endOpenBlock()
@@ -257,14 +258,14 @@ func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err e
 			return true, err
 		}
 	}
-	if !goesOn {
+	if !willContinue {
 		g.endOpenBlock()
 	}
 	return true, nil
 }
 
-// withoutStreamFields returns the extra of a streamed call without the members that only
-// say how it is streamed.
+// withoutStreamFields returns the extra of a streamed call without the members that describe
+// the streaming.
 func withoutStreamFields(extra []byte) []byte {
 	call := rawjson.Without(rawjson.Value(extra).Get("functionCall"), "willContinue", "partialArgs")
 	o := rawjson.NewObject("functionCall", rawjson.NonEmptyObject(call)).Merge(rawjson.Without(extra, "functionCall"))

@@ -8,31 +8,31 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// thinkingBudgets is the thinking budget in tokens for an effort, for models that take no
+// thinkingBudgets maps an effort to a thinking budget in tokens, for models that accept no
 // level.
 var thinkingBudgets = map[string]int64{
 	"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 24576,
 }
 
-// minThinkingBudget is the smallest budget of a model that takes one and cannot stop
-// reasoning.
+// minThinkingBudget is the smallest budget, in tokens, that a model which cannot stop
+// reasoning accepts.
 const minThinkingBudget = 128
 
-// thinkingLevels is the thinking level for an effort. No level turns reasoning off.
+// thinkingLevels maps an effort to a thinking level. No level turns reasoning off.
 var thinkingLevels = map[string]string{
 	"none": "minimal", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
 }
 
-// takesThinkingLevel reports whether a model takes a thinking level: those of version 3
-// and later, and those whose name has no version.
+// takesThinkingLevel reports whether a model accepts a thinking level: Gemini models of version
+// 3 and later do, and those without a version in their name.
 func takesThinkingLevel(model string) bool {
 	_, version, ok := strings.Cut(strings.ToLower(model), "gemini-")
 	return ok && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
 }
 
-// encodeGenerationConfig returns the generation config; nil when it is empty. It asks for
-// reasoning to be shown, and sets how much the model is to reason only if the settings do:
-// the API refuses a budget beside a level, so a budget goes before an effort.
+// encodeGenerationConfig returns the generation config; nil when it is empty. It requests the
+// reasoning, and sets a thinking level or a budget only if the settings do. The API refuses a
+// budget and a level together, so a budget overrides an effort.
 func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 	var config, think rawjson.Object
 	wire.SetCommon(&config, s, "maxOutputTokens")
@@ -42,10 +42,10 @@ func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 	if r.MaxTokens > 0 {
 		budget, given, takesLevel = int64(r.MaxTokens), true, false
 	}
-	if r.Disabled && given && budget > 0 { // the model cannot stop: it gets the least that it takes
+	if r.Disabled && given && budget > 0 { // the model cannot stop reasoning, so it gets the smallest budget
 		budget = minThinkingBudget
 	}
-	// With a budget of nothing the field is refused, and Gemma does not know it.
+	// The API refuses includeThoughts with a budget of 0, and Gemma does not know the field.
 	off := given && !takesLevel && budget == 0
 	if !r.Hidden && r.Summary != "none" && !off && !isGemma(t.Model) {
 		think.SetBool("includeThoughts", true)
@@ -63,8 +63,8 @@ func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 // isGemma reports whether a model is one of Google's open models.
 func isGemma(model string) bool { return strings.Contains(strings.ToLower(model), "gemma") }
 
-// encodeGeminiTools writes tools: functions in one list, and tools of the provider as they
-// are.
+// encodeGeminiTools encodes the functions as one list, and the provider's tools in their JSON
+// form.
 func encodeGeminiTools(tools []llm.Tool) rawjson.Value {
 	var list, functions rawjson.Array
 	for _, t := range tools {
@@ -75,7 +75,7 @@ func encodeGeminiTools(tools []llm.Tool) rawjson.Value {
 		var o rawjson.Object
 		wire.SetToolName(&o, t)
 		if rawjson.NonEmptyObject(t.Schema) != nil {
-			o.Set("parametersJsonSchema", t.Schema) // parameters knows a part of JSON Schema only
+			o.Set("parametersJsonSchema", t.Schema) // the field parameters accepts only a subset of JSON Schema
 		}
 		functions.Add(o.Bytes())
 	}
@@ -85,7 +85,8 @@ func encodeGeminiTools(tools []llm.Tool) rawjson.Value {
 	return list.Bytes()
 }
 
-// encodeGeminiToolChoice returns the tool choice; nil when the settings have none.
+// encodeGeminiToolChoice returns the value of toolConfig; nil when the settings have no tool
+// choice.
 func encodeGeminiToolChoice(choice string) rawjson.Value {
 	calling := rawjson.NewObject("mode", "ANY")
 	switch choice {

@@ -14,8 +14,8 @@ import (
 )
 
 // Interactions is Google's Interactions API (https://ai.google.dev/api/interactions-api).
-// A response is a list of steps, of which a model_output has a list of contents. Google
-// keeps nothing: each request has all steps.
+// A response is a list of steps; a step of type model_output has a list of contents. Requests
+// set store to false, so each request has all steps.
 var Interactions = &wire.Dialect{
 	Name: "interactions",
 	Path: func(string, bool) string { return "/interactions" },
@@ -33,10 +33,10 @@ var Interactions = &wire.Dialect{
 	ReasoningOffFields: [][]string{{"generation_config", "thinking_level"}},
 }
 
-// interactionsRevision is the version of the format that is asked for, the first with
-// steps.
+// interactionsRevision is the API revision that requests ask for, the first with steps.
 const interactionsRevision = "2026-05-20"
 
+// signInteractions sets the API key and the API revision.
 func signInteractions(h http.Header, t wire.Target, key string) {
 	h.Set("Api-Revision", interactionsRevision)
 	signGemini(h, t, key)
@@ -46,10 +46,10 @@ func signInteractions(h http.Header, t wire.Target, key string) {
 type interactionsReader struct {
 	*wire.BlockWriter
 	finished bool
-	steps    map[int64]*openStep // that are being streamed, by the index of the wire
+	steps    map[int64]*openStep // open steps of the stream, by their index there
 }
 
-// ReadBody reads a response in one piece.
+// ReadBody reads the body of a response that is not streamed.
 func (n *interactionsReader) ReadBody(v rawjson.Value) error {
 	if v.Get("status") == nil && v.Get("steps") == nil && v.Get("error") == nil {
 		return fmt.Errorf("%w: no interaction in %q", llm.ErrProtocol, rawjson.Excerpt(v))
@@ -91,7 +91,7 @@ func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 	}
 }
 
-// readHead reads what an interaction says about itself.
+// readHead reads the id, the model and the usage of an interaction.
 func (n *interactionsReader) readHead(v rawjson.Value) {
 	n.SetHead(func(h *llm.Head) {
 		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
@@ -101,7 +101,8 @@ func (n *interactionsReader) readHead(v rawjson.Value) {
 	n.EmitHead()
 }
 
-// readEnd reads an interaction that has ended. In a stream its steps came before.
+// readEnd reads an interaction that has ended. It reads the steps unless the stream brought
+// blocks. It returns io.EOF, or the error of the interaction.
 func (n *interactionsReader) readEnd(v rawjson.Value) error {
 	n.readHead(v)
 	n.EndOpen()
@@ -125,8 +126,8 @@ func (n *interactionsReader) readEnd(v rawjson.Value) error {
 // Finish reports whether the interaction ended.
 func (n *interactionsReader) Finish(bool) bool { return n.finished }
 
-// readUsage reads a report of usage. Its output does not count reasoning, and its input
-// does not count what tools of the provider added to the prompt.
+// readUsage reads a usage object. Its total_output_tokens excludes reasoning, and its
+// total_input_tokens excludes what the provider's tools added to the prompt.
 func (n *interactionsReader) readUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v) > content.MaxRawUsage {
 		return

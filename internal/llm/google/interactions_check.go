@@ -24,7 +24,7 @@ func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
 	})
 }
 
-// isBlankContents reports whether contents have no text.
+// isBlankContents reports whether a list of contents has nothing but blank text.
 func isBlankContents(list rawjson.Value) bool {
 	for c := range list.Elements() {
 		if c.Get("type").Text() != "text" || strings.TrimSpace(c.Get("text").Text()) != "" {
@@ -34,7 +34,7 @@ func isBlankContents(list rawjson.Value) bool {
 	return true
 }
 
-// interactionsRules are what the Interactions API refuses.
+// interactionsRules are the rules for requests that the Interactions API refuses.
 var interactionsRules = []wire.Rule{
 	{
 		Name:     "thought-signature-missing",

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// decodeInteractionsRequest reads a request body.
+// decodeInteractionsRequest decodes a request body.
 func decodeInteractionsRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	config := v.Get("generation_config")
 	req := &llm.Request{Tools: wire.DecodeTools(v.Get("tools"), encodeInteractionsTools), Stream: v.Get("stream").Bool(), Settings: llm.Settings{
@@ -38,7 +38,7 @@ func decodeInteractionsRequest(t wire.Target, v rawjson.Value) (*llm.Request, er
 type stepReader struct {
 	interactionsReader
 	wire.MessageList
-	modelSteps rawjson.Array // steps of the model that are being collected
+	modelSteps rawjson.Array // consecutive steps of the model that End reads as one response
 }
 
 // Next reads one step.
@@ -61,7 +61,7 @@ func (q *stepReader) Next(v rawjson.Value) error {
 	var blocks []content.Block
 	for c := range v.Get("content").Elements() {
 		b := wire.InRole(q.contentBlock(c, nil), content.RoleUser)
-		if b.Kind() != content.KindNative { // whose type says that it is a content
+		if b.Kind() != content.KindNative { // a native block needs its type, which marks it as a content
 			form := b.Form()
 			form.Type = ""
 			b = content.WithForm(b, form)
@@ -72,7 +72,7 @@ func (q *stepReader) Next(v rawjson.Value) error {
 	return nil
 }
 
-// End reads the steps of an answer that were collected, as those of a response.
+// End reads the collected steps of the model as the steps of one response.
 func (q *stepReader) End() error {
 	steps := q.modelSteps.Bytes()
 	if steps.At(0) == nil {
@@ -84,7 +84,7 @@ func (q *stepReader) End() error {
 	return err
 }
 
-// readResult reads the result of a call.
+// readResult reads a function_result step, the result of a call.
 func (q *stepReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")

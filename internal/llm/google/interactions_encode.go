@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeInteractions writes a request. Equal requests give equal bytes.
+// encodeInteractions encodes a request body. Equal requests give equal bytes.
 func encodeInteractions(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	p := &interactionsEncoder{Target: t, toolNames: map[string]string{}}
@@ -30,7 +30,7 @@ func encodeInteractions(t wire.Target, req *llm.Request) (rawjson.Value, error) 
 	return t.FinishBody(&body, s, "generation_config")
 }
 
-// replayInteractions writes the steps that stand for one response.
+// replayInteractions returns the steps for the blocks of one response.
 func replayInteractions(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := &interactionsEncoder{Target: t, toolNames: map[string]string{}}
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
@@ -45,15 +45,15 @@ type interactionsEncoder struct {
 	wire.Target
 	system    []string
 	list      rawjson.Array
-	toolNames map[string]string // of tools, by the id of the call
+	toolNames map[string]string // names of the tools, by call id
 
-	stepType  string          // of the step that is being built: user_input or model_output
-	stepExtra rawjson.Value   // what it has beside contents
-	contents  []rawjson.Value // of it
+	stepType  string          // type of the step that is being built: user_input or model_output
+	stepExtra rawjson.Value   // its members other than content
+	contents  []rawjson.Value // its contents
 	results   wire.ResultQueue
 }
 
-// Add adds a block of a message.
+// Add adds a block of a message. See [wire.EncodeBlocks].
 func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 	if r, ok := b.(content.ToolResult); ok && !r.Server {
 		if p.stepType == typeModelOutput {
@@ -94,8 +94,8 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 	p.contents = append(p.contents, v)
 }
 
-// Flush ends the step that is being built. Results come before text, in the
-// order of their calls.
+// Flush adds the pending results, in the order of their calls, and then the step that is being
+// built.
 func (p *interactionsEncoder) Flush() {
 	results := len(p.results.Results) > 0
 	if p.results.Flush(&p.list); results || p.stepType == "user_input" {
@@ -107,8 +107,8 @@ func (p *interactionsEncoder) Flush() {
 	p.stepType, p.stepExtra, p.contents = "", nil, nil
 }
 
-// encodeStep returns a block that is a step of its own; nil when it is none, or cannot be
-// sent.
+// encodeStep returns the step for a block that is a step of its own; nil for any other block,
+// and for one that cannot be sent.
 func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
 	form := b.Form()
 	var o *rawjson.Object
@@ -119,7 +119,7 @@ func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
 		o = p.encodeCall(b)
 	case content.ToolResult:
 		if p.Owns(b) {
-			o = encodeServerToolResult(b)
+			o = encodeServerResult(b)
 		}
 	case content.Native:
 		if v := p.NativeJSON(b); v != nil && form.Type != typeModelOutput && form.Type != typeContent && !p.HasForeignSeal(b) {
@@ -135,8 +135,8 @@ func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// encodeThought writes a reasoning block of its own; nil when it cannot be sent. A summary
-// that is more than texts is in what the block kept.
+// encodeThought returns the step of a reasoning block; nil when it cannot be sent. The extra of
+// the block has the summary if that is more than texts.
 func (p *interactionsEncoder) encodeThought(b content.Reasoning) *rawjson.Object {
 	if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
 		return nil
@@ -148,22 +148,22 @@ func (p *interactionsEncoder) encodeThought(b content.Reasoning) *rawjson.Object
 	return o
 }
 
-// encodeCall writes a call. Ids of others are allowed as they are.
+// encodeCall returns the step of a call. Google accepts ids of other providers.
 func (p *interactionsEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
 	o := rawjson.NewObject("type", "function_call", "name", b.Name)
 	if b.Server {
 		o = rawjson.NewObject("type", b.Form().Type)
 	}
 	o.SetNonEmpty("id", b.CallID)
-	bare := b.Arguments == "" || b.Form().Type == typeNoArguments && b.Arguments == "{}"
-	if !p.Owns(b) || !bare {
+	noArguments := b.Arguments == "" || b.Form().Type == typeNoArguments && b.Arguments == "{}"
+	if !p.Owns(b) || !noArguments {
 		o.Set("arguments", wire.ArgumentsObject(b.Arguments))
 	}
 	return o
 }
 
-// encodeServerToolResult writes what came of what the provider did itself.
-func encodeServerToolResult(b content.ToolResult) *rawjson.Object {
+// encodeServerResult returns the step of a result of a tool that the provider ran.
+func encodeServerResult(b content.ToolResult) *rawjson.Object {
 	o := rawjson.NewObject("type", b.Form().Type, "call_id", b.CallID)
 	if o.Set("result", b.Parts); b.Text != "" {
 		o.SetString("result", b.Text)
@@ -172,12 +172,13 @@ func encodeServerToolResult(b content.ToolResult) *rawjson.Object {
 	return o
 }
 
-// encodeContent returns a block that lies in a step; nil when it cannot be sent.
+// encodeContent returns the element for a block in the content of a step; nil when the block
+// cannot be sent.
 func (p *interactionsEncoder) encodeContent(b content.Block) rawjson.Value {
 	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if b.Text != "" && (p.Owns(b) || strings.TrimSpace(b.Text) != "") { // the format refuses an empty one
+		if b.Text != "" && (p.Owns(b) || strings.TrimSpace(b.Text) != "") { // the API refuses an empty text
 			o = rawjson.NewObject("type", "text", "text", b.Text)
 		}
 	case content.Media:
@@ -193,7 +194,7 @@ func (p *interactionsEncoder) encodeContent(b content.Block) rawjson.Value {
 	return o.Merge(rawjson.Without(p.Extra(b), typeModelOutput)).Bytes()
 }
 
-// encodeResult writes a result: a text, or what the tool gave as JSON.
+// encodeResult returns the function_result step of a result, which is a text or JSON.
 func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 	o := rawjson.NewObject("type", "function_result")
 	o.SetNonEmpty("name", cmp.Or(p.toolNames[b.CallID], b.Name))
@@ -209,8 +210,8 @@ func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// encodeInteractionsMedia writes an image or a file: its bytes or its URL; nil when it has
-// neither.
+// encodeInteractionsMedia returns the content for an image or a file, with its bytes or its
+// URL; nil when it has neither. If own is true, m came from this dialect.
 func encodeInteractionsMedia(m content.Media, own bool) *rawjson.Object {
 	media, data, inline := mediaSource(m, own)
 	if !inline && m.URL == "" {
@@ -221,7 +222,7 @@ func encodeInteractionsMedia(m content.Media, own bool) *rawjson.Object {
 	switch {
 	case m.Of == content.KindImage:
 		o.SetString("type", "image")
-	case own: // its type is in what came with it
+	case own: // the extra has the type
 	case kind == "audio", kind == "video":
 		o.SetString("type", kind)
 	default:

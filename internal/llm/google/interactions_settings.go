@@ -6,9 +6,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeInteractionsConfig returns the generation config; nil when it is empty. The format
-// has no thinking budget: a budget becomes an effort.
-func encodeInteractionsConfig(s llm.Settings, tools bool) rawjson.Value {
+// encodeInteractionsConfig returns the generation config; nil when it is empty. The API has no
+// thinking budget, so a budget becomes an effort.
+func encodeInteractionsConfig(s llm.Settings, hasTools bool) rawjson.Value {
 	var o rawjson.Object
 	wire.SetCommon(&o, s, "max_output_tokens")
 	r := s.Reasoning
@@ -20,13 +20,14 @@ func encodeInteractionsConfig(s llm.Settings, tools bool) rawjson.Value {
 		effort = effortForBudget(int64(r.MaxTokens))
 	}
 	o.SetNonEmpty("thinking_level", thinkingLevels[effort])
-	if tools {
+	if hasTools {
 		o.Set("tool_choice", encodeInteractionsToolChoice(s.ToolChoice))
 	}
 	return rawjson.NonEmptyObject(o.Bytes())
 }
 
-// effortForBudget returns the least effort that has a budget.
+// effortForBudget returns the lowest effort whose budget is at least the given one, in tokens;
+// otherwise high.
 func effortForBudget(budget int64) string {
 	for _, effort := range []string{"minimal", "low", "medium"} {
 		if budget <= thinkingBudgets[effort] {
@@ -36,6 +37,7 @@ func effortForBudget(budget int64) string {
 	return "high"
 }
 
+// encodeInteractionsTools encodes the tools.
 func encodeInteractionsTools(tools []llm.Tool) rawjson.Value {
 	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
 		o := rawjson.NewObject("type", "function")
@@ -45,7 +47,8 @@ func encodeInteractionsTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// encodeInteractionsToolChoice returns the tool choice; nil when the settings have none.
+// encodeInteractionsToolChoice returns the value of tool_choice; nil when the settings have
+// none.
 func encodeInteractionsToolChoice(choice string) rawjson.Value {
 	switch choice {
 	case "":

@@ -10,14 +10,14 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// Types of the blocks of a model_output: the first says that a step begins, the
-// others that it goes on.
+// Types of the blocks of a model_output step: the first block of the step has typeModelOutput,
+// the others have typeContent.
 const (
 	typeModelOutput = "model_output"
 	typeContent     = "content"
 )
 
-// readStep reads a step that came whole.
+// readStep reads a complete step.
 func (n *interactionsReader) readStep(v rawjson.Value) {
 	v = rawjson.Compact(v)
 	contents := v.Get("content")
@@ -25,14 +25,14 @@ func (n *interactionsReader) readStep(v rawjson.Value) {
 		n.Emit(n.stepBlock(v))
 		return
 	}
-	about := rawjson.Without(v, "type", "content")
+	stepMembers := rawjson.Without(v, "type", "content")
 	for c := range contents.Elements() {
-		n.Emit(n.contentBlock(c, about))
-		about = nil
+		n.Emit(n.contentBlock(c, stepMembers))
+		stepMembers = nil
 	}
 }
 
-// stepBlock returns the block that a step stands for, unless it is a model_output.
+// stepBlock returns the block for a step that is not a model_output with contents.
 func (n *interactionsReader) stepBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
@@ -41,11 +41,11 @@ func (n *interactionsReader) stepBlock(v rawjson.Value) content.Block {
 	case t == "thought":
 		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought"}
 		n.takeSeal(&b.Wire, &i)
-		parts, all := summaryTexts(i.Get("summary"))
+		parts, onlyTexts := summaryTexts(i.Get("summary"))
 		if b.Parts = parts; len(parts) == 1 {
 			b.Text, b.Parts = parts[0], nil
 		}
-		if all && len(parts) > 0 {
+		if onlyTexts && len(parts) > 0 {
 			i.Take("summary")
 		}
 		b.SetExtra(i.Rest())
@@ -61,7 +61,7 @@ func (n *interactionsReader) stepBlock(v rawjson.Value) content.Block {
 		if b.Name = i.Get("name").Text(); !b.Server && b.Name != "" {
 			i.Take("name")
 		} else if b.Name == "" {
-			b.Name = strings.TrimSuffix(t, "_call") // a tool of the provider may have none
+			b.Name = strings.TrimSuffix(t, "_call") // a call of the provider's tool may have no name
 		}
 		if args := i.Get("arguments"); args.Kind() == rawjson.KindObject {
 			b.Arguments = string(i.Take("arguments"))
@@ -85,37 +85,37 @@ func (n *interactionsReader) stepBlock(v rawjson.Value) content.Block {
 	}
 	n.takeSeal(&w, &i)
 	if w.SetType(t); t == "" || t == typeModelOutput || t == typeContent {
-		w.SetType("step") // it is no content
+		w.SetType("step") // so that it is not taken for a content
 	}
 	i.Taken = slices.DeleteFunc(i.Taken, func(key string) bool { return key == "type" })
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, i.Taken...))}
 }
 
-// takeSeal takes the seal of a step.
+// takeSeal takes the signature of step i and sets it as the seal of w.
 func (n *interactionsReader) takeSeal(w *content.Wire, i *rawjson.ObjectReader) {
 	if seal := i.TakeText("signature"); seal != "" {
 		w.SetSeal(n.NewSeal(content.Signature, seal))
 	}
 }
 
-// summaryTexts returns the texts of a summary, and whether they are all of it.
-func summaryTexts(list rawjson.Value) (parts []string, all bool) {
-	all = true
+// summaryTexts returns the texts of a summary, and whether the summary has nothing else.
+func summaryTexts(list rawjson.Value) (parts []string, onlyTexts bool) {
+	onlyTexts = true
 	for p := range list.Elements() {
 		text := p.Get("text").Text()
 		if text != "" {
 			parts = append(parts, text)
 		}
-		all = all && text != "" && p.Get("type").Text() == "text" && rawjson.NonEmptyObject(rawjson.Without(p, "type", "text")) == nil
+		onlyTexts = onlyTexts && text != "" && p.Get("type").Text() == "text" && rawjson.NonEmptyObject(rawjson.Without(p, "type", "text")) == nil
 	}
-	return parts, all
+	return parts, onlyTexts
 }
 
-// contentBlock returns the block that a content of a model_output stands for. about is what
-// the step has beside them, with the first of them only.
-func (n *interactionsReader) contentBlock(v, about rawjson.Value) content.Block {
+// contentBlock returns the block for a content of a model_output. stepMembers has the other
+// members of the step for its first content, and is nil for the others.
+func (n *interactionsReader) contentBlock(v, stepMembers rawjson.Value) content.Block {
 	w := n.TypedForm(typeContent)
-	if about != nil {
+	if stepMembers != nil {
 		w.SetType(typeModelOutput)
 	}
 	i := rawjson.ObjectReader{Value: v}
@@ -124,7 +124,7 @@ func (n *interactionsReader) contentBlock(v, about rawjson.Value) content.Block 
 		if rest := i.Rest(); rest != nil {
 			o.Merge(rest)
 		}
-		o.Set(typeModelOutput, rawjson.NonEmptyObject(about))
+		o.Set(typeModelOutput, rawjson.NonEmptyObject(stepMembers))
 		return rawjson.NonEmptyObject(bytes.Clone(o.Bytes()))
 	}
 	switch t := v.Get("type").Text(); t {
@@ -152,7 +152,7 @@ func (n *interactionsReader) contentBlock(v, about rawjson.Value) content.Block 
 			return b
 		}
 	}
-	o := rawjson.NewObject(typeModelOutput, rawjson.NonEmptyObject(about))
+	o := rawjson.NewObject(typeModelOutput, rawjson.NonEmptyObject(stepMembers))
 	w.SetRole(content.NoRole)
 	w.SetExtra(rawjson.NonEmptyObject(bytes.Clone(o.Bytes())))
 	return content.Native{Wire: w, JSON: string(v)}

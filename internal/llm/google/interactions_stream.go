@@ -9,20 +9,29 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
+// How the events of a stream become blocks.
+//
+// A step arrives as step.start, step.delta events and step.stop. The reader keeps an openStep
+// for each index. For a model_output, each content is a block; a text content stays open,
+// and grows by deltas, until the next content or the end of the step. Any other step is one
+// block: it begins with the members of step.start, text and arguments are emitted as
+// they come, and other members are collected. When the block ends, its BeforeEnd function
+// builds the final block from step.start and the collected members.
+
 // openStep is a step that is being streamed.
 type openStep struct {
-	*wire.BlockBuilder                 // that deltas go to; nil: a model_output without contents yet
-	step               rawjson.Value   // as the start gave it
-	members            rawjson.Object  // that came since, for steps that are no text
+	*wire.BlockBuilder                 // the block that gets deltas; nil: a model_output without contents yet
+	step               rawjson.Value   // the step in step.start
+	members            rawjson.Object  // members of the deltas, for steps that are not text
 	arguments          []string        // pieces of the arguments of a call
-	outputExtra        rawjson.Value   // what a model_output has beside contents, until its first content
-	annotations        []rawjson.Value // annotations of the text that is open
-	summary            rawjson.Array   // of a reasoning block
-	notOnlyTexts       bool            // it is more than texts
+	outputExtra        rawjson.Value   // other members of a model_output, until its first content
+	annotations        []rawjson.Value // annotations of the open text
+	summary            rawjson.Array   // summary parts of a reasoning block
+	notOnlyTexts       bool            // the summary has more than texts
 }
 
-// readStepStart reads the start of a step. Most are empty, but any may be complete
-// already.
+// readStepStart reads step.start of the step with index i. Most steps are empty there, but a
+// step may also be complete.
 func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) {
 	n.endStep(i)
 	v = rawjson.Compact(bytes.Clone(v))
@@ -48,8 +57,8 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) {
 	s.BeforeEnd = func() { s.completeStep(n) }
 }
 
-// withoutEmptySignature returns what is left of a step without the empty signature that a stream
-// puts where none is.
+// withoutEmptySignature returns extra without the member signature if that is empty: a stream
+// writes an empty signature for none.
 func withoutEmptySignature(extra []byte) []byte {
 	if extra == nil || len(rawjson.Value(extra).Get("signature").Text()) > 0 {
 		return extra
@@ -57,8 +66,8 @@ func withoutEmptySignature(extra []byte) []byte {
 	return (&rawjson.ObjectReader{Value: extra, Taken: []string{"signature"}}).Rest()
 }
 
-// addContent adds a content to a model_output. A text is open until something else
-// comes.
+// addContent begins the block for a content of a model_output. A text stays open until the
+// next content.
 func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) {
 	if s.BlockBuilder != nil {
 		n.End(s.BlockBuilder)
@@ -71,15 +80,15 @@ func (n *interactionsReader) addContent(s *openStep, v rawjson.Value) {
 	}
 	s.BlockBuilder = n.Begin(b)
 	if open {
-		s.BeforeEnd = s.completeText
+		s.BeforeEnd = s.addAnnotations
 		n.AppendText(s.BlockBuilder, text.Text)
 	} else {
 		n.End(s.BlockBuilder)
 	}
 }
 
-// completeText puts the annotations that came into the text.
-func (s *openStep) completeText() {
+// addAnnotations adds the collected annotations to the extra of the text block.
+func (s *openStep) addAnnotations() {
 	if b, ok := s.Block.(content.Text); ok && s.annotations != nil {
 		var list rawjson.Array
 		for a := range rawjson.Value(b.Form().Extra).Get("annotations").Elements() {
@@ -96,7 +105,7 @@ func (s *openStep) completeText() {
 	}
 }
 
-// readStepDelta reads more of a step. What does not belong to it is skipped.
+// readStepDelta reads delta d of the step with index i. A delta of an unknown step is skipped.
 func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 	d = rawjson.Compact(d)
 	s := n.steps[i]
@@ -104,7 +113,7 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 		return
 	}
 	if s.step.Get("type").Text() == typeModelOutput {
-		n.addOutputDelta(s, d)
+		n.addModelOutputDelta(s, d)
 		return
 	}
 	switch b := s.Block.(type) {
@@ -122,7 +131,7 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 	}
 }
 
-// setMembers keeps the members of a delta. They replace those of the step.
+// setMembers collects the members of a delta. They replace those of step.start.
 func (s *openStep) setMembers(d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key != "type" && value.Kind() != rawjson.KindNull {
@@ -131,8 +140,8 @@ func (s *openStep) setMembers(d rawjson.Value) {
 	}
 }
 
-// addOutputDelta reads more of a model_output.
-func (n *interactionsReader) addOutputDelta(s *openStep, d rawjson.Value) {
+// addModelOutputDelta adds a delta to a model_output: text, annotations or a content.
+func (n *interactionsReader) addModelOutputDelta(s *openStep, d rawjson.Value) {
 	t := d.Get("type").Text()
 	open := s.BlockBuilder != nil && !s.Done
 	switch {
@@ -149,10 +158,10 @@ func (n *interactionsReader) addOutputDelta(s *openStep, d rawjson.Value) {
 	}
 }
 
-// addThoughtDelta reads more of a reasoning block: its summary, or its seal.
+// addThoughtDelta adds a delta to reasoning block b: a part of its summary, or its seal.
 func (n *interactionsReader) addThoughtDelta(s *openStep, b content.Reasoning, d rawjson.Value) {
 	if c := d.Get("content"); c.Kind() == rawjson.KindObject {
-		if _, all := summaryTexts(rawjson.Value("[" + string(c) + "]")); !all {
+		if _, onlyTexts := summaryTexts(rawjson.Value("[" + string(c) + "]")); !onlyTexts {
 			s.notOnlyTexts = true
 		}
 		s.summary.Add(c)
@@ -171,7 +180,7 @@ func (n *interactionsReader) addThoughtDelta(s *openStep, b content.Reasoning, d
 	}
 }
 
-// endStep ends the step at an index of the wire, if one is open.
+// endStep ends the step with index i, if it is open.
 func (n *interactionsReader) endStep(i int64) {
 	if s := n.steps[i]; s != nil {
 		delete(n.steps, i)
@@ -181,7 +190,8 @@ func (n *interactionsReader) endStep(i int64) {
 	}
 }
 
-// completeStep makes the block of what the start had and what came since.
+// completeStep builds the final block from step.start and the deltas. n is the reader of the
+// stream.
 func (s *openStep) completeStep(n *interactionsReader) {
 	if b, ok := s.Block.(content.Reasoning); ok {
 		if s.notOnlyTexts {

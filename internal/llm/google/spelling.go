@@ -8,17 +8,20 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// Google's servers take the names of members in two spellings: camelCase, which they
-// send, and snake_case, which some clients send. A request in snake_case is decoded in
-// camelCase; the names that it spelled the other way are in the extra of the settings,
-// and encoding spells them so again. Members that hold data of a tool or a schema keep
-// their names.
+// How names in snake_case are handled.
+//
+// Google's servers accept two spellings of a member's name: camelCase, which they send, and
+// snake_case, which some clients send. The decoder of requests first renames the members from
+// snake_case to camelCase, and stores the names that it renamed in the extra of the
+// settings. The encoder renames these members back. Members inside tool data or a schema
+// keep their names, because they are not names of the API. hasSnakeName avoids the
+// work for requests without such names.
 
-// extraSnakeCase is the member of the extra of the settings that lists the names which
-// a request spelled in snake_case, see [wire.ExtraForm].
+// extraSnakeCase is the member of the settings' extra that lists the names that the request had
+// in snake_case; see [wire.ExtraForm].
 const extraSnakeCase = "$snake_case"
 
-// snakeNames maps the names of the format in snake_case to camelCase.
+// snakeNames maps names of the API in snake_case to camelCase.
 var snakeNames = func() map[string]string {
 	names := map[string]string{}
 	for camel := range strings.FieldsSeq(`
@@ -42,12 +45,12 @@ var snakeNames = func() map[string]string {
 	return names
 }()
 
-// dataMembers are the members whose content is not the format's own.
+// dataMembers are the members whose content the API does not define.
 var dataMembers = []string{"args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema"}
 
-// renamed returns v with the names of members replaced by those in names. It returns v
-// itself when no name is replaced. used is told each name that is.
-func renamed(v rawjson.Value, names map[string]string, used func(name string)) rawjson.Value {
+// renameMembers returns v with members renamed: names maps old names to new ones. It calls
+// onRename with each old name that it replaces, and returns v itself when there is none.
+func renameMembers(v rawjson.Value, names map[string]string, onRename func(name string)) rawjson.Value {
 	changed := false
 	switch v.Kind() {
 	case rawjson.KindObject:
@@ -56,11 +59,11 @@ func renamed(v rawjson.Value, names map[string]string, used func(name string)) r
 			name := key
 			if other, known := names[key]; known {
 				name, changed = other, true
-				used(key)
+				onRename(key)
 			}
 			value := member
 			if !slices.Contains(dataMembers, name) && !slices.Contains(dataMembers, key) {
-				value = renamed(member, names, used)
+				value = renameMembers(member, names, onRename)
 			}
 			changed = changed || len(value) != len(member) || len(value) > 0 && &value[0] != &member[0]
 			o.Set(name, value)
@@ -71,7 +74,7 @@ func renamed(v rawjson.Value, names map[string]string, used func(name string)) r
 	case rawjson.KindArray:
 		var list rawjson.Array
 		for e := range v.Elements() {
-			value := renamed(e, names, used)
+			value := renameMembers(e, names, onRename)
 			changed = changed || len(value) != len(e) || len(value) > 0 && &value[0] != &e[0]
 			list.Add(value)
 		}
@@ -82,14 +85,14 @@ func renamed(v rawjson.Value, names map[string]string, used func(name string)) r
 	return v
 }
 
-// inCamelCase returns a request body with the names of the format in camelCase, and the
-// names that were spelled in snake_case.
-func inCamelCase(body rawjson.Value) (rawjson.Value, []string) {
+// toCamelCase returns a request body with the names of the API in camelCase, and the names
+// that it had in snake_case.
+func toCamelCase(body rawjson.Value) (camel rawjson.Value, snake []string) {
 	if !hasSnakeName(body) {
 		return body, nil
 	}
 	var found []string
-	body = renamed(body, snakeNames, func(name string) {
+	body = renameMembers(body, snakeNames, func(name string) {
 		if !slices.Contains(found, name) {
 			found = append(found, name)
 		}
@@ -97,20 +100,20 @@ func inCamelCase(body rawjson.Value) (rawjson.Value, []string) {
 	return body, found
 }
 
-// inSnakeCase returns a request body with the names in list, which are in snake_case,
-// spelled so.
-func inSnakeCase(body, list rawjson.Value) rawjson.Value {
+// toSnakeCase returns a request body in which the names of snake, a list of names in
+// snake_case, replace the same names in camelCase.
+func toSnakeCase(body, snake rawjson.Value) rawjson.Value {
 	names := map[string]string{}
-	for name := range list.Elements() {
+	for name := range snake.Elements() {
 		if camel := snakeNames[name.Text()]; camel != "" {
 			names[camel] = name.Text()
 		}
 	}
-	return renamed(body, names, func(string) {})
+	return renameMembers(body, names, func(string) {})
 }
 
-// hasSnakeName reports whether a text has one of snakeNames in quotes. It looks at the
-// words around each underscore, and does not parse.
+// hasSnakeName reports whether a text has one of snakeNames in quotes. It does not parse the
+// text; it only looks at the word around each underscore.
 func hasSnakeName(text []byte) bool {
 	isName := func(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' }
 	for at := 0; ; {
