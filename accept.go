@@ -29,8 +29,8 @@ func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader) (*Resp
 	return b.commitResponse(ctx, x, reply, err)
 }
 
-// UnsavedError is the error for a response that the store could not take. The response is
-// nowhere but here.
+// UnsavedError is the error for a response that could not be written to the store. The
+// error holds the only copy of the response.
 type UnsavedError struct {
 	Response *Response
 	Cause    error
@@ -63,18 +63,18 @@ func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Res
 	if err != nil {
 		return nil, &UnsavedError{Response: r, Cause: err}
 	}
-	manifest := x.finishManifest(reply)
+	manifest := x.finishManifest(reply.Sent)
 	drafts[0].Origin.Manifest = manifest.ID
-	commits, put, err := x.options.buildCommits(tip, drafts...)
+	commits, put, err := x.options.maskAndBuild(tip, drafts...)
 	if err != nil {
 		return nil, &UnsavedError{Response: r, Cause: err}
 	}
-	x.meter.done(drafts[0].Origin, commits)
+	x.meter.countResponse(drafts[0].Origin, commits)
 	put = append(put, manifest)
 	put = append(put, x.tools...)
 	r.Manifest = manifest.ID
 	r.setCommits(commits)
-	batch := b.batch(x.options.note(ctx, "generate"), x.tip, commits, put)
+	batch := b.newBatch(x.options.note(ctx, "generate"), x.tip, commits, put)
 	if cause != nil {
 		return nil, b.keepIncomplete(ctx, r, batch, cause)
 	}
@@ -105,7 +105,8 @@ func (b *Branch) applyResponse(ctx context.Context, r *Response, batch objects.B
 	return &UnsavedError{Response: r, Cause: err}
 }
 
-// newResponse returns the exported form of a response, as far as the response tells it.
+// newResponse returns the exported form of a response. The caller sets the fields that the
+// response itself does not have, such as Commits, Config and Manifest.
 func newResponse(reply *llm.Response) *Response {
 	return &Response{
 		ID: reply.ID, Text: reply.Text(), Reasoning: reply.Reasoning(), ToolCalls: reply.ToolCalls(), Blocks: reply.Blocks,
@@ -113,7 +114,7 @@ func newResponse(reply *llm.Response) *Response {
 	}
 }
 
-// setCommits sets what was committed.
+// setCommits sets the ids of the response's commits.
 func (r *Response) setCommits(commits []*commit.Commit) {
 	r.Commits = commitIDs(commits)
 	for _, c := range commits {
@@ -123,7 +124,8 @@ func (r *Response) setCommits(commits []*commit.Commit) {
 	}
 }
 
-// noContentNote returns the block of a response without a block, so that its cost is not lost.
+// noContentNote returns the note that is committed for a response without content, so that
+// its cost is not lost.
 func noContentNote(reply *llm.Response) content.Block {
 	note := "the response has no content"
 	if reply.Finish != "" {
@@ -132,22 +134,25 @@ func noContentNote(reply *llm.Response) content.Block {
 	return content.Note(note)
 }
 
-// requestSettings returns the settings of a request that somebody set, for its origin.
+// requestSettings returns the explicitly set settings that shape a request, for the origin
+// of its response.
 func (c *callOptions) requestSettings() map[string]string {
-	asked := map[string]string{}
+	set := map[string]string{}
 	for key, value := range c.settings.Changed() {
 		if strings.HasPrefix(key, "reasoning.") || key == "model" || key == "temperature" || key == "max_output_tokens" || key == "tool_choice" {
-			asked[key] = value
+			set[key] = value
 		}
 	}
-	return asked
+	return set
 }
 
-// finishManifest adds to the manifest what the client sent, and returns its object.
-func (x *Exchange) finishManifest(reply *llm.Response) objects.Object {
+// finishManifest records the hash of the body that the client sent in the manifest, if the
+// body differs from the compiled one, and returns the manifest's object. sentBody is used
+// when the client did not report the body before.
+func (x *Exchange) finishManifest(sentBody []byte) (manifest objects.Object) {
 	body := x.sent
 	if body == nil {
-		body = reply.Sent
+		body = sentBody
 	}
 	if len(body) > 0 {
 		if sent := objects.Hash(body); sent != x.Manifest.Compiled {
@@ -157,15 +162,15 @@ func (x *Exchange) finishManifest(reply *llm.Response) objects.Object {
 	return x.Manifest.Object()
 }
 
-// responseDrafts returns the drafts of a response. Reasoning that is not to be committed is
-// returned apart, by the index of the draft that it comes before. A response without a
-// block is a note, so that its cost is not lost.
-func (b *Branch) responseDrafts(x *Exchange, reply *llm.Response, broken bool) (drafts []commit.Draft, unkept map[int][]content.Block) {
-	origin := b.responseOrigin(x, reply, broken)
+// responseDrafts returns the drafts of a response. unkept is the reasoning that is not
+// committed, by the index of the draft that it comes before. A response without content is
+// committed as a note, so that its cost is not lost.
+func (b *Branch) responseDrafts(x *Exchange, reply *llm.Response, incomplete bool) (drafts []commit.Draft, unkept map[int][]content.Block) {
+	origin := b.responseOrigin(x, reply, incomplete)
 	keep := x.options.settings.Bool("reasoning.commit")
-	said := callOptions{time: b.repo.clock(), key: x.options.key} // the author and the label of the call are not those of the response
+	options := callOptions{time: b.repo.clock(), key: x.options.key} // the author and the label of the call are not those of the response
 	add := func(block content.Block) {
-		d := said.newDraft(block, origin)
+		d := options.newDraft(block, origin)
 		d.Index = len(drafts)
 		drafts = append(drafts, d)
 	}
@@ -185,8 +190,8 @@ func (b *Branch) responseDrafts(x *Exchange, reply *llm.Response, broken bool) (
 	return drafts, unkept
 }
 
-// newResponseOrigin returns the origin of a response on the branch, as far as the response and
-// the address that was asked tell it.
+// newResponseOrigin returns the origin of a response on the branch, with the fields that the
+// response and the address of its request determine.
 func (b *Branch) newResponseOrigin(reply *llm.Response, from llm.Address) *commit.Origin {
 	return &commit.Origin{
 		Source: commit.SourceModel, Session: b.name, Provider: from.Provider, Dialect: from.Dialect, Endpoint: from.Endpoint,
@@ -195,13 +200,13 @@ func (b *Branch) newResponseOrigin(reply *llm.Response, from llm.Address) *commi
 }
 
 // responseOrigin returns the origin of the response to an exchange.
-func (b *Branch) responseOrigin(x *Exchange, reply *llm.Response, broken bool) *commit.Origin {
+func (b *Branch) responseOrigin(x *Exchange, reply *llm.Response, incomplete bool) *commit.Origin {
 	from := reply.From
 	if x.Target != nil {
 		from = x.Target.Address()
 	}
 	o := b.newResponseOrigin(reply, from)
-	o.Model, o.Incomplete, o.Settings = cmp.Or(reply.Model, x.Manifest.Model), broken, x.options.requestSettings()
+	o.Model, o.Incomplete, o.Settings = cmp.Or(reply.Model, x.Manifest.Model), incomplete, x.options.requestSettings()
 	o.Started, o.FirstToken, o.Duration = x.started, x.first, b.repo.clock().Sub(x.started)
 	return o
 }

@@ -23,20 +23,20 @@ type AppendOptions struct {
 	Priority  priority.Level    // Unset: the rules decide
 	Role      content.Role      // NoRole: the usual role of each block; not used by AppendResponse
 	External  bool              // the blocks come from another program: their secrets are masked as those of an import
-	OnWarning func(Problem)     // Append: is told of tool calls that stay without a result; AppendResponse: of another response with the same id
+	OnWarning func(Problem)     // is called by Append for each tool call that stays without a result, by AppendResponse for another response with the same id
 }
 
 // ErrEmpty is the error for a block without content.
 var ErrEmpty = errors.New("nothing to commit: the text is empty")
 
 // Append adds blocks to the branch as one turn, in one transaction, and returns their
-// commits. It appends to the tip that the branch has by then, whoever else adds.
+// commits. It appends to the branch's current tip, even while other writers append.
 // Consecutive blocks of one role are one message. An idempotency key makes a call safe to
 // repeat: when one of the last 1,000 commits of the branch has the key, nothing is written
 // and the commits of the first call are returned; the same key with other content is a
-// *[KeyError]. OnWarning is called for each tool call that still waits for a result when
-// the user speaks: prompts leave it out from then on. A tool result must answer a tool call
-// that waits for one; otherwise the error is a *[ResultError].
+// *[KeyError]. When a user block is appended, OnWarning is called for each tool call that
+// still waits for a result: prompts leave such a call out from then on. A tool result must
+// answer a tool call that waits for one; otherwise the error is a *[ResultError].
 func (b *Branch) Append(ctx context.Context, blocks []content.Block, o AppendOptions) ([]objects.ID, error) {
 	c, err := b.repo.resolveAppend(o)
 	if err != nil {
@@ -77,12 +77,12 @@ func onlyID(ids []objects.ID, err error) (objects.ID, error) {
 	return ids[0], nil
 }
 
-// warnUnanswered calls OnWarning for each tool call that blocks, which are about to be
-// added, leave without a result. A history that cannot be read is no reason not to add to
-// it.
+// warnUnanswered calls OnWarning for each tool call that is left without a result when
+// blocks are appended. If the history cannot be read, it warns of nothing: blocks can still
+// be appended.
 func (b *Branch) warnUnanswered(ctx context.Context, c *callOptions, blocks []content.Block) {
-	speaks := func(block content.Block) bool { return c.roleOf(block) == content.RoleUser }
-	if !slices.ContainsFunc(blocks, speaks) {
+	fromUser := func(block content.Block) bool { return c.roleOf(block) == content.RoleUser }
+	if !slices.ContainsFunc(blocks, fromUser) {
 		return
 	}
 	pending, _ := b.pending(ctx)

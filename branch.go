@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Branch is one conversation. It need not exist yet: the first commit makes it.
+// Branch is one conversation. It need not exist yet: the first commit creates it.
 type Branch struct {
 	repo *Repo
 	name string
@@ -21,22 +21,22 @@ type Branch struct {
 	uncommitted map[objects.ID][]content.Block // reasoning that was not committed, by the commit that it comes before
 }
 
-// Branch returns the branch of a name. It does no I/O; an invalid name is an error of the
-// first call on the branch. Two calls return two Branches, which do not share the reasoning
+// Branch returns the branch with a name. It does no I/O; the first method call on the branch
+// reports an invalid name. Two calls return two Branches, which do not share the reasoning
 // that [Branch.Generate] keeps in memory.
 func (r *Repo) Branch(name string) *Branch {
 	return &Branch{repo: r, name: name}
 }
 
-// BranchName returns the name of a branch that stands for any string, such as the id of a
-// thread, a user or a session in another system: "thread 1" is "thread%201", "user@host:7"
-// is "user%40host%3A7". A string that is a valid name without a percent sign is its own
-// name. Different strings have different names, and [ParseBranchName] returns the string. A
-// name of more than 244 bytes is refused where it is used.
+// BranchName encodes any string, such as the id of a thread, a user or a session in another
+// system, as the name of a branch: "thread 1" becomes "thread%201", "user@host:7" becomes
+// "user%40host%3A7". A valid name without a percent sign does not change. Different strings
+// have different names, and [ParseBranchName] decodes a name. A name of more than 244 bytes
+// is refused where it is used.
 func BranchName(anything string) string { return refs.Escape(anything) }
 
-// ParseBranchName returns the string that [BranchName] made a name of. Any other name with
-// a percent sign, and any name that no branch can have, is an error.
+// ParseBranchName decodes a name that [BranchName] encoded. Any other name with a percent
+// sign, and any name that no branch can have, is an error.
 func ParseBranchName(name string) (string, error) { return refs.Unescape(name) }
 
 // Name returns the name of the branch.
@@ -76,7 +76,7 @@ func (b *Branch) Rename(ctx context.Context, name string) (*Branch, error) {
 	if !described.Target.IsZero() {
 		moves = append(moves, objects.RefUpdate{Name: described.Name, Old: described.Target}, objects.RefUpdate{Name: refs.Describe + name, New: described.Target})
 	}
-	if err := b.repo.vacant(ctx, refs.Heads+name); err != nil {
+	if err := b.repo.requireNoRef(ctx, refs.Heads+name); err != nil {
 		return nil, fmt.Errorf("rename: branch %q: %w", name, err)
 	}
 	err = b.repo.moveRefs(ctx, b.repo.defaultOptions(), "rename", moves...)
@@ -127,7 +127,7 @@ func (b *Branch) description(ctx context.Context) (string, error) {
 	return label.Text, err
 }
 
-// requireTip is Tip for an operation that needs a commit on the branch.
+// requireTip returns the tip of the branch, and an error when the branch has no commits.
 func (b *Branch) requireTip(ctx context.Context, operation string) (objects.ID, error) {
 	tip, err := b.Tip(ctx)
 	if err == nil && tip.IsZero() {

@@ -17,17 +17,17 @@ import (
 // BudgetUsage is what the reasoning of a session has used of one budget, in tokens.
 type BudgetUsage struct {
 	Session   string
-	Models    string // pattern of the models that are counted; empty: all
+	Models    string // pattern of the models whose reasoning counts; empty: all
 	Used      int64
 	Limit     int64 // 0: there is none
-	Warn      bool  // the part at which to warn is reached
+	Warn      bool  // at least 80 % of Limit is used
 	Estimated bool  // some of Used was not reported by a provider, or is still coming
 }
 
 // BudgetError is the error for a session that has used up a budget. Nothing was sent.
 type BudgetError struct{ Usage BudgetUsage }
 
-// Error has the session and the numbers.
+// Error names the session, the tokens used and the limit.
 func (e *BudgetError) Error() string {
 	of := ""
 	if e.Usage.Models != "" {
@@ -69,7 +69,7 @@ func (b *Branch) budgets(v settings.Values) []BudgetUsage {
 	return list
 }
 
-// addUsage adds what the responses on a history have used.
+// addUsage adds the reasoning tokens of the responses on a history to budgets.
 func (b *Branch) addUsage(ctx context.Context, budgets []BudgetUsage, tip objects.ID) error {
 	estimates := make([]int, len(budgets))
 	for response, err := range history.Responses(ctx, b.repo.store, []objects.ID{tip}) {
@@ -81,7 +81,7 @@ func (b *Branch) addUsage(ctx context.Context, budgets []BudgetUsage, tip object
 			continue
 		}
 		for i := range budgets {
-			if s := &budgets[i]; s.appliesTo(origin.Model) {
+			if s := &budgets[i]; s.countsModel(origin.Model) {
 				s.Used += response.Tokens
 				s.Estimated = s.Estimated || response.Estimated
 				estimates[i] += response.Estimate
@@ -101,12 +101,12 @@ func (b *Branch) addUsage(ctx context.Context, budgets []BudgetUsage, tip object
 	return nil
 }
 
-// appliesTo reports whether a budget counts a model.
-func (s *BudgetUsage) appliesTo(model string) bool {
+// countsModel reports whether a budget counts a model.
+func (s *BudgetUsage) countsModel(model string) bool {
 	return s.Models == "" || settings.Match(s.Models, model)
 }
 
-// warnAt is the part of a budget at which to warn.
+// warnAt is the fraction of a budget at which to warn.
 const warnAt = 0.8
 
 // setWarnings sets Warn.
@@ -117,19 +117,19 @@ func setWarnings(budgets []BudgetUsage) {
 	}
 }
 
-// budgetMeter watches the budgets of a request while its response comes. A nil meter
-// watches nothing.
+// budgetMeter checks the budgets of a request while its response arrives. A nil meter
+// checks nothing.
 type budgetMeter struct {
 	budgets  []BudgetUsage
 	model    string
 	notify   func(BudgetUsage)
 	notified []bool
 	scale    compile.Scale
-	bytes    int64 // of reasoning that came
+	bytes    int64 // of reasoning received so far
 }
 
-// newBudgetMeter returns a meter with what the session has used; nil when there is no
-// budget to watch. With EnforceBudgets, a budget that is used up is a *[BudgetError].
+// newBudgetMeter returns a meter that starts with the session's usage; nil when there is no
+// budget to check. With EnforceBudgets, a budget that is used up is a *[BudgetError].
 func (b *Branch) newBudgetMeter(ctx context.Context, c *callOptions, p *compile.Prompt, model string) (*budgetMeter, error) {
 	budgets := b.budgets(c.settings)
 	limited := slices.ContainsFunc(budgets, func(s BudgetUsage) bool { return s.Limit > 0 })
@@ -142,37 +142,38 @@ func (b *Branch) newBudgetMeter(ctx context.Context, c *callOptions, p *compile.
 	m := &budgetMeter{budgets: budgets, model: model, scale: p.Scale, notify: c.ask.OnBudget, notified: make([]bool, len(budgets))}
 	for i, s := range budgets {
 		m.notified[i] = s.Warn // OnBudget was called when it happened
-		if c.ask.EnforceBudgets && s.appliesTo(model) && s.Limit > 0 && s.Used >= s.Limit {
+		if c.ask.EnforceBudgets && s.countsModel(model) && s.Limit > 0 && s.Used >= s.Limit {
 			return nil, &BudgetError{Usage: s}
 		}
 	}
 	return m, nil
 }
 
-// event adds to the estimate what comes of reasoning.
-func (m *budgetMeter) event(e llm.Event) {
+// countEvent adds the reasoning of a stream event to the estimate.
+func (m *budgetMeter) countEvent(e llm.Event) {
 	if m == nil || e.Type != llm.ReasoningDelta {
 		return
 	}
 	m.bytes += int64(len(e.Text))
-	m.check(m.model, int64(m.scale.Tokens(compile.Estimate(m.bytes))), true)
+	m.notifyWarnings(m.model, int64(m.scale.Tokens(compile.Estimate(m.bytes))), true)
 }
 
-// done counts what the response reported.
-func (m *budgetMeter) done(o *commit.Origin, commits []*commit.Commit) {
+// countResponse counts the reasoning tokens of the complete response.
+func (m *budgetMeter) countResponse(o *commit.Origin, commits []*commit.Commit) {
 	if m == nil {
 		return
 	}
 	cost := history.ReasoningCost(o, commits)
-	m.check(o.Model, cost.Tokens+int64(m.scale.Tokens(cost.Estimate)), cost.Estimated)
+	m.notifyWarnings(o.Model, cost.Tokens+int64(m.scale.Tokens(cost.Estimate)), cost.Estimated)
 }
 
-// check calls OnBudget, once for each budget, when the part at which to warn is reached.
-func (m *budgetMeter) check(model string, tokens int64, guess bool) {
+// notifyWarnings calls OnBudget once for each budget that reaches warnAt with the tokens of
+// the response so far.
+func (m *budgetMeter) notifyWarnings(model string, tokens int64, estimated bool) {
 	now := slices.Clone(m.budgets)
 	for i := range now {
-		if s := &now[i]; s.appliesTo(model) {
-			s.Used, s.Estimated = s.Used+tokens, s.Estimated || guess
+		if s := &now[i]; s.countsModel(model) {
+			s.Used, s.Estimated = s.Used+tokens, s.Estimated || estimated
 		}
 	}
 	setWarnings(now)

@@ -11,8 +11,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Problem is a reason why a provider would refuse a request. Commit is where it comes from;
-// zero when there is no single one.
+// Problem is a reason why a provider would refuse a request. Commit is the commit that
+// causes it; zero when there is no single one.
 type Problem struct {
 	llm.Problem
 	Commit objects.ID
@@ -36,8 +36,8 @@ func (e *RuleError) Error() string {
 	return text + ")"
 }
 
-// Check returns the reasons why a target would refuse the prompt of a revision; none when
-// nothing is known against it. Generate checks the same before it sends.
+// Check returns the known reasons why a target would refuse the prompt of a revision.
+// Generate makes the same checks before it sends a request.
 func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, o RequestOptions) ([]Problem, error) {
 	c, err := r.resolveRequest(o, t)
 	if err != nil {
@@ -55,16 +55,16 @@ func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, o RequestOpt
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	left, err := r.leftOutProblems(ctx, p)
+	left, err := r.leftOutToolProblems(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	return append(problems, left...), nil
 }
 
-// leftOutProblems returns the tool calls that a prompt leaves out because no result came,
-// and the results that answer no call which waits for one.
-func (r *Repo) leftOutProblems(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
+// leftOutToolProblems returns warnings for the tool calls that a prompt leaves out because
+// they have no result, and for the results that answer no waiting call.
+func (r *Repo) leftOutToolProblems(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
 	var left []*compile.Entry
 	for i := range p.Entries {
 		e := p.Entries[i]
@@ -99,8 +99,8 @@ func unansweredProblem(at objects.ID, call content.ToolCall) Problem {
 	}}
 }
 
-// problems returns what is wrong with a request: first what its history shows, then what
-// its target knows. kept is the reasoning that is sent without being committed, by the
+// problems returns the problems of a request: first those that its history shows, then those
+// that its target finds. kept is the reasoning that is sent without being committed, by the
 // commit that it comes before.
 func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
 	list, err := r.historyProblems(ctx, p, t, req, kept)
@@ -126,10 +126,11 @@ func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, re
 	return list, nil
 }
 
-// problemCommit returns the commit that a problem of a target comes from; zero when it is
-// not known.
-func problemCommit(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID {
-	if at := found.Block; inStep && at.Message > 0 && at.Message <= len(p.Messages) && at.Block > 0 && at.Block <= len(p.Messages[at.Message-1].Blocks) {
+// problemCommit returns the commit that causes a problem which a target found; zero when it
+// is not known. samePositions tells that the request's messages and blocks have the same
+// positions as those of the prompt.
+func problemCommit(p *compile.Prompt, found llm.Problem, samePositions bool) objects.ID {
+	if at := found.Block; samePositions && at.Message > 0 && at.Message <= len(p.Messages) && at.Block > 0 && at.Block <= len(p.Messages[at.Message-1].Blocks) {
 		for i, commits := range p.MessageCommits() {
 			if i == at.Message-1 {
 				return commits[at.Block-1]
@@ -151,10 +152,10 @@ func problemCommit(p *compile.Prompt, found llm.Problem, inStep bool) objects.ID
 }
 
 // RuleUnanswered is the rule of a [Problem] with a tool call that had no result when the
-// user spoke.
+// next user message came.
 const RuleUnanswered = "unanswered-call"
 
-// The rules that only a history can tell.
+// The rules that are checked against the history, not against the request.
 const (
 	rulePending = "pending-call"
 	ruleNotKept = "reasoning-not-kept"
@@ -174,13 +175,13 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 			Rule: rulePending, CallID: pending.Call.CallID, Message: "the tool call " + pending.Call.CallID + " waits for its result",
 		}})
 	}
-	// A client of unknown form gets the thoughts too, and tells nobody whether it
-	// minds; nor does a server that is only compatible.
+	// Without a target, or with the "chat" dialect of compatible servers, it is
+	// unknown whether missing reasoning is refused.
 	strict := t != nil && t.Address().Dialect != "chat"
 	if t != nil && !t.NeedsReasoningInToolLoop() {
 		return list, nil
 	}
-	loop, err := r.openLoopResponses(ctx, p)
+	loop, err := r.lastTurnResponses(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +196,9 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	return list, nil
 }
 
-// closedTurnProblems returns the reasoning before tool calls of closed turns that is left
-// out, for a target that wants it in every request. When a person left it out, that is
-// obeyed and the request is refused.
+// closedTurnProblems returns problems for reasoning before the tool calls of closed turns
+// that is left out, for a target that needs it in every request. When an annotation leaves
+// it out, the problem is no warning, so the request is refused.
 func closedTurnProblems(p *compile.Prompt) (list []Problem) {
 	if len(p.Entries) == 0 {
 		return nil
@@ -224,13 +225,13 @@ func closedTurnProblems(p *compile.Prompt) (list []Problem) {
 // loopResponse is one response of a model in the open tool loop.
 type loopResponse struct {
 	origin    *commit.Origin
-	calls     []*compile.Entry // that are sent
+	calls     []*compile.Entry // only those that are sent
 	reasoning []*compile.Entry
 	sent      []*compile.Entry // in the order of the prompt
 }
 
-// openLoopResponses returns the responses of the last turn.
-func (r *Repo) openLoopResponses(ctx context.Context, p *compile.Prompt) ([]loopResponse, error) {
+// lastTurnResponses returns the responses of the last turn.
+func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]loopResponse, error) {
 	if len(p.Entries) == 0 {
 		return nil, nil
 	}
@@ -239,7 +240,7 @@ func (r *Repo) openLoopResponses(ctx context.Context, p *compile.Prompt) ([]loop
 	var replies []loopResponse
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Op == commit.Merge { // which is made only while no loop is open
+		if e.Op == commit.Merge { // a merge is made only while no tool loop is open
 			places, replies = map[objects.ID]int{}, nil
 		}
 		if e.Turn != last || e.Op != commit.Append || e.Role != content.RoleAssistant || e.Origin().IsZero() {
@@ -263,7 +264,7 @@ func (r *Repo) openLoopResponses(ctx context.Context, p *compile.Prompt) ([]loop
 		}
 		switch {
 		case e.Kind == content.KindReasoning:
-			own := *e // it is loaded, and prompts share theirs
+			own := *e // a copy, because Load changes it and prompts share entries
 			reply.reasoning = append(reply.reasoning, &own)
 		case e.Kind == content.KindToolCall && e.Sent:
 			reply.calls = append(reply.calls, e)
@@ -276,9 +277,9 @@ func (r *Repo) openLoopResponses(ctx context.Context, p *compile.Prompt) ([]loop
 	return replies, compile.Load(ctx, r.store, all...)
 }
 
-// problems returns what is wrong with the reasoning of a response whose tool calls are
-// sent. keeps says that the target refuses a request in which reasoning is missing, sealed
-// or not.
+// problems returns the problems with the reasoning of a response whose tool calls are sent.
+// strict tells that the target is known to refuse such requests; keeps tells that it refuses
+// a request in which reasoning is missing, sealed or not.
 func (l *loopResponse) problems(strict, keeps bool, kept map[objects.ID][]content.Block) (list []Problem) {
 	if len(l.calls) == 0 {
 		return nil

@@ -12,9 +12,9 @@ import (
 )
 
 // CherryPick commits blocks of other histories again on the branch, in one transaction, and
-// returns the new commits. A revision may be a range A..B. A tool call brings its result
-// and its reasoning, a result brings its call. An edit or an annotation is made anew for
-// its block, or for the copy of that block.
+// returns the new commits. A revision may be a range A..B. A tool call is copied with its
+// result and its reasoning, a result with its call. An edit or an annotation is committed
+// again for its block, or for the copy of that block.
 func (b *Branch) CherryPick(ctx context.Context, revs []string) ([]objects.ID, error) {
 	c := b.repo.defaultOptions()
 	p := &picker{repo: b.repo, has: map[objects.ID]bool{}}
@@ -31,7 +31,7 @@ func (b *Branch) CherryPick(ctx context.Context, revs []string) ([]objects.ID, e
 	})
 }
 
-// picker collects the commits to copy.
+// picker collects the commits to copy, each once.
 type picker struct {
 	repo *Repo
 	list []*commit.Commit
@@ -75,7 +75,8 @@ func (p *picker) addRevision(ctx context.Context, b *Branch, rev string) error {
 	return p.addBlock(ctx, c)
 }
 
-// addBlock adds a block; a tool call or a tool result with what belongs to it.
+// addBlock adds a commit; of a tool call or a tool result also its counterpart and the
+// reasoning before the call.
 func (p *picker) addBlock(ctx context.Context, c *commit.Commit) error {
 	if c.Op != commit.Append || c.Kind != content.KindToolCall && c.Kind != content.KindToolResult {
 		p.add(c)
@@ -140,8 +141,8 @@ func (r *Repo) findCallBefore(ctx context.Context, result *commit.Commit, id str
 	return nil, &refs.UnknownError{Rev: result.ID.Short(), Why: "its call " + id + " is not before it"}
 }
 
-// findResultAfter returns the result of a call on a history; nil when the history has not
-// the call, or no result of it.
+// findResultAfter returns the result of a call on a history; nil when the history does not
+// have the call, or has no result of it.
 func (r *Repo) findResultAfter(ctx context.Context, tip objects.ID, call *commit.Commit, id string) (*commit.Commit, error) {
 	on, err := r.isAncestor(ctx, call.ID, tip)
 	if err != nil || !on {
@@ -223,6 +224,6 @@ func (b *Branch) copyDrafts(ctx context.Context, c *callOptions, tip *commit.Com
 }
 
 // sameMessage reports whether a block is part of the same message as one before it.
-func sameMessage(before, c *commit.Commit) bool {
-	return before.Op == commit.Append && c.Op == commit.Append && before.Role == c.Role && before.OriginID == c.OriginID && before.Index < c.Index
+func sameMessage(before, next *commit.Commit) bool {
+	return before.Op == commit.Append && next.Op == commit.Append && before.Role == next.Role && before.OriginID == next.OriginID && before.Index < next.Index
 }

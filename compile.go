@@ -12,15 +12,16 @@ import (
 
 // CompileOptions are the options of [Repo.Compile].
 type CompileOptions struct {
-	Settings         map[string]string // by name, such as "reasoning.effort"; laid over those of the Repo; an empty value stands for the default
+	Settings         map[string]string // by name, such as "reasoning.effort"; they override those of the Repo; an empty value stands for the default
 	Budget           int               // most tokens of the prompt, by estimate; 0: no limit
 	IncludeReasoning bool              // send past reasoning that is left out only by default
 	Until            time.Time         // compile the history as it was at this time; zero: all of it
-	Target           llm.Target        // decides which reasoning and which open calls are sent; nil: as for no provider in particular
+	Target           llm.Target        // decides which reasoning is sent; nil: no provider in particular
 }
 
 // Compile returns the prompt of a revision, as it was when the revision was the tip; with
-// Until, as it was at that time. The options and the settings of reasoning decide with it.
+// Until, as it was at that time. The result also depends on the options and on the
+// "reasoning." settings.
 func (r *Repo) Compile(ctx context.Context, rev string, o CompileOptions) (*compile.Prompt, error) {
 	c, err := r.resolveCompile(o)
 	if err != nil {
@@ -52,9 +53,9 @@ type RequestOptions struct {
 	UserMessage      []content.Block   // a user message after the prompt, as if it had been appended; not used by Check
 }
 
-// Request returns the request that would ask a target from a revision, with its whole body,
-// without sending it. The empty revision is a history without commits. Tool calls may wait
-// for results.
+// Request returns the request that would be sent to a target for a revision, with its whole
+// body, without sending it. The empty revision stands for a history without commits. Tool
+// calls may still wait for their results.
 func (r *Repo) Request(ctx context.Context, rev string, t llm.Target, o RequestOptions) (*llm.Request, error) {
 	c, err := r.resolveRequest(o, t)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // CompressOptions are the options of [Branch.Compress]. The summary is written by Client,
 // or given in Text. Without both the error is [ErrEmpty], unless DryRun is set.
 type CompressOptions struct {
-	Covers commit.SummaryScope // what of the range the summary stands for
+	Covers commit.SummaryScope // the part of the range that the summary stands for
 	Text   string              // the summary; not used with a Client
 	Client llm.Client          // writes the summary
 	Ask    AskOptions          // how Client is asked; Tools, Budget, Key, NoStream and OnEvent are not used
@@ -32,7 +32,7 @@ type CompressOptions struct {
 type Summary struct {
 	ID          objects.ID // of its commit; zero of a dry run
 	First, Last objects.ID
-	Widened     bool             // beyond what was asked, so that nothing is cut in the middle
+	Widened     bool             // the range is larger than requested, so that no message and no tool call is cut
 	Commits     []*commit.Commit // what the summary leaves out of prompts, oldest first, with their blocks
 	Tokens      int              // of Commits in the prompt, by estimate
 
@@ -42,11 +42,11 @@ type Summary struct {
 
 // Compress commits a summary that stands for a range in every prompt from here on. The
 // originals stay on the history: [Branch.Expand] brings them back into prompts. The range
-// A..B is what B has and A has not, a single revision is all up to it, and the empty range
-// is all turns but the newest, as far as these take a quarter of the prompt. Commits that
-// are pinned, system blocks, and commits that are left out stay as they are. The error for
-// a range that cannot be compressed is a *[compile.RangeError]. When the branch was moved
-// elsewhere meanwhile, it is a *[ConflictError].
+// A..B is what B has and A does not have, a single revision is everything up to it, and the
+// empty range is all turns but the newest ones, which make up about a quarter of the prompt.
+// Pinned commits, system blocks, and commits that are left out stay as they are. The error
+// for a range that cannot be compressed is a *[compile.RangeError]. When the branch was
+// moved elsewhere meanwhile, it is a *[ConflictError].
 //
 // When a client writes the summary, the request and its manifest are kept like those of any
 // response.
@@ -102,7 +102,7 @@ func (b *Branch) findRange(ctx context.Context, c *callOptions, tip objects.ID, 
 		return nil, err
 	}
 	p.Entries = slices.Clone(p.Entries) // prompts share their entries
-	var tools []*compile.Entry          // whose content compiling did not need
+	var tools []*compile.Entry          // compiling does not load their content
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if e.Kind == content.KindToolCall || e.Kind == content.KindToolResult {
@@ -128,7 +128,8 @@ func (b *Branch) findRange(ctx context.Context, c *callOptions, tip objects.ID, 
 	return r, err
 }
 
-// loadEntries returns the commits whose content some entries have.
+// loadEntries returns the commits of entries, loaded: for an edited entry the commit of its
+// edit.
 func (r *Repo) loadEntries(ctx context.Context, entries []*compile.Entry) ([]*commit.Commit, error) {
 	ids := make([]objects.ID, len(entries))
 	for i, e := range entries {
@@ -175,8 +176,8 @@ func (b *Branch) rangeEnds(ctx context.Context, p *compile.Prompt, rng string) (
 	return first, last, err
 }
 
-// commitSummary commits the summary of a range. origin is that of the model that wrote it;
-// nil when a person did. Commits that were added meanwhile do not matter.
+// commitSummary commits the summary of a range. origin describes the model that wrote it;
+// nil when a person did. Commits that were appended meanwhile are no conflict.
 func (b *Branch) commitSummary(ctx context.Context, c *callOptions, r *Summary, text string, origin *commit.Origin) (objects.ID, error) {
 	return onlyID(b.write(ctx, c, "compress", func(tip *commit.Commit) ([]commit.Draft, error) {
 		if err := b.requireDescendant(ctx, r.tip, tip); err != nil {
@@ -212,18 +213,17 @@ const SummaryInstruction = "You keep the memory of a conversation between a user
 	"superseded. Write plain text, as short as that allows, and nothing about this task."
 
 // generateSummary asks a model for the summary of a range. The request is a short history
-// of its own, on no branch, to which the manifest links. put has the manifest.
+// of its own, which is on no branch; the manifest links to it. put holds the manifest.
 func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm.Client, r *Summary) (text string, origin *commit.Origin, put []objects.Object, err error) {
 	if len(r.Commits) > compile.MaxSources {
 		return "", nil, nil, &compile.RangeError{Why: fmt.Sprintf("a model is shown at most %d commits at once, and the range has %d", compile.MaxSources, len(r.Commits))}
 	}
-	// The question is a short history of its own, which no branch has: the
-	// manifest links to it.
+
 	drafts := c.newDrafts(nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())}, &origins{base: commit.Origin{Session: b.name}}, c.roleOf)
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, commit.Key{}, commit.Label{}
 	}
-	question, put, err := c.buildCommits(nil, drafts...)
+	question, put, err := c.maskAndBuild(nil, drafts...)
 	if err == nil {
 		err = b.repo.store.Apply(ctx, objects.Batch{Put: put})
 	}
@@ -254,12 +254,13 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 		return "", nil, nil, err
 	}
 	origin = b.responseOrigin(x, reply, false)
-	manifest := x.finishManifest(reply)
+	manifest := x.finishManifest(reply.Sent)
 	origin.Manifest = manifest.ID
 	return strings.TrimSpace(reply.Text()), origin, []objects.Object{manifest}, nil
 }
 
-// withoutPurged returns the commits of a range that still have content: a model is shown these.
+// withoutPurged returns the commits of a range that still have content; the model that
+// writes the summary is shown these.
 func (r *Summary) withoutPurged() []*commit.Commit {
 	return slices.DeleteFunc(slices.Clone(r.Commits), func(c *commit.Commit) bool { return c.Tombstone != nil })
 }
@@ -280,9 +281,9 @@ func (r *Summary) transcript() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// Expand takes a summary out of prompts from here on, and brings back what it stands for:
-// an annotation whose id is returned. The revision may be the summary or a commit that it
-// stands for.
+// Expand leaves a summary out of prompts from here on, so that the commits it stands for are
+// sent again. It commits an annotation and returns its id. The revision names the summary or
+// a commit that it stands for.
 func (b *Branch) Expand(ctx context.Context, rev string) (objects.ID, error) {
 	id, err := b.resolver().Resolve(ctx, rev)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // EditOptions are the options of [Branch.Edit].
 type EditOptions struct {
-	Source string            // a revision: the block gets the text that it has there; the text to Edit has to be empty then
+	Source string            // a revision: the block gets the text that it has there, and the text argument of Edit must be empty
 	Author string            // empty: the author of the Repo
 	Label  string            // a line for people, never sent
 	Meta   map[string]string // named values
@@ -24,13 +24,13 @@ type EditOptions struct {
 	Time   time.Time         // zero: now
 }
 
-// ErrNoChange is the error for a change to what a block already is.
+// ErrNoChange is the error for a change that would have no effect.
 var ErrNoChange = errors.New("nothing to change")
 
-// Edit replaces the text of a block of the branch from here on; the last edit counts, and
-// the kind and the role stay. With a Source the text is that of another revision; the error
-// is [ErrNoChange] when the block has it already. The edit is a commit of its own, whose id
-// is returned. When the branch moves meanwhile, the error is a *[ConflictError].
+// Edit replaces the text of a block of the branch from here on and returns the id of the
+// edit's commit. The last edit counts; the kind and the role of the block stay. With a
+// Source the text is that of another revision; the error is [ErrNoChange] when the block has
+// it already. When the branch moves meanwhile, the error is a *[ConflictError].
 func (b *Branch) Edit(ctx context.Context, rev, text string, o EditOptions) (objects.ID, error) {
 	if o.Source != "" && text != "" {
 		return objects.ID{}, fmt.Errorf("edit: want either a text or a source, not both")
@@ -56,14 +56,15 @@ func (b *Branch) Edit(ctx context.Context, rev, text string, o EditOptions) (obj
 	}))
 }
 
-// editDraft returns the draft of an edit.
-func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Commit, id objects.ID, text, source string) (commit.Draft, error) {
+// editDraft returns the draft of an edit of block id: with text, or with the content that
+// the block has at sourceRev.
+func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Commit, id objects.ID, text, sourceRev string) (commit.Draft, error) {
 	target, err := b.resolveTarget(ctx, tip, id)
 	if err != nil {
 		return commit.Draft{}, err
 	}
-	if source != "" {
-		at, err := b.resolver().Resolve(ctx, source)
+	if sourceRev != "" {
+		at, err := b.resolver().Resolve(ctx, sourceRev)
 		if err != nil {
 			return commit.Draft{}, fmt.Errorf("source: %w", err)
 		}
@@ -81,8 +82,8 @@ func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Comm
 }
 
 // Annotate gives a block of the branch a priority from here on, with a reason that may be
-// empty; priority.Unset removes an earlier annotation. The annotation is a commit of its
-// own, whose id is returned.
+// empty, and returns the id of the annotation's commit. priority.Unset removes an earlier
+// annotation.
 func (b *Branch) Annotate(ctx context.Context, rev string, l priority.Level, reason string) (objects.ID, error) {
 	return b.annotate(ctx, "annotate", rev, l, reason)
 }
@@ -119,7 +120,7 @@ func (b *Branch) newChangeDraft(c *callOptions, op commit.Op, target objects.ID)
 	return d
 }
 
-// resolveTarget returns the block that a revision means: an edit means the block that it
+// resolveTarget returns the block that commit id stands for: of an edit the block that it
 // edits. The block must be on the history of tip.
 func (b *Branch) resolveTarget(ctx context.Context, tip *commit.Commit, id objects.ID) (*commit.Commit, error) {
 	c, err := b.repo.header(ctx, id)
@@ -152,18 +153,18 @@ func (b *Branch) restoreDraft(ctx context.Context, c *callOptions, tip *commit.C
 		}
 		return commit.Draft{}, err
 	}
-	said := func(tip objects.ID) (objects.ID, error) {
+	contentAt := func(tip objects.ID) (objects.ID, error) {
 		edit, err := b.repo.lastChange(ctx, tip, history.ChangeKey{Target: id, Op: commit.Edit})
 		if err != nil || edit == nil {
 			return target.ContentID, err
 		}
 		return edit.ContentID, nil
 	}
-	want, err := said(at)
+	want, err := contentAt(at)
 	if err != nil {
 		return commit.Draft{}, err
 	}
-	have, err := said(tip.ID)
+	have, err := contentAt(tip.ID)
 	if err != nil {
 		return commit.Draft{}, err
 	}
@@ -178,13 +179,13 @@ func (b *Branch) restoreDraft(ctx context.Context, c *callOptions, tip *commit.C
 
 // lastChange returns the last edit or annotation of a block on a history; nil when there is
 // none.
-func (r *Repo) lastChange(ctx context.Context, tip objects.ID, s history.ChangeKey) (*commit.Commit, error) {
-	notes, err := history.Changes(ctx, r.store, tip, s.Target)
+func (r *Repo) lastChange(ctx context.Context, tip objects.ID, key history.ChangeKey) (*commit.Commit, error) {
+	notes, err := history.Changes(ctx, r.store, tip, key.Target)
 	if err != nil {
 		return nil, err
 	}
 	for i := len(notes) - 1; i >= 0; i-- {
-		if notes[i].Op == s.Op {
+		if notes[i].Op == key.Op {
 			return notes[i], nil
 		}
 	}

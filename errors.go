@@ -13,7 +13,7 @@ type ConflictError struct {
 	Branch    string
 	Expected  objects.ID // the tip that the operation read; zero: none
 	Actual    objects.ID // the present tip; zero: none
-	Response  *Response  // of a Generate: the response, which is kept
+	Response  *Response  // of Generate: the response that could not be committed to the branch
 	Rescued   string     // the rescue ref that the response is kept under; may be empty
 }
 

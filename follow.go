@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// ChangeType is the way in which a branch moved.
+// ChangeType is the kind of a branch's move.
 type ChangeType string
 
 // The types of changes.
@@ -29,12 +29,13 @@ type BranchChange struct {
 	Added  []objects.ID // of an append: the new commits, oldest first
 }
 
-// followEvery is the interval between looks at a store that cannot watch refs.
+// followEvery is the polling interval for a store that cannot watch refs.
 const followEvery = 200 * time.Millisecond
 
-// Follow yields how the branch moves from after on: first what was added since (after zero:
-// all of it), then each change as it comes, until ctx is done. Changes between two looks
-// may come as one; none is lost. It ends with the error of ctx.
+// Follow yields the moves of the branch: first one from the commit after to the present tip
+// (the zero id stands for the beginning of the history), then each further move, until ctx
+// is done. Moves in quick succession may be yielded as one; none is lost. The last element
+// has the error of ctx.
 func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[BranchChange, error] {
 	return func(yield func(BranchChange, error) bool) {
 		last := after
@@ -82,7 +83,8 @@ func (b *Branch) change(ctx context.Context, from, to objects.ID) (BranchChange,
 	return c, nil
 }
 
-// watch yields a ref as it is and whenever it moves.
+// watch yields the present state of a ref, and then its state after each move. Without a
+// store that can watch refs it polls, and yields unchanged states too.
 func (r *Repo) watch(ctx context.Context, name string) iter.Seq2[objects.Ref, error] {
 	if w, ok := objects.As[objects.Watcher](r.store); ok {
 		return w.Watch(ctx, name)

@@ -17,12 +17,12 @@ import (
 type AskOptions struct {
 	Settings         map[string]string // as in [CompileOptions]
 	Author           string            // of the entry in the ref log; empty: the author of the Repo
-	Key              string            // idempotency key: when one of the last 1,000 commits is of a response under it, that response is returned and nothing is sent
+	Key              string            // idempotency key: when one of the last 1,000 commits belongs to a response with this key, that response is returned and nothing is sent
 	Budget           int               // most tokens of the prompt, by estimate; 0: no limit
 	IncludeReasoning bool              // send past reasoning that is left out only by default
 	Tools            []llm.Tool        // that the model may call
 	NoStream         bool              // wait for the whole response, although the client can stream
-	Force            bool              // send a request that a rule says will be refused; calls that wait for a result are refused all the same
+	Force            bool              // send a request although a rule says that the provider will refuse it; while tool calls wait for results, nothing is sent even so
 	EnforceBudgets   bool              // fail with a *[BudgetError] when a reasoning budget of the session is used up
 
 	OnRequest  func(*llm.Request)                // is called with the request before it is sent
@@ -39,7 +39,7 @@ type Response struct {
 	ToolCalls        []content.ToolCall // those that wait for a result
 	Blocks           []content.Block    // the whole response, in the order of the wire
 	Commits          []objects.ID       // what was committed, in order
-	ReasoningCommits []objects.ID       // those of them that are reasoning
+	ReasoningCommits []objects.ID       // those of Commits that are reasoning
 	Usage            content.Usage
 	Finish           string            // the provider's finish reason
 	ID               string            // as the provider names the response; empty: it has no id
@@ -47,7 +47,7 @@ type Response struct {
 	Config           map[string]string // the settings that the request was made with
 	Manifest         objects.ID        // of the request
 	Raw              []byte            // the body of the response as it came; nil when the client does not keep it
-	Warnings         []Problem         // what the provider did not do as it was asked to, and what check warned of
+	Warnings         []Problem         // requested settings that the provider did not follow, and the warnings of the checks before sending
 }
 
 // Ask appends a user block and calls Generate, as one [Operation]. When Generate fails, the
@@ -114,7 +114,7 @@ func (b *Branch) generate(ctx context.Context, c *callOptions, client llm.Client
 }
 
 // dropInvalidBlocks returns a response without the blocks that content.CheckBlock refuses,
-// and an error for them: what remains was paid for, and is kept like an incomplete
+// and an error for them. The other blocks were paid for, so they are kept like an incomplete
 // response.
 func dropInvalidBlocks(reply *llm.Response, err error) (*llm.Response, error) {
 	if reply == nil {

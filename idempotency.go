@@ -27,8 +27,8 @@ const keySearchLimit = 1000
 
 // earlierCommits returns the commits that an earlier call made with the idempotency key of
 // this one, oldest first; none when there was no such call. Other content is a *[KeyError],
-// except under the id of a response: that id is not ours to choose, so another response
-// with the same id is added.
+// except when the key is the id of a response: the provider chooses that id, so another
+// response with the same id is added.
 func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects.ID, draft func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	done, err := b.commitsWithKey(ctx, tip, c.key)
 	if err != nil || len(done) == 0 {
@@ -53,7 +53,7 @@ func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects
 			return done, nil //nolint:nilerr // neither history allows the drafts, so they cannot be compared
 		}
 	}
-	wanted, _, err := c.buildCommits(parent, drafts...)
+	wanted, _, err := c.maskAndBuild(parent, drafts...)
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 
 // ImportedMessage is one message that another program kept.
 type ImportedMessage struct {
-	Branch string        // that it goes on, made when it is missing
-	From   string        // ID of the part that a new branch begins after; empty: nothing before it
-	Origin commit.Origin // what is known of it; Source and Session are set by Import
+	Branch string        // the branch to append to; it is created when missing
+	From   string        // ID of the part that a new branch begins after; empty: the branch begins with this message
+	Origin commit.Origin // origin of the commits; Import sets Source and Session
 	Label  commit.Label
 	Parts  []ImportedPart
 }
@@ -26,36 +26,36 @@ type ImportedMessage struct {
 // ImportedPart is one block of a message. Parts of one message that follow each
 // other may have the same ID.
 type ImportedPart struct {
-	ID    string        // of its place in the source: what has it is imported once
+	ID    string        // identifies the part in the source; a part with the same ID is imported once
 	Time  time.Time     // zero: now
-	Block content.Block // one that content.CheckBlock refuses ends the import
+	Block content.Block // a block that content.CheckBlock refuses ends the import
 }
 
-// check refuses a message whose blocks or times cannot be stored.
-func (f *ImportedMessage) check() error {
-	for _, p := range f.Parts {
+// check returns an error for a message whose blocks or times cannot be stored.
+func (m *ImportedMessage) check() error {
+	for _, p := range m.Parts {
 		if err := cmp.Or(content.CheckBlock(p.Block), checkTime(p.Time)); err != nil {
 			return fmt.Errorf("part %q: %w", p.ID, err)
 		}
 	}
-	return checkTime(f.Origin.Started)
+	return checkTime(m.Origin.Started)
 }
 
-// ImportOptions say how an Import works.
+// ImportOptions are the options of [Repo.Import].
 type ImportOptions struct {
-	DryRun bool // say what would be done, and write nothing
+	DryRun bool // return what would be imported, and write nothing
 }
 
 // ImportResult is what an import did to one branch.
 type ImportResult struct {
 	Branch string
-	Parts  int // that the source has
-	Added  int // of them, that were not there yet
+	Parts  int // parts of the branch in the source
+	Added  int // parts that were new
 	Tip    objects.ID
 }
 
-// DivergedError says that a branch goes on in another way than the source: the
-// source was changed before its end, or the branch was talked on with.
+// DivergedError is the error for a branch that has diverged from the source of an import:
+// the source was changed before its end, or the conversation was continued on the branch.
 type DivergedError struct{ Branch string }
 
 // Error names the branch.
@@ -63,20 +63,20 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
 }
 
-// positionOf is the key of the first block of a part in the source of an importer.
+// positionOf returns the key of the first block of a part in the source of an importer.
 func positionOf(importer, part string) commit.Key {
 	return commit.Key{Kind: commit.KeyImport, Text: part, Importer: importer}
 }
 
-// Import commits messages that another program kept, in their order, in a
-// transaction for every few thousand; all of them are one operation for Undo. What an
-// earlier import brought is not committed again, so that a source that has grown adds
-// what is new; one that differs from what was imported is a *[DivergedError]. An error
-// of the list, or the end of ctx, ends the import: what came before it is committed and
-// returned with the error.
+// Import commits messages that another program kept, in their order, with one transaction
+// for every few thousand commits; Undo takes them back as one operation. Parts that an
+// earlier import committed are skipped, so importing a source that has grown adds only its
+// new parts. A source that differs from what was imported before is a *[DivergedError]. An
+// error in list, or the end of ctx, ends the import: the messages before it are committed
+// and returned with the error.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error], o ImportOptions) ([]ImportResult, error) {
-	m := &importing{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[commit.Key]objects.ID{}}
-	kept := context.WithoutCancel(ctx) // who stops it keeps what was read
+	m := &importer{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[commit.Key]objects.ID{}}
+	kept := context.WithoutCancel(ctx) // a cancelled import still commits the messages it has read
 	var err error
 	for f, bad := range list {
 		if err = cmp.Or(bad, ctx.Err()); err == nil {
@@ -92,8 +92,8 @@ func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error
 	return m.result(err)
 }
 
-// importing is an import on its way.
-type importing struct {
+// importer is a running import.
+type importer struct {
 	repo     *Repo
 	options  *callOptions
 	dry      bool
@@ -101,25 +101,26 @@ type importing struct {
 	order    []*importedBranch
 	at       map[commit.Key]objects.ID // by positionOf a part: the commit of its last block; zero in a dry run
 	writer   commit.Writer             // of the batch
-	count    int                       // commits in it
-	size     int                       // bytes of what they say
+	count    int                       // commits in the batch
+	size     int                       // bytes of content in the batch
 }
 
 // importedBranch is a branch that an import adds to.
 type importedBranch struct {
 	name    string
 	stored  objects.ID     // its tip in the store
-	tip     *commit.Commit // with what waits in the batch
+	tip     *commit.Commit // its tip with the commits of the batch
 	known   map[commit.Key]*commit.Commit
-	ends    map[commit.Key]bool // keys of the last answer and its results: what is new may follow these
-	foreign bool                // the branch has blocks of its own after what was imported
-	reached bool                // one of them was seen
+	ends    map[commit.Key]bool // keys of the last response and its tool results: new parts may follow these
+	foreign bool                // the branch has other commits after the imported ones
+	reached bool                // the source has one of ends
 	ready   bool                // new parts may be added
 	ImportResult
 	waiting int // parts in the batch
 }
 
-func (m *importing) result(err error) ([]ImportResult, error) {
+// result returns the results of all branches, and err.
+func (m *importer) result(err error) ([]ImportResult, error) {
 	var list []ImportResult
 	for _, g := range m.order {
 		g.Branch, g.Tip = g.name, g.stored
@@ -128,8 +129,9 @@ func (m *importing) result(err error) ([]ImportResult, error) {
 	return list, err
 }
 
-// loadBranch finds out what an earlier import brought to a branch.
-func (m *importing) loadBranch(ctx context.Context, name string) (*importedBranch, error) {
+// loadBranch returns the state of a branch, with the parts of earlier imports; on the first
+// call for the branch it reads them from the store.
+func (m *importer) loadBranch(ctx context.Context, name string) (*importedBranch, error) {
 	if g := m.branches[name]; g != nil {
 		return g, nil
 	}
@@ -150,8 +152,8 @@ func (m *importing) loadBranch(ctx context.Context, name string) (*importedBranc
 	return g, nil
 }
 
-// readImported reads what earlier imports brought to a branch.
-func (m *importing) readImported(ctx context.Context, g *importedBranch) error {
+// readImported reads the commits of earlier imports on a branch.
+func (m *importer) readImported(ctx context.Context, g *importedBranch) error {
 	closed := false
 	for c, err := range commit.Walk(ctx, m.repo.store, g.stored, 0) {
 		if err != nil {
@@ -179,8 +181,8 @@ func (m *importing) readImported(ctx context.Context, g *importedBranch) error {
 	return nil
 }
 
-// add takes one message.
-func (m *importing) add(ctx context.Context, f *ImportedMessage) error {
+// add adds the new parts of one message to the batch, and writes the batch when it is full.
+func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
@@ -228,8 +230,9 @@ func (m *importing) add(ctx context.Context, f *ImportedMessage) error {
 	return nil
 }
 
-// prepareBranch makes a branch ready for what is new.
-func (m *importing) prepareBranch(ctx context.Context, g *importedBranch, f *ImportedMessage) error {
+// prepareBranch prepares a branch for its first new part: it refuses a branch that has
+// diverged from the source, and sets the commit that a new branch begins after.
+func (m *importer) prepareBranch(ctx context.Context, g *importedBranch, f *ImportedMessage) error {
 	switch {
 	case g.ready:
 		return nil
@@ -253,10 +256,10 @@ func (m *importing) prepareBranch(ctx context.Context, g *importedBranch, f *Imp
 	return nil
 }
 
-// write makes the commit of a part, after the part before it in its message, and puts it into the batch. The commit is nil when nothing is to be
-// written. A part that comes later than the rest of its message has what is known of the
-// message by then: a log may tell what it cost only with its last part.
-func (m *importing) write(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before *commit.Commit) (*commit.Commit, error) {
+// write adds the commit of a part to the batch and returns it; in a dry run it only counts
+// the part and returns nil. before is the commit of the part before it in the message. The
+// origin is that of f: a log may have the usage of a message only with its last part.
+func (m *importer) write(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before *commit.Commit) (*commit.Commit, error) {
 	if m.dry {
 		g.Added++
 		return nil, nil
@@ -269,7 +272,7 @@ func (m *importing) write(g *importedBranch, part ImportedPart, key commit.Key, 
 	if before != nil && before.Role == d.Role && d.Role != content.RoleSystem {
 		d.Index = before.Index + 1
 	}
-	made, err := m.options.writeCommits(&m.writer, g.tip, d)
+	made, err := m.options.maskAndWrite(&m.writer, g.tip, d)
 	if err != nil {
 		return nil, err
 	}
@@ -280,10 +283,10 @@ func (m *importing) write(g *importedBranch, part ImportedPart, key commit.Key, 
 	return g.tip, nil
 }
 
-// AppendResponse adds a reply that was got without this package, such as one that was
-// saved: its thoughts, its answer and its calls, as one message with where it came
-// from. A reply whose id is among the last 1,000 commits of the branch already is
-// not added again, unless it says something else; what was added then is returned.
+// AppendResponse appends a response that was received without this package, such as a saved
+// one: its reasoning, its text and its tool calls, as one message with its origin. When the
+// last 1,000 commits of the branch already have a response with this id and content, nothing
+// is written and the commits of that response are returned.
 func (b *Branch) AppendResponse(ctx context.Context, reply *llm.Response, o AppendOptions) ([]objects.ID, error) {
 	if err := content.CheckBlocks(reply.Blocks); err != nil {
 		return nil, fmt.Errorf("append reply: %w", err)

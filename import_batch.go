@@ -9,15 +9,15 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// How many commits of an import are written in one transaction, and how many bytes of what
-// they say: enough that a transaction costs little, and little memory.
+// The most commits, and bytes of content, that an import writes in one transaction: enough
+// to make the cost of a transaction small, and few enough to need little memory.
 const (
 	mostCommits = 1 << 13
 	mostBytes   = 4 << 20
 )
 
-// flush writes the batch, and begins another.
-func (m *importing) flush(ctx context.Context) error {
+// flush writes the batch in one transaction and begins a new one.
+func (m *importer) flush(ctx context.Context) error {
 	if m.count == 0 {
 		return nil
 	}
@@ -41,8 +41,8 @@ func (m *importing) flush(ctx context.Context) error {
 	return nil
 }
 
-// header is that of a commit that was imported, perhaps in the batch that is not written yet.
-func (m *importing) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
+// header returns the header of an imported commit, also of one in the batch.
+func (m *importer) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
 	for _, o := range m.writer.Objects() {
 		if o.ID == id {
 			return commit.Parse(o)

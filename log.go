@@ -17,8 +17,8 @@ type LogOptions struct {
 	Tips  []objects.ID // more histories, beside that of the revision; an empty revision adds none
 }
 
-// Log yields the commits of a revision, newest first, as Show returns them. What a merge
-// brought is among them. "A..B" is what B has and A has not. With the Tips of several
+// Log yields the commits of a revision, newest first, as Show returns them, with the commits
+// that merges brought. "A..B" is what B has and A does not have. With the Tips of several
 // histories it yields each commit once and before its parents, the deepest first. A
 // *[commit.DamagedError] comes with its commit; any other error is the last element.
 func (r *Repo) Log(ctx context.Context, rev string, o LogOptions) iter.Seq2[*commit.Commit, error] {
@@ -45,7 +45,7 @@ func (r *Repo) Log(ctx context.Context, rev string, o LogOptions) iter.Seq2[*com
 	}
 }
 
-// isAncestor reports whether the history of tip has a commit.
+// isAncestor reports whether the history of tip contains the commit id.
 func (r *Repo) isAncestor(ctx context.Context, id, tip objects.ID) (bool, error) {
 	base, err := commit.MergeBase(ctx, r.store, tip, id)
 	return base == id, err

@@ -21,24 +21,24 @@ type MergeOptions struct {
 	FastForwardOnly bool       // refuse what needs a merge commit: [ErrNotFastForward]
 	NoFastForward   bool       // make a merge commit although moving forward is enough
 	AllowUnrelated  bool       // allow histories that share no commit
-	Squash          bool       // commit what is brought again, as it reads there, without a second parent
+	Squash          bool       // commit copies of the incoming blocks, with their edits, without a second parent
 	NoMove          bool       // write the commits and do not move the branch: MergeResult.Tip is where it would be
 	DryRun          bool       // write nothing
-	Summary         string     // text of a summary that stands in the prompt for what the merge brings
+	Summary         string     // text of a summary that stands for the incoming blocks in the prompt
 	Summarize       llm.Client // writes such a summary
 	Ask             AskOptions // how Summarize is asked; Tools, Budget, Key, NoStream and OnEvent are not used
 	Author          string     // of the commits; empty: the author of the Repo
 	Label           string     // on the merge: a line for people, never sent
 
-	// Resolve ends a conflict: it gives c.Ours, c.Theirs, or a change with a Text of
-	// its own. Nil, and a nil change, leave the conflict as it is.
+	// Resolve resolves a conflict: it returns c.Ours, c.Theirs, or a change with a Text of
+	// its own. Without Resolve, and when it returns nil, the conflict stays.
 	Resolve func(c Conflict) (*Change, error)
 }
 
 // MergeKind is the outcome of a merge.
 type MergeKind string
 
-// What a merge comes to.
+// The kinds of merges.
 const (
 	UpToDate    MergeKind = "up-to-date"   // the branch has everything already
 	FastForward MergeKind = "fast-forward" // the branch moved, and nothing was committed
@@ -53,23 +53,23 @@ type MergeResult struct {
 	Ours      objects.ID // the branch as it was; zero: without commits
 	Theirs    objects.ID
 	Tip       objects.ID       // the branch as it is, or would be; zero for a dry run that would commit
-	Incoming  []*commit.Commit // what theirs has and ours has not, as Show returns it, oldest first
+	Incoming  []*commit.Commit // the commits that theirs has and ours does not have, as Show returns them, oldest first
 	Commits   []objects.ID     // that were made
 	Conflicts []Conflict       // that were resolved
 }
 
-// ErrNotFastForward is the error of a merge that cannot only move the branch: both have
-// commits of their own.
+// ErrNotFastForward is the error for a merge that is not possible as a fast-forward: both
+// histories have commits of their own.
 var ErrNotFastForward = errors.New("both have commits of their own")
 
 // ErrUnrelated is the error for two histories that share no commit.
 var ErrUnrelated = errors.New("the histories share no commit")
 
-// ToolLoopError is the error for an open tool loop that a merge would cut.
+// ToolLoopError is the error for a merge or a cherry-pick that would cut an open tool loop.
 type ToolLoopError struct {
 	Operation string
 	Where     string   // a branch or a revision
-	Calls     []string // that wait for a result; none: the model has not answered the last result
+	Calls     []string // the calls that wait for a result; none: the model has not answered the last result
 }
 
 // Error names the calls.
@@ -80,8 +80,8 @@ func (e *ToolLoopError) Error() string {
 	return fmt.Sprintf("%s: %s is inside a tool loop: tool calls wait for a result: %s", e.Operation, e.Where, strings.Join(e.Calls, ", "))
 }
 
-// Merge brings the commits of another history into the branch. A commit that both have
-// edited, or annotated, is a conflict; the conflicts that o.Resolve leaves are a
+// Merge merges another history into the branch. A commit that both histories have edited, or
+// annotated, differently is a conflict; conflicts that o.Resolve does not resolve are a
 // *[MergeConflictError]. When the branch moves meanwhile, the error is a *[ConflictError].
 func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeResult, error) {
 	c, err := b.repo.resolveAsk(o.Ask)
@@ -106,7 +106,7 @@ func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeR
 	return r, nil
 }
 
-// merge decides on the kind of the merge, and makes it.
+// merge chooses the kind of the merge and performs it.
 func (b *Branch) merge(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult, rev string) (err error) {
 	store := b.repo.store
 	if r.Ours.IsZero() {
@@ -151,8 +151,8 @@ func (b *Branch) fastForward(ctx context.Context, c *callOptions, m MergeOptions
 	return b.repo.moveRefs(ctx, c, "merge", objects.RefUpdate{Name: b.ref(), Old: r.Ours, New: r.Theirs})
 }
 
-// requireClosedLoop refuses a history that ends inside a tool loop: what would follow there
-// is no answer to it.
+// requireClosedLoop returns a *[ToolLoopError] for a history that ends inside a tool loop:
+// blocks that follow there would not answer its calls.
 func (r *Repo) requireClosedLoop(ctx context.Context, where string, tip objects.ID) error {
 	p, err := r.promptWithTools(ctx, tip)
 	if err != nil || p == nil {
@@ -189,7 +189,7 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 		r.Kind, changes = Squashed, p.theirs
 	}
 	if m.DryRun {
-		m.Summarize = nil // nothing is asked for nothing
+		m.Summarize = nil // a dry run sends no request
 	}
 	drafts, more, err := b.joinDrafts(ctx, c, m, r)
 	if err != nil {
@@ -208,12 +208,12 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 	if m.DryRun {
 		return nil
 	}
-	commits, put, err := c.buildCommits(tip, drafts...)
+	commits, put, err := c.maskAndBuild(tip, drafts...)
 	if err != nil || len(commits) == 0 {
 		r.Tip = r.Ours
 		return err
 	}
-	batch := b.batch(c.note(ctx, "merge"), r.Ours, commits, append(more, put...))
+	batch := b.newBatch(c.note(ctx, "merge"), r.Ours, commits, append(more, put...))
 	r.Commits = commitIDs(commits)
 	if r.Tip = commits[len(commits)-1].ID; m.NoMove {
 		batch.Refs = nil
@@ -221,9 +221,9 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 	return history.Apply(ctx, b.repo.store, batch)
 }
 
-// joinDrafts returns the drafts of the merge itself: a merge commit and a summary after it
-// if one is wanted; for a squash, copies of the blocks or one summary. put has further
-// objects.
+// joinDrafts returns the drafts of the merge itself: a merge commit, and a summary after it
+// if one is requested; for a squash, copies of the blocks or one summary. put holds the
+// manifest of the request for the summary.
 func (b *Branch) joinDrafts(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
 	summary, put, err := b.mergeSummary(ctx, c, m, r)
 	switch {
@@ -247,18 +247,17 @@ func (b *Branch) joinDrafts(ctx context.Context, c *callOptions, m MergeOptions,
 	return drafts, put, nil
 }
 
-// mergeSummary returns the draft of the summary of what a merge brings, nil when none is
-// wanted, and further objects to put.
-func (b *Branch) mergeSummary(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (*commit.Draft, []objects.Object, error) {
+// mergeSummary returns the draft of the summary of the incoming blocks, nil when none is
+// requested. put holds the manifest of the request for the summary.
+func (b *Branch) mergeSummary(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (summary *commit.Draft, put []objects.Object, err error) {
 	if m.Summary == "" && m.Summarize == nil {
 		return nil, nil, nil
 	}
 	d := b.newChangeDraft(c, commit.Compress, r.Incoming[len(r.Incoming)-1].ID)
 	d.First, d.Label = r.Incoming[0].ID, commit.Label{}
-	var put []objects.Object
 	text := m.Summary
 	if m.Summarize != nil {
-		asked, err := b.repo.mergedContent(ctx, r)
+		asked, err := b.repo.incomingToSummarize(ctx, r)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -273,8 +272,9 @@ func (b *Branch) mergeSummary(ctx context.Context, c *callOptions, m MergeOption
 	return &d, put, nil
 }
 
-// mergedContent returns what a merge brings and a summary would stand for.
-func (r *Repo) mergedContent(ctx context.Context, m *MergeResult) (*Summary, error) {
+// incomingToSummarize returns the incoming blocks that a summary would stand for: those that
+// are sent with normal priority and are no system blocks.
+func (r *Repo) incomingToSummarize(ctx context.Context, m *MergeResult) (*Summary, error) {
 	p, err := compile.Chain(ctx, r.store, m.Theirs, compile.Options{})
 	if err != nil {
 		return nil, err
@@ -296,8 +296,8 @@ func (r *Repo) mergedContent(ctx context.Context, m *MergeResult) (*Summary, err
 	return found, err
 }
 
-// squashDrafts returns drafts of the blocks that a merge brings, with their last edits and
-// priorities.
+// squashDrafts returns the drafts of copies of the incoming blocks, with their last edits
+// and priorities.
 func (r *Repo) squashDrafts(ctx context.Context, m *MergeResult) ([]commit.Draft, error) {
 	entries, err := compile.Decisions(ctx, r.store, m.Theirs, compile.Options{})
 	if err != nil {

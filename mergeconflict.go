@@ -12,9 +12,18 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
+// How a merge treats edits and annotations. Both are commits that change another commit, and
+// the last one in the order of the history is in effect. A merge appends the incoming commits
+// after ours, so that an incoming change would always win. For each block that incoming
+// commits change, mergePlan therefore compares three changes: the last one of ours, the last
+// one of theirs, and the one that comes last in the merged order. When both histories have
+// changed the block differently since the merge base, it is a conflict, which Resolve or the
+// caller decides. When the winner is not the change that comes last in the merged order, the
+// merge commits the winner again.
+
 // Change is an edit or an annotation of a commit on one history.
 type Change struct {
-	Commit   objects.ID // that made the change; zero: Resolve did
+	Commit   objects.ID // the commit of the change; zero: Resolve made it
 	Author   string
 	Time     time.Time
 	Text     string         // of an edit: the new text; of an annotation: the reason
@@ -53,17 +62,17 @@ func sameChange(a, b *commit.Commit) bool {
 	return a.ContentID == b.ContentID && a.Priority == b.Priority || a.Op == commit.Annotate && a.Priority == b.Priority
 }
 
-// mergePlan finds out which edits and annotations hold after a merge, and which of them
-// have to be committed again because the order of the merged history would make another one
-// hold.
+// mergePlan determines which edits and annotations are in effect after a merge. The last
+// change of a block in the order of the merged history is in effect; where that is not the
+// right one, the plan has the right one in restate, to be committed again.
 type mergePlan struct {
 	repo       *Repo
 	resolve    func(Conflict) (*Change, error)
 	restate    []Change
-	theirs     []Change // changes by theirs of commits that both have
+	theirs     []Change // changes that theirs made to commits which both have
 	resolved   []Conflict
 	unresolved []Conflict
-	incoming   map[objects.ID]bool // commits that ours has not
+	incoming   map[objects.ID]bool // commits that ours does not have
 }
 
 // build fills in the plan.
@@ -102,12 +111,13 @@ func (p *mergePlan) build(ctx context.Context, r *MergeResult) error {
 	return nil
 }
 
-// mergeChange decides which change of a block holds. natural is the one that would hold by
-// the order of the merged history.
-func (p *mergePlan) mergeChange(ctx context.Context, s history.ChangeKey, both bool, ours, theirs, natural *commit.Commit) error {
+// mergeChange decides which change of a block is in effect after the merge. bothChanged
+// tells that both histories changed the block since the merge base. lastInOrder is the
+// change that comes last in the order of the merged history.
+func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, bothChanged bool, ours, theirs, lastInOrder *commit.Commit) error {
 	winner := theirs
-	if both && !sameChange(ours, theirs) {
-		change, err := p.resolveConflict(ctx, s, ours, theirs)
+	if bothChanged && !sameChange(ours, theirs) {
+		change, err := p.resolveConflict(ctx, key, ours, theirs)
 		if err != nil || change == nil {
 			return err
 		}
@@ -123,18 +133,18 @@ func (p *mergePlan) mergeChange(ctx context.Context, s history.ChangeKey, both b
 	if err != nil {
 		return err
 	}
-	if !sameChange(winner, ours) && !p.incoming[s.Target] {
+	if !sameChange(winner, ours) && !p.incoming[key.Target] {
 		p.theirs = append(p.theirs, change)
 	}
-	if !sameChange(winner, natural) {
+	if !sameChange(winner, lastInOrder) {
 		p.restate = append(p.restate, change)
 	}
 	return nil
 }
 
-// resolveConflict calls Resolve; it returns nil when the conflict stays.
-func (p *mergePlan) resolveConflict(ctx context.Context, s history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
-	c := Conflict{Commit: s.Target, Op: s.Op}
+// resolveConflict calls Resolve and returns its change; nil when the conflict stays.
+func (p *mergePlan) resolveConflict(ctx context.Context, key history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
+	c := Conflict{Commit: key.Target, Op: key.Op}
 	var err error
 	if c.Ours, err = p.exportChange(ctx, ours); err != nil {
 		return nil, err
@@ -154,7 +164,7 @@ func (p *mergePlan) resolveConflict(ctx context.Context, s history.ChangeKey, ou
 	}
 	p.resolved = append(p.resolved, c)
 	decided := *change
-	decided.of, decided.op = s.Target, s.Op
+	decided.of, decided.op = key.Target, key.Op
 	return &decided, nil
 }
 
@@ -173,8 +183,8 @@ func (p *mergePlan) exportChange(ctx context.Context, c *commit.Commit) (Change,
 	return change, nil
 }
 
-// changeDraft returns the draft of a change: of one that is committed again, with its author, or
-// of a new one.
+// changeDraft returns the draft of a change: one that is committed again, with its author,
+// or a new one that Resolve made.
 func (b *Branch) changeDraft(ctx context.Context, c *callOptions, change Change) (d commit.Draft, err error) {
 	if change.op == commit.Annotate {
 		d = b.annotationDraft(c, change.of, change.Priority, change.Text)

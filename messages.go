@@ -10,18 +10,18 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Messages returns everything that was said on the branch, oldest first: instructions,
-// user messages, reasoning, text, tool calls and results. A block that was edited has the
-// text of its last edit. A purged block keeps its place, its kind and its call id, and
-// [compile.PurgedPlaceholder] stands for its content; so it does for a purged image, as text. A branch
+// Messages returns all messages of the branch, oldest first: instructions, user messages,
+// reasoning, text, tool calls and results. An edited block has the text of its last edit. A
+// purged block keeps its position, its kind and its call id, with
+// [compile.PurgedPlaceholder] as its content; a purged image becomes a text block. A branch
 // without commits has no messages.
 //
-// [Repo.Compile] differs: it returns what a model is sent next. Priorities, summaries,
-// budgets and the settings of reasoning decide what a prompt has; Messages ignores all
-// of these. A prompt has a summary in place of what it stands for, replaces an
-// instruction by a later one of its name, brings results into the order of their calls
-// and leaves out what was purged; Messages has every block where it was said. Neither
-// has notes, and Messages has no summaries: nobody said them.
+// [Repo.Compile] differs: it returns what is sent to a model next. Priorities, summaries,
+// budgets and the settings of reasoning decide what a prompt contains; Messages ignores all
+// of these. A prompt has a summary in place of the blocks that it stands for, replaces an
+// instruction by a later one of the same name, sorts results in the order of their calls and
+// leaves out purged blocks; Messages has every block in its original position. Neither has
+// notes, and Messages has no summaries.
 func (b *Branch) Messages(ctx context.Context) ([]content.Message, error) {
 	tip, err := b.Tip(ctx)
 	if err != nil {
@@ -34,23 +34,23 @@ func (b *Branch) Messages(ctx context.Context) ([]content.Message, error) {
 	return messagesOf(h, h.blocks, func(s *saidBlock) content.Block { return s.block }), nil
 }
 
-// branchHistory is everything that was said up to a commit.
+// branchHistory is the conversation up to a commit.
 type branchHistory struct {
-	line   []*commit.Commit // as commit.Linearize gives it
-	own    []bool           // of each: it is on the way from the end by first parents
+	line   []*commit.Commit // as commit.Linearize returns it
+	own    []bool           // for each commit of line: the tip reaches it by first parents only
 	blocks []saidBlock
 }
 
 // saidBlock is a block of a history.
 type saidBlock struct {
 	at    int           // index of the commit in the line
-	edit  int           // index of the edit that counts; 0: there is none
-	first content.Block // as it was said
-	block content.Block // with the edit
+	edit  int           // index of the last edit in the line; 0: there is none
+	first content.Block // before edits
+	block content.Block // after the last edit
 	begin bool          // a message begins here
 }
 
-// readHistory reads what was said up to a commit; nothing for the zero id.
+// readHistory reads the conversation up to a commit; an empty one for the zero id.
 func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory, error) {
 	h := &branchHistory{}
 	if tip.IsZero() {
@@ -74,7 +74,7 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 	if err := commit.Load(ctx, r.store, wanted...); err != nil {
 		return nil, err
 	}
-	before := -1 // index of the last commit that says something
+	before := -1 // index of the last commit that adds a block
 	for i, c := range line {
 		if !isSaid(c) {
 			continue
@@ -96,7 +96,8 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 	return h, nil
 }
 
-// isSaid reports whether a commit adds a block that one side said to the other.
+// isSaid reports whether a commit adds a block of the conversation: a block with a role,
+// unlike a note.
 func isSaid(c *commit.Commit) bool { return c.Op == commit.Append && c.Role != content.NoRole }
 
 // readable returns the block of a commit, with a placeholder for purged content.
@@ -111,7 +112,7 @@ func readable(c *commit.Commit) content.Block {
 	return block
 }
 
-// messagesOf joins blocks to messages. block says how each of them reads.
+// messagesOf joins blocks to messages. block returns the version of each block to use.
 func messagesOf(h *branchHistory, blocks []saidBlock, block func(*saidBlock) content.Block) []content.Message {
 	var list []content.Message
 	for i := range blocks {

@@ -11,10 +11,19 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// How operations are found. The ref log has one entry for each batch that moves refs. The
+// entries of one command share a group, and an entry that is not the first of its group is
+// marked as continuing. operationReader reads the log from the newest entry to the oldest and
+// joins the entries of a group into an Operation, which is complete when its first entry was
+// read. An undo is an operation of its own whose note names the group that it reverts; a redo
+// reverts the group of an undo. Following these links tells which operation an undo or a redo
+// belongs to, and whether an operation is undone at present. An entry that only creates
+// rescue refs is an operation of its own, which Undo never selects.
+
 // AsOperation returns a context under which all calls are one [Operation]: [Repo.Undo]
-// takes them back together. Without it each call is an operation. The ref log names the
-// operation by command, a word such as "import" without arguments; when it is empty, by
-// what each call does.
+// takes them back together. Without it each call is an operation of its own. command is the
+// operation's name in the ref log, a word such as "import" without arguments; when it is
+// empty, the ref log has the name of each call.
 func AsOperation(ctx context.Context, command string) context.Context {
 	return history.AsOperation(ctx, command)
 }
@@ -26,10 +35,10 @@ type Operation struct {
 	Parts  []uint64 // numbers of its other entries in the ref log, newest first
 	Of     uint64   // the operation that an undo or a redo undid or redid; else 0
 	Redo   bool     // Of was redone
-	Undone bool     // it is undone at present; never of an undo or a redo
+	Undone bool     // the operation is undone at present; never true of an undo or a redo
 
 	begun   bool          // its oldest entry was read
-	reverts objects.Group // the group of the entry that Of is the number of; zero: it is known
+	reverts objects.Group // the group of operation Of, while Of is not known yet; otherwise zero
 	split   []string      // refs that another operation moved between two of its entries
 }
 
@@ -81,11 +90,11 @@ func (r *Repo) Operations(ctx context.Context) iter.Seq2[Operation, error] {
 	}
 }
 
-// operationReader forms operations from the entries of the ref log, which it reads from the
-// newest on.
+// operationReader groups the entries of the ref log, from the newest to the oldest, into
+// operations.
 type operationReader struct {
-	open   []*Operation           // not yielded yet: the newest first
-	undone map[objects.Group]bool // the groups that an operation which is not undone itself took back
+	open   []*Operation           // not yielded yet, newest first
+	undone map[objects.Group]bool // the groups that are undone by an operation which is not undone itself
 }
 
 // add adds the next entry.
@@ -122,8 +131,7 @@ func (o *operationReader) add(e objects.LogEntry) {
 	}
 }
 
-// isRescue reports whether an entry only makes rescue refs: there is nothing in that to
-// undo.
+// isRescue reports whether an entry only creates rescue refs. Such an entry is never undone.
 func isRescue(e objects.LogEntry) bool {
 	for _, u := range e.Refs {
 		if !strings.HasPrefix(u.Name, refs.Rescued) || !u.Old.IsZero() {

@@ -14,13 +14,13 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// callOptions are the options of one call, with the settings and the author of the Repo
-// where the caller gave none. Each kind of call has its own exported struct of options; the
-// resolve functions turn one into this.
+// callOptions are the options of one call, with the settings and the author of the Repo as
+// defaults. Each kind of call has its own exported struct of options; the resolve functions
+// convert each of these structs to callOptions.
 type callOptions struct {
 	settings         settings.Values
 	author           string
-	operation        *history.Operation // that the call is part of; nil before the first batch
+	operation        *history.Operation // the operation that the call is part of; nil before the first batch
 	key              commit.Key
 	label            commit.Label
 	time             time.Time // of the commits
@@ -38,13 +38,13 @@ type callOptions struct {
 	onSecrets        func([]Secret) // secrets; may be nil
 }
 
-// defaultOptions returns the options of a call to which the caller gave none.
+// defaultOptions returns the options of a call without options from the caller.
 func (r *Repo) defaultOptions() *callOptions {
 	now := r.clock()
 	return &callOptions{settings: r.settings, author: r.author, time: now, now: now, onSecrets: r.onSecrets}
 }
 
-// setSettings lays settings over those of the Repo.
+// setSettings overrides settings of the Repo.
 func (c *callOptions) setSettings(values map[string]string) (err error) {
 	c.settings, err = c.settings.WithAll(values)
 	return err
@@ -150,7 +150,7 @@ func (c *callOptions) compilerOptions() compile.Options {
 	return o
 }
 
-// modelSettings returns the part of the settings that a request to a model has.
+// modelSettings returns the settings that are sent in a request to a model.
 func (c *callOptions) modelSettings() llm.Settings {
 	v := c.settings
 	s := llm.Settings{

@@ -15,19 +15,19 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Exchange is a request that is ready to be sent, and what is needed to commit its
-// response.
+// Exchange is a request that is ready to be sent, with the state that is needed to commit
+// its response.
 type Exchange struct {
-	Target   llm.Target        // nil: the client does not tell what it sends
-	Request  *llm.Request      // nil when a response was committed under the same key before: send nothing then, and Accept returns that response
-	Body     []byte            // the whole request body; nil without a Target, or when the response is known
-	Manifest *compile.Manifest // what it was made of
+	Target   llm.Target        // nil: the client does not report what it sends
+	Request  *llm.Request      // nil when an earlier response has the same idempotency key: send nothing then, and Accept returns that response
+	Body     []byte            // the whole request body; nil without a Target, or when there is an earlier response
+	Manifest *compile.Manifest // the record of what is sent
 	Prompt   *compile.Prompt
 
 	options     *callOptions
-	tip         objects.ID       // that the response must follow
-	earlier     []objects.ID     // of an earlier response with the same idempotency key
-	tools       []objects.Object // the definitions of the tools; none: there are none
+	tip         objects.ID       // the commit that the response must follow
+	earlier     []objects.ID     // commits of an earlier response with the same idempotency key
+	tools       []objects.Object // the object of the tool definitions; empty without tools
 	sent        []byte           // the body, as the client reports it
 	uncommitted int              // number of reasoning blocks that no commit has
 	warnings    []Problem
@@ -55,8 +55,8 @@ func (b *Branch) Prepare(ctx context.Context, target llm.Target, o PrepareOption
 	return b.prepare(ctx, c, o.Stream)
 }
 
-// prepare makes an exchange. With an idempotency key that the branch has, it only finds the
-// earlier response.
+// prepare makes an exchange. When an earlier response has the idempotency key, it only finds
+// the commits of that response.
 func (b *Branch) prepare(ctx context.Context, c *callOptions, stream bool) (*Exchange, error) {
 	tip, err := b.requireTip(ctx, "generate")
 	if err != nil {
@@ -111,7 +111,7 @@ func (b *Branch) buildRequest(ctx context.Context, x *Exchange, stream bool) (er
 	return b.buildManifest(ctx, x)
 }
 
-// modelName returns the model that is asked; empty when only the client knows.
+// modelName returns the model of the request; empty when only the client knows it.
 func (x *Exchange) modelName() string {
 	if model := x.Request.Settings.Model; model != "" || x.Target == nil {
 		return model
@@ -145,8 +145,8 @@ func (x *Exchange) warn(p Problem) {
 	x.options.warn(p)
 }
 
-// newManifest returns the manifest of a request, as far as the request tells it, and the object
-// of the definitions of its tools, if it has any.
+// newManifest returns the manifest of a request, with the fields that the request
+// determines, and the object of its tool definitions, if it has any.
 func (c *callOptions) newManifest(head objects.ID, req *llm.Request) (*compile.Manifest, []objects.Object, error) {
 	m := &compile.Manifest{
 		Head: head, Options: c.compilerOptions(), Model: req.Settings.Model, ToolChoice: req.Settings.ToolChoice,
@@ -168,7 +168,8 @@ func (c *callOptions) newManifest(head objects.ID, req *llm.Request) (*compile.M
 	return m, []objects.Object{tools}, nil
 }
 
-// buildManifest makes the manifest of an exchange, without what only the response tells.
+// buildManifest makes the manifest of an exchange, without the hash of the body that the
+// client sends: see finishManifest.
 func (b *Branch) buildManifest(ctx context.Context, x *Exchange) error {
 	m, tools, err := x.options.newManifest(x.tip, x.Request)
 	if err != nil {
@@ -221,7 +222,7 @@ func (x *Exchange) eventHandler(clock func() time.Time) func(llm.Event) {
 		if x.first == 0 && e.Type != llm.HeadDone && !x.started.IsZero() {
 			x.first = clock().Sub(x.started)
 		}
-		x.meter.event(e)
+		x.meter.countEvent(e)
 		if x.options.ask.OnEvent != nil {
 			x.options.ask.OnEvent(e)
 		}

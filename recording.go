@@ -18,30 +18,30 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Recording is an exchange that another program had with a model, and its place on a
-// branch. Package recorder makes recordings.
+// Recording is an exchange of another program with a model, and the commit that it follows
+// on a branch. Package recorder makes recordings.
 type Recording struct {
-	By      string            // the program that brings it, for the origins of its commits
-	Details map[string]string // what is known of the conversation, by name; in the origins of its commits
-	From    objects.ID        // the commit that it goes on from; zero: it begins a history
+	By      string            // the program that records, for the origins of the commits
+	Details map[string]string // named values about the conversation, for the origins of the commits
+	From    objects.ID        // the commit that the exchange follows; zero: it begins a history
 
-	Edits    []RecordedEdit    // how the client changed what it said before
-	Messages []content.Message // what the request adds
-	Note     string            // what became of a request that has no response; never sent
+	Edits    []RecordedEdit    // blocks that the client has changed since its last request
+	Messages []content.Message // the new messages of the request
+	Note     string            // the outcome of a request that has no response; never sent
 	Meta     map[string]string // named values of the note
 
-	Request  *llm.Request      // how the model was asked
+	Request  *llm.Request      // the request
 	Body     []byte            // of the request, as it was sent
 	Previous objects.ID        // manifest of the request before it; zero: none
-	Address  llm.Address       // who was asked
-	IDs      map[string]string // the provider's names for the exchange
+	Address  llm.Address       // the provider and the endpoint of the request
+	IDs      map[string]string // the provider's ids of the exchange, by name
 	Response *llm.Response     // nil: there is none, or it cannot be read
 	Sent     time.Time         // zero: not known
 	First    time.Duration     // until the response began
 	Duration time.Duration     // until the response ended
 }
 
-// RecordedEdit is a block that the client says in another way from now on.
+// RecordedEdit is a block that the client changes or leaves out from now on.
 type RecordedEdit struct {
 	Commit objects.ID
 	Block  content.Block // nil: the client leaves the block out
@@ -49,18 +49,19 @@ type RecordedEdit struct {
 
 // Recorded is what Record committed.
 type Recorded struct {
-	Edits    int          // commits of edits
-	Request  []objects.ID // of the messages, one for each block that is not empty
+	Edits    int          // number of edits
+	Request  []objects.ID // commits of the messages, one for each block that is not empty
 	Response *Response    // nil: there was none
-	Rescued  string       // the rescue ref of a response that broke off
+	Rescued  string       // the rescue ref of an incomplete response
 	Tip      objects.ID   // of the branch
 }
 
-// Record commits an exchange in one transaction: the edits, what the request adds, and the
-// response with its usage and the manifest of its request. The branch must stand at
-// Recording.From or not exist; a branch that stands elsewhere is a *[ConflictError]. The
-// prompt is not compiled. Secrets are masked as those of an import are. A response that
-// broke off is kept under a rescue ref, and the branch stands at the question.
+// Record commits an exchange in one transaction: the edits, the new messages of the request,
+// and the response with its usage and the manifest of its request. The tip of the branch
+// must be Recording.From, or the branch must not exist; otherwise the error is a
+// *[ConflictError]. The prompt is not compiled. Secrets are masked as in an import. An
+// incomplete response is kept under a rescue ref, and the branch ends with the messages of
+// the request.
 func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Recorded, error) {
 	if err := checkTime(r.Sent); err != nil {
 		return nil, fmt.Errorf("record: %w", err)
@@ -70,7 +71,7 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 		return nil, err
 	}
 	c.external = true
-	tip, parent, err := b.standsAt(ctx, "record", r.From)
+	tip, parent, err := b.requireTipAt(ctx, "record", r.From)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +103,8 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 	return w.done, b.wrapConflict("record", history.Apply(ctx, b.repo.store, batch))
 }
 
-// beginsWithOtherResponses reports whether a history begins with responses that were recorded elsewhere: what
-// was purged of these stays purged.
+// beginsWithOtherResponses reports whether a recording begins a history with responses that
+// were recorded elsewhere: objects of these that were purged stay purged.
 func (r *Recording) beginsWithOtherResponses() bool {
 	return r.From.IsZero() && slices.ContainsFunc(r.Messages, func(m content.Message) bool { return m.Role == content.RoleAssistant })
 }
@@ -113,13 +114,14 @@ type recordWriter struct {
 	b      *Branch
 	c      *callOptions
 	r      *Recording
-	last   *commit.Commit // nil: there is none
+	last   *commit.Commit // the last commit so far; nil: there is none
 	writer commit.Writer
 	put    []objects.Object
 	done   *Recorded
-	from   origins // of what the client sent
+	from   origins // of the blocks that the client sent
 }
 
+// tip returns the id of the last commit so far; zero when there is none.
 func (w *recordWriter) tip() (id objects.ID) {
 	if w.last != nil {
 		id = w.last.ID
@@ -129,7 +131,7 @@ func (w *recordWriter) tip() (id objects.ID) {
 
 // write adds commits, and returns their ids.
 func (w *recordWriter) write(drafts ...commit.Draft) ([]objects.ID, error) {
-	made, err := w.c.writeCommits(&w.writer, w.last, drafts...)
+	made, err := w.c.maskAndWrite(&w.writer, w.last, drafts...)
 	if len(made) > 0 {
 		w.last = made[len(made)-1]
 	}
@@ -158,6 +160,7 @@ func (w *recordWriter) request() error {
 	return err
 }
 
+// edits writes the edits.
 func (w *recordWriter) edits() error {
 	for _, e := range w.r.Edits {
 		d := w.c.newDraft(e.Block, w.from.of(commit.SourceImport))
@@ -192,7 +195,7 @@ func (w *recordWriter) response() error {
 	if reply == nil {
 		return nil
 	}
-	manifest, err := w.manifest()
+	manifest, err := w.buildManifest()
 	if err != nil {
 		return err
 	}
@@ -221,9 +224,9 @@ func (w *recordWriter) response() error {
 	return nil
 }
 
-// manifest makes the manifest of the request. Which commits were sent is not told: the
-// body says it.
-func (w *recordWriter) manifest() (*compile.Manifest, error) {
+// buildManifest makes the manifest of the request. It has no list of the commits that were
+// sent, because the body tells that.
+func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
 	req := *w.r.Request
 	req.Tools = w.c.maskTools(req.Tools)
 	m, tools, err := w.c.newManifest(w.tip(), &req)
@@ -237,21 +240,21 @@ func (w *recordWriter) manifest() (*compile.Manifest, error) {
 	return m, nil
 }
 
-// repeatsReasoning reports whether a request has reasoning of a turn that is over.
+// repeatsReasoning reports whether a request contains reasoning of a closed turn.
 func repeatsReasoning(messages []content.Message) bool {
-	reasons := false
+	hasReasoning := false
 	for _, m := range messages {
-		if m.Role == content.RoleUser && reasons {
+		if m.Role == content.RoleUser && hasReasoning {
 			return true
 		}
 		for _, b := range m.Blocks {
-			reasons = reasons || b.Kind() == content.KindReasoning
+			hasReasoning = hasReasoning || b.Kind() == content.KindReasoning
 		}
 	}
 	return false
 }
 
-// settings returns the settings of the request that an origin keeps.
+// settings returns the settings of the request that are stored in an origin.
 func (r *Recording) settings() map[string]string {
 	all := history.RequestSettings(&llm.Request{Settings: r.Request.Settings})
 	maps.DeleteFunc(all, func(name, value string) bool {
@@ -266,9 +269,9 @@ func (r *Recording) settings() map[string]string {
 	return all
 }
 
-// standsAt returns the tip of a branch that must stand at a commit or not exist, and that
-// commit. A branch that stands elsewhere is a *[ConflictError].
-func (b *Branch) standsAt(ctx context.Context, command string, from objects.ID) (tip objects.ID, parent *commit.Commit, err error) {
+// requireTipAt returns a *[ConflictError] unless the tip of the branch is the commit from, or
+// the branch does not exist. parent is the header of from; tip is zero for a new branch.
+func (b *Branch) requireTipAt(ctx context.Context, command string, from objects.ID) (tip objects.ID, parent *commit.Commit, err error) {
 	if err := refs.Check(b.name); err != nil {
 		return tip, nil, fmt.Errorf("%s: branch %w", command, err)
 	}
@@ -284,11 +287,11 @@ func (b *Branch) standsAt(ctx context.Context, command string, from objects.ID) 
 	return tip, parent, err
 }
 
-// appendAfter adds drafts after a commit, in one transaction. The branch must stand at the
-// commit or not exist: then it begins there. A branch that stands elsewhere is a
-// *[ConflictError]. With copies, objects that were purged stay purged.
+// appendAfter commits drafts after the commit from, in one transaction. The tip of the
+// branch must be that commit, or the branch must not exist: then it begins there. Otherwise
+// the error is a *[ConflictError]. With copies, objects that were purged stay purged.
 func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
-	tip, parent, err := b.standsAt(ctx, command, from)
+	tip, parent, err := b.requireTipAt(ctx, command, from)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +305,7 @@ func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string
 	if err != nil {
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
-	batch := b.batch(c.note(ctx, command), tip, commits, put)
+	batch := b.newBatch(c.note(ctx, command), tip, commits, put)
 	batch.Copies = copies
 	if len(commits) == 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}

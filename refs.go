@@ -16,9 +16,9 @@ import (
 type RefQuery struct {
 	Tags         bool   // list tags, not branches
 	Prefix       string // of the names, without refs/heads/ or refs/tags/; empty: all
-	Limit        int    // most of them; 0: no limit
-	Newest       bool   // last moved first, instead of by name
-	Descriptions bool   // of branches, with what [Branch.Describe] said; they are read one by one
+	Limit        int    // the largest number of refs; 0: no limit
+	Newest       bool   // sort by the last move, newest first, instead of by name
+	Descriptions bool   // read the descriptions of branches too, one by one: see [Branch.Describe]
 }
 
 // RefInfo is one branch or tag.
@@ -85,12 +85,12 @@ func (r *Repo) DeleteRefs(ctx context.Context, names []string) error {
 	return nil
 }
 
-// newRef makes a ref, which must not exist yet.
+// newRef creates a ref, which must not exist yet.
 func (r *Repo) newRef(ctx context.Context, command, folder, name string, at objects.ID) error {
 	if err := refs.Check(name); err != nil {
 		return fmt.Errorf("%s %w", command, err)
 	}
-	err := r.vacant(ctx, folder+name)
+	err := r.requireNoRef(ctx, folder+name)
 	if err == nil {
 		err = r.moveRefs(ctx, r.defaultOptions(), command, objects.RefUpdate{Name: folder + name, New: at})
 	}
@@ -103,9 +103,9 @@ func (r *Repo) newRef(ctx context.Context, command, folder, name string, at obje
 	return nil
 }
 
-// vacant returns [objects.ErrExists] when a ref exists. The store cannot tell: a ref that
-// is where a batch moves it is no conflict.
-func (r *Repo) vacant(ctx context.Context, ref string) error {
+// requireNoRef returns [objects.ErrExists] when a ref exists. The store's own check is not
+// enough: a ref that is already at the new target of an update is no conflict.
+func (r *Repo) requireNoRef(ctx context.Context, ref string) error {
 	there, err := objects.ReadRef(ctx, r.store, ref)
 	if err == nil && !there.Target.IsZero() {
 		err = objects.ErrExists

@@ -26,8 +26,8 @@ type ReplayResult struct {
 
 // Replay sends the prompt of an earlier response again, on a new branch that begins where
 // the prompt ended. The model, the settings, the tools and the budget are those of the
-// earlier request unless o sets them. Tool calls wait for their results there as they did
-// before. When a branch of that name exists, the error is an [objects.ErrExists]. When the
+// earlier request unless o sets them. Tool calls of the new response wait for their results
+// as usual. When a branch of that name exists, the error is an [objects.ErrExists]. When the
 // request fails, the result still names the new branch.
 func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string, o AskOptions) (*ReplayResult, error) {
 	ctx = history.InOperation(ctx, "replay")
@@ -67,8 +67,8 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 	return again, nil
 }
 
-// replayOptions returns the options that repeat a request, with those of o over them. Of
-// the settings of the Repo only those count that decide what is stored.
+// replayOptions returns the options that repeat a request; those of o override them. Only
+// the Repo's settings that control what is stored apply.
 func (r *Repo) replayOptions(m *compile.Manifest, req *llm.Request, o AskOptions) (*callOptions, error) {
 	set := map[string]string{
 		"reasoning.commit":             strconv.FormatBool(r.settings.Bool("reasoning.commit")),
@@ -97,16 +97,16 @@ func (r *Repo) replayOptions(m *compile.Manifest, req *llm.Request, o AskOptions
 	return r.resolveAskWith(v, o)
 }
 
-// isRepeatable reports whether a replay repeats a setting of a manifest. A store, and so
-// the settings in its manifests, may come from somebody else: they may shape the request
-// and nothing more.
+// isRepeatable reports whether a replay repeats a setting of a manifest. The manifests of a
+// store are not trusted, because the store may come from somebody else: their settings may
+// shape the request and nothing more.
 func isRepeatable(name string) bool {
 	key, err := settings.Find(name)
 	return err == nil && (key.Safety == settings.Safe || key.Name == history.SettingExtra)
 }
 
-// lastBlockOfResponse returns the last block of the response that a commit belongs to, on
-// the branch that it was made on; else the commit.
+// lastBlockOfResponse returns the last block of the response that a commit belongs to, if
+// the branch that the response was committed on still has it; otherwise the commit itself.
 func (r *Repo) lastBlockOfResponse(ctx context.Context, id objects.ID) (objects.ID, error) {
 	c, err := commit.Read(ctx, r.store, id)
 	if err != nil {

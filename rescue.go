@@ -29,9 +29,9 @@ type RescueOptions struct {
 	Anywhere bool // also on a branch that is no longer at the commit that the response answered
 }
 
-// IncompleteError is the error for a response that broke off. What came is kept.
+// IncompleteError is the error for an incomplete response. The part that arrived is kept.
 type IncompleteError struct {
-	Response *Response // what came: whole blocks, and the text or thought that was cut
+	Response *Response // the part that arrived: whole blocks, and the last text or reasoning as far as it came
 	Rescued  string    // the rescue ref that the response is kept under; may be empty
 	Cause    error
 }
@@ -47,9 +47,9 @@ func (e *IncompleteError) Unwrap() error { return e.Cause }
 // MisplacedError is the error for a rescued response whose branch is no longer at the
 // commit that it answered. Nothing was changed.
 type MisplacedError struct {
-	Rescued  string     // the ref that the response is kept under
-	Branch   string     // the branch that it was to be committed to
-	Answered objects.ID // the commit that it answered
+	Rescued  string     // the rescue ref of the response
+	Branch   string     // the branch to commit the response to
+	Answered objects.ID // the commit that the response answered
 	Tip      objects.ID // of the branch
 }
 
@@ -58,10 +58,12 @@ func (e *MisplacedError) Error() string {
 	return fmt.Sprintf("%s answered %s, and branch %s is at %s", strings.TrimPrefix(e.Rescued, refs.Rescued), tipName(e.Answered), e.Branch, tipName(e.Tip))
 }
 
-// rescueTime is the most time that keeping a response may take after its context is done.
+// rescueTime is the time limit for writing a response to a rescue ref, which does not end
+// with the caller's context.
 const rescueTime = 10 * time.Second
 
-// keepIncomplete keeps a response that broke off under a rescue ref.
+// keepIncomplete keeps an incomplete response under a rescue ref and returns an
+// *[IncompleteError], or an *[UnsavedError] when that fails.
 func (b *Branch) keepIncomplete(ctx context.Context, r *Response, batch objects.Batch, cause error) error {
 	rescued, err := b.writeRescue(ctx, batch)
 	if err != nil {
@@ -175,12 +177,12 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) (
 			for i, one := range reply {
 				drafts[i] = draftOf(one)
 			}
-			if commits, put, err = c.buildCommits(tip, drafts...); err != nil {
+			if commits, put, err = c.maskAndBuild(tip, drafts...); err != nil {
 				return objects.Batch{}, err
 			}
 		}
 		ids = commitIDs(commits)
-		batch := b.batch(note, at, commits, put)
+		batch := b.newBatch(note, at, commits, put)
 		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: ref.Name, Old: ref.Target})
 		batch.Copies = true
 		return batch, nil

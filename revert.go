@@ -12,10 +12,10 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Revert reverts a commit of the branch from here on, with a reason, and returns the
-// commits that do so. A block is left out of prompts; the edit of a block gives way to its
-// content before, an annotation to the priority before; of a merge, everything that it
-// brought is reverted. Prompts of the past stay as they were.
+// Revert reverts a commit of the branch from here on, with a reason, and returns the commits
+// that do so. A reverted block is left out of prompts. Reverting an edit restores the content
+// before it, reverting an annotation restores the priority before it, and reverting a merge
+// reverts everything that the merge brought. Prompts of the past do not change.
 func (b *Branch) Revert(ctx context.Context, rev, reason string) ([]objects.ID, error) {
 	c := b.repo.defaultOptions()
 	id, err := b.resolver().Resolve(ctx, rev)
@@ -62,8 +62,8 @@ func (b *Branch) revertDrafts(ctx context.Context, c *callOptions, tip, reverted
 }
 
 // revertMergeDrafts returns the drafts that revert a merge. They leave out the blocks that
-// it brought, and revert the changes that it brought to other blocks, where no later change
-// holds.
+// it brought, and revert the changes that it brought to other blocks, unless a later commit
+// changed those blocks again.
 func (b *Branch) revertMergeDrafts(ctx context.Context, c *callOptions, tip, merge *commit.Commit, reason string) ([]commit.Draft, error) {
 	brought, err := commit.IncomingCommits(ctx, b.repo.store, merge.Parent(), merge.SecondParent())
 	if err != nil {
@@ -101,14 +101,14 @@ func (b *Branch) revertMergeDrafts(ctx context.Context, c *callOptions, tip, mer
 
 // revertChangeDraft returns the draft that gives a block the content or the priority that
 // it had at a commit.
-func (b *Branch) revertChangeDraft(ctx context.Context, c *callOptions, tip *commit.Commit, s history.ChangeKey, at objects.ID, reason string) (commit.Draft, error) {
-	if s.Op == commit.Edit {
-		return b.restoreDraft(ctx, c, tip, s.Target, at)
+func (b *Branch) revertChangeDraft(ctx context.Context, c *callOptions, tip *commit.Commit, key history.ChangeKey, at objects.ID, reason string) (commit.Draft, error) {
+	if key.Op == commit.Edit {
+		return b.restoreDraft(ctx, c, tip, key.Target, at)
 	}
 	level := priority.Unset
-	last, err := b.repo.lastChange(ctx, at, s)
+	last, err := b.repo.lastChange(ctx, at, key)
 	if err == nil && last != nil {
 		level = last.Priority
 	}
-	return b.annotationDraft(c, s.Target, level, reason), err
+	return b.annotationDraft(c, key.Target, level, reason), err
 }

@@ -9,7 +9,7 @@ import (
 
 // Secret is a secret that was found in what was about to be committed.
 type Secret struct {
-	Rule   string       // that found the secret, such as "anthropic"
+	Rule   string       // the rule that found the secret, such as "anthropic"
 	Kind   content.Kind // of the block; 0: the secret was in the definition of a tool
 	Masked bool         // a mask is stored; otherwise the secret is
 	Sealed bool         // the secret is stored because a seal covers it: the provider would refuse changed text
@@ -17,8 +17,7 @@ type Secret struct {
 
 const maskSetting = "secrets.mask"
 
-// maskDrafts returns drafts with their secrets masked. Every draft passes it before it is
-// committed.
+// maskDrafts returns drafts with their secrets masked, and reports the secrets.
 func (c *callOptions) maskDrafts(drafts []commit.Draft) []commit.Draft {
 	m := c.newMasker()
 	drafts = m.Drafts(drafts)

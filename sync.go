@@ -16,36 +16,46 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// SyncResult is what Sync found and did.
+// How Sync finds the place of a list. readHistory reads the blocks of the branch, and package
+// reconcile compares them with the list, first with the blocks after their edits, then with
+// those before them, then with the compiled prompt. When the list has all blocks of the
+// branch, the rest of the list follows the tip. Otherwise the longest common beginning counts:
+// forkAt finds the commit at which a fork has exactly these blocks. The forks of earlier calls
+// are compared in the same way, and the target with the most common blocks is used. The
+// commits are written on the condition that the branch has not moved; otherwise Sync starts
+// again.
+
+// SyncResult is the result of [Branch.Sync].
 type SyncResult struct {
-	Branch  string       // that says what the list says: the branch that was asked, or a fork of it
+	Branch  string       // the branch that has the messages: the one that Sync was called on, or a fork of it
 	Tip     objects.ID   // of that branch; zero: it has no commits
-	Known   int          // messages of the list, from the first, that were there already
-	Commits []objects.ID // that were added, oldest first
+	Known   int          // number of messages at the start of the list that the branch had before
+	Commits []objects.ID // the new commits, oldest first
 }
 
-// maxSyncRaces is how often Sync starts again because another writer was faster.
+// maxSyncRaces is the number of attempts of Sync when other writers move the branch.
 const maxSyncRaces = 16
 
-// Sync takes the whole list of messages of a client, who sends all of it each time, and
-// commits what is new, in one batch. The same list again adds nothing, and so does a list
-// that ends before the branch does.
+// Sync takes the complete list of messages of a client that sends its whole conversation
+// each time, and commits the new messages in one batch. Syncing the same list again adds
+// nothing, and so does a list that ends before the branch does.
 //
-// A list that begins with everything the branch says goes on after its tip. It may say
-// this as [Branch.Messages] does, as it was before edits, or as [Repo.Compile] does. A
-// list whose past differs is committed to a fork: a new branch NAME/fork-N, which begins
-// at the last commit that both have. A later Sync of such a list, on either branch, goes
-// on with that fork. [SyncResult.Branch] names the branch: the client should go on there.
+// When the list begins with all messages of the branch, the rest is appended to the tip. The
+// list may have these messages as [Branch.Messages] returns them, as they were before edits,
+// or as [Repo.Compile] returns them. A list whose earlier messages differ is committed to a
+// fork: a new branch NAME/fork-N, which begins at the last commit that both have. A later
+// Sync of such a list, on either branch, continues that fork. [SyncResult.Branch] names the
+// branch: the client should continue there.
 //
-// The comparison takes a client into account that writes JSON arguments anew, drops or
-// adds reasoning in its past, joins the text blocks of a message or cuts them, changes
-// call ids, or sends parallel results in another order. A list without any instruction is
-// compared without those of the branch, which stay. Secrets count as their masks, and a
-// purged block is known by its content: the fork of a list that repeats it leaves it purged.
+// The comparison allows for a client that re-encodes JSON arguments, drops or adds reasoning
+// in earlier messages, joins or splits the text blocks of a message, changes call ids, or
+// sends parallel results in another order. A list without any instruction is compared
+// without those of the branch, which stay. A secret is equal to its mask, and a purged block
+// is recognized by its content: the fork of a list that repeats it leaves it purged.
 //
-// What is committed was said elsewhere: its secrets are masked as those of an import are,
-// and tool results need no call. The role of a message counts before the usual role of its
-// blocks; a message without one has the roles of its blocks. A note is an error.
+// The messages come from outside, so their secrets are masked as in an import, and tool
+// results need no call. The role of a message takes precedence over the usual roles of its
+// blocks; in a message without a role, each block has its usual role. A note is an error.
 func (b *Branch) Sync(ctx context.Context, messages []content.Message) (*SyncResult, error) {
 	c := b.repo.defaultOptions()
 	list, err := newSyncList(messages)
@@ -66,11 +76,13 @@ func (b *Branch) Sync(ctx context.Context, messages []content.Message) (*SyncRes
 // there are no empty blocks.
 type syncList struct {
 	messages     []content.Message
-	of           []int // of each block: the number of the client's message
-	count        int   // messages of the client
-	instructions bool  // there is one
+	of           []int // for each block: the index of the client's message
+	count        int   // number of the client's messages
+	instructions bool  // the list has at least one instruction
 }
 
+// newSyncList checks the messages of a client, drops their empty blocks, and splits each
+// message into messages of one role.
 func newSyncList(messages []content.Message) (*syncList, error) {
 	l := &syncList{count: len(messages)}
 	for i, m := range messages {
@@ -102,8 +114,8 @@ func newSyncList(messages []content.Message) (*syncList, error) {
 	return l, nil
 }
 
-// messagesWithin returns the number of messages of the client of which a branch has every block, when it
-// has the first n blocks.
+// messagesWithin returns the number of the client's messages that lie completely within the
+// first n blocks.
 func (l *syncList) messagesWithin(n int) int {
 	if n == len(l.of) {
 		return l.count
@@ -111,23 +123,24 @@ func (l *syncList) messagesWithin(n int) int {
 	return l.of[n]
 }
 
-// syncPlace is where a list belongs.
-type syncPlace struct {
+// syncTarget is the branch and the commit after which the new blocks of a list are committed.
+type syncTarget struct {
 	branch string
 	tip    objects.ID // of the branch
 	base   objects.ID // the commit that new blocks follow
-	listed int        // blocks of the list that the branch has
-	whole  bool       // base is the tip
+	listed int        // number of blocks at the start of the list that the history of base has
+	whole  bool       // base is the tip, so no fork is needed
 }
 
+// syncOnce is one attempt of Sync.
 func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (*SyncResult, error) {
-	at, err := b.repo.place(ctx, c, b.name, list)
+	at, err := b.repo.findTarget(ctx, c, b.name, list)
 	if err != nil {
 		return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
 	}
 	forks := map[string]bool{}
 	if !at.whole && at.listed < len(list.of) {
-		if at, err = b.placeAmongForks(ctx, c, list, at, forks); err != nil {
+		if at, err = b.findTargetAmongForks(ctx, c, list, at, forks); err != nil {
 			return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
 		}
 	}
@@ -144,7 +157,7 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (
 		for _, m := range reconcile.Rest(list.messages, at.listed) {
 			from := &origins{base: commit.Origin{Session: to.name}}
 			drafts = append(drafts, c.newDrafts(parent, m.Blocks, from, func(content.Block) content.Role { return m.Role })...)
-			parent = nil // a later message begins anew
+			parent = nil // only the first message may continue the last one of the branch
 		}
 		return drafts, nil
 	})
@@ -155,9 +168,9 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (
 	return result, nil
 }
 
-// placeAmongForks looks for a better place on the forks that earlier calls made and on the
-// branch that they are forks of, and notes their names.
-func (b *Branch) placeAmongForks(ctx context.Context, c *callOptions, list *syncList, best syncPlace, names map[string]bool) (syncPlace, error) {
+// findTargetAmongForks looks for a target that is better than best on the forks that earlier
+// calls made and on the branch that they are forks of. It adds their names to names.
+func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list *syncList, best syncTarget, names map[string]bool) (syncTarget, error) {
 	found, err := b.repo.store.Refs(ctx, objects.RefQuery{Prefix: refs.Heads + reconcile.ForkedFrom(b.name) + reconcile.ForkSuffix})
 	if err != nil {
 		return best, err
@@ -170,7 +183,7 @@ func (b *Branch) placeAmongForks(ctx context.Context, c *callOptions, list *sync
 		if names[name] = true; name == b.name {
 			continue
 		}
-		at, err := b.repo.place(ctx, c, name, list)
+		at, err := b.repo.findTarget(ctx, c, name, list)
 		if err != nil {
 			return best, err
 		}
@@ -185,27 +198,27 @@ func (b *Branch) placeAmongForks(ctx context.Context, c *callOptions, list *sync
 	return best, nil
 }
 
-// place finds where a list belongs on one branch.
-func (r *Repo) place(ctx context.Context, c *callOptions, branch string, list *syncList) (syncPlace, error) {
+// findTarget returns the target of a list on one branch.
+func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, list *syncList) (syncTarget, error) {
 	tip, err := r.Branch(branch).Tip(ctx)
 	if err != nil {
-		return syncPlace{}, err
+		return syncTarget{}, err
 	}
 	h, err := r.readHistory(ctx, tip)
 	if err != nil {
-		return syncPlace{}, err
+		return syncTarget{}, err
 	}
 	if !list.instructions {
 		h.blocks = slices.DeleteFunc(h.blocks, func(s saidBlock) bool { return h.line[s.at].Role == content.RoleSystem })
 	}
 	masks := c.newMasker().Mode != history.MaskOff
-	theirs, err := h.comparable(list.messages, masks)
+	theirs, err := h.normalize(list.messages, masks)
 	if err != nil {
-		return syncPlace{}, err
+		return syncTarget{}, err
 	}
-	best := syncPlace{branch: branch, tip: tip, listed: -1}
+	best := syncTarget{branch: branch, tip: tip, listed: -1}
 	for _, edited := range []bool{true, false} {
-		at := h.place(theirs, edited, masks)
+		at := h.matchList(theirs, edited, masks)
 		at.branch, at.tip = branch, tip
 		if at.whole && !best.whole || at.whole == best.whole && at.listed > best.listed {
 			best = at
@@ -216,23 +229,23 @@ func (r *Repo) place(ctx context.Context, c *callOptions, branch string, list *s
 	}
 	p, err := compile.Chain(ctx, r.store, tip, c.compilerOptions())
 	if err != nil {
-		return best, nil //nolint:nilerr // no client has a prompt that cannot be made
+		return best, nil //nolint:nilerr // the list cannot repeat a prompt that cannot be compiled
 	}
 	prompt := p.Messages
 	if !list.instructions {
 		prompt = slices.DeleteFunc(slices.Clone(prompt), func(m content.Message) bool { return m.Role == content.RoleSystem })
 	}
 	if m := reconcile.CompareMessages(maskedMessages(prompt, masks), theirs); m.Whole && m.Listed > best.listed {
-		best = syncPlace{branch: branch, tip: tip, base: tip, listed: m.Listed, whole: true}
+		best = syncTarget{branch: branch, tip: tip, base: tip, listed: m.Listed, whole: true}
 	}
 	return best, nil
 }
 
-// place finds where a list belongs, which is compared with the blocks as they read after
-// their edits, or before.
-func (h *branchHistory) place(list []content.Message, edited, masks bool) syncPlace {
+// matchList compares a list with the blocks of the history, after their edits or before
+// them, and returns the target for the rest of the list.
+func (h *branchHistory) matchList(list []content.Message, afterEdits, masks bool) syncTarget {
 	block := func(s *saidBlock) content.Block {
-		if edited {
+		if afterEdits {
 			return s.block
 		}
 		return s.first
@@ -241,28 +254,28 @@ func (h *branchHistory) place(list []content.Message, edited, masks bool) syncPl
 	for {
 		m := reconcile.CompareMessages(maskedMessages(messagesOf(h, h.blocks[:n], block), masks), list)
 		if m.Whole && n == len(h.blocks) {
-			at := syncPlace{listed: m.Listed, whole: true}
+			at := syncTarget{listed: m.Listed, whole: true}
 			if len(h.line) > 0 {
 				at.base = h.line[len(h.line)-1].ID
 			}
 			return at
 		}
 		n = m.Known
-		base, can := h.forkAt(n, edited)
-		if can || m.Listed == blocksOf(list) {
-			return syncPlace{base: base, listed: m.Listed}
+		base, ok := h.forkAt(n, afterEdits)
+		if ok || m.Listed == countBlocks(list) {
+			return syncTarget{base: base, listed: m.Listed}
 		}
-		for !can {
+		for !ok {
 			n--
-			_, can = h.forkAt(n, edited)
+			_, ok = h.forkAt(n, afterEdits)
 		}
 	}
 }
 
-// forkAt returns the commit at which a fork has the first n blocks and no more: with the
-// annotations and the instructions that follow them, if these are not compared. There is
-// none where an edit of them came later, or where a merge brought the last of them.
-func (h *branchHistory) forkAt(n int, edited bool) (base objects.ID, can bool) {
+// forkAt returns the commit at which a fork has exactly the first n compared blocks, along
+// with the commits after them that were not compared. ok is false when there is no such
+// commit: a later edit changed one of the blocks, or a merge brought the last of them.
+func (h *branchHistory) forkAt(n int, afterEdits bool) (base objects.ID, ok bool) {
 	at, last := -1, 0
 	if n > 0 {
 		at = h.blocks[n-1].at
@@ -272,7 +285,7 @@ func (h *branchHistory) forkAt(n int, edited bool) (base objects.ID, can bool) {
 		end = h.blocks[n].at
 	}
 	for _, s := range h.blocks[:n] {
-		if edited {
+		if afterEdits {
 			last = max(last, s.edit)
 		}
 	}
@@ -288,16 +301,17 @@ func (h *branchHistory) forkAt(n int, edited bool) (base objects.ID, can bool) {
 	return base, last <= max(at, 0)
 }
 
-func blocksOf(messages []content.Message) (n int) {
+// countBlocks returns the number of blocks of messages.
+func countBlocks(messages []content.Message) (n int) {
 	for _, m := range messages {
 		n += len(m.Blocks)
 	}
 	return n
 }
 
-// comparable returns the list of a client as it is compared with a history: secrets are
-// masked, and where a block was purged, its placeholder stands for it.
-func (h *branchHistory) comparable(list []content.Message, masks bool) ([]content.Message, error) {
+// normalize returns the list of a client in the form that is compared with the history:
+// with its secrets masked if masks is true, and with placeholders for purged blocks.
+func (h *branchHistory) normalize(list []content.Message, masks bool) ([]content.Message, error) {
 	purged := map[objects.ID]content.Block{}
 	for _, s := range h.blocks {
 		for _, c := range []*commit.Commit{h.line[s.at], h.line[s.edit]} {
@@ -327,10 +341,10 @@ func (h *branchHistory) comparable(list []content.Message, masks bool) ([]conten
 	return all, nil
 }
 
-// maskedMessages returns messages with their secrets masked. What is stored may be masked, and
-// what a client sends again is not: secrets count as their masks on both sides.
-func maskedMessages(messages []content.Message, masks bool) []content.Message {
-	if !masks {
+// maskedMessages returns messages with their secrets masked, if enabled. Stored blocks may
+// be masked while a client sends the secrets again, so both sides are compared masked.
+func maskedMessages(messages []content.Message, enabled bool) []content.Message {
+	if !enabled {
 		return messages
 	}
 	all := slices.Clone(messages)

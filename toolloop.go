@@ -13,8 +13,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Pending returns the tool calls at the end of the branch that wait for a result, so that a
-// program can continue where it was stopped.
+// Pending returns the tool calls at the end of the branch that wait for a result. A program
+// that was interrupted can continue with them.
 func (b *Branch) Pending(ctx context.Context) ([]content.ToolCall, error) {
 	pending, err := b.pending(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (b *Branch) Pending(ctx context.Context) ([]content.ToolCall, error) {
 	return calls, nil
 }
 
-// pending returns the calls of Pending with their commits.
+// pending is Pending with the commits of the calls.
 func (b *Branch) pending(ctx context.Context) ([]compile.Pending, error) {
 	tip, err := b.Tip(ctx)
 	if err != nil || tip.IsZero() {
@@ -40,8 +40,8 @@ func (b *Branch) pending(ctx context.Context) ([]compile.Pending, error) {
 	return p.Pending, nil
 }
 
-// promptWithTools compiles the prompt of a history whose last turn used tools; of any other
-// it returns nil, because no tool loop is open there.
+// promptWithTools compiles the prompt of a history whose last turn used tools. For any other
+// history it returns nil, because no tool loop is open there.
 func (r *Repo) promptWithTools(ctx context.Context, tip objects.ID) (*compile.Prompt, error) {
 	if used, err := history.UsedTools(ctx, r.store, tip); err != nil || !used {
 		return nil, err
@@ -81,7 +81,7 @@ type ResultError struct {
 	CallID string
 	Call   objects.ID // the newest call of the id on the branch; zero: there is none
 	Result objects.ID // the result that the call has; zero: it has none
-	Twice  bool       // the blocks to append hold two results for the call
+	Twice  bool       // the blocks to append have two results for the call
 }
 
 // Error says why the result answers no call.
@@ -98,7 +98,7 @@ func (e *ResultError) Error() string {
 	return fmt.Sprintf("tool result %q: %s", e.CallID, why)
 }
 
-// callState is what is known of the newest tool call with an id.
+// callState is the state of the newest tool call with an id.
 type callState struct {
 	call     content.ToolCall
 	id       objects.ID // of its commit; zero: it is in an earlier draft
@@ -107,9 +107,10 @@ type callState struct {
 	closed   bool       // its turn is over
 }
 
-// checkResults refuses drafts with a tool result unless a call waits for it, on the history
-// of tip or in an earlier draft. A result without the name of its tool gets that of the
-// call. A history that cannot be read is no reason not to add to it.
+// checkResults returns a *[ResultError] for a tool result in drafts for which no call waits,
+// neither on the history of tip nor in an earlier draft. It sets the tool's name of a result
+// that has none to that of the call. If the history cannot be read, it checks nothing:
+// blocks can still be appended.
 func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []commit.Draft) error {
 	wanted := earlierCalls(drafts)
 	calls := map[string]*callState{}
@@ -145,8 +146,8 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 	return nil
 }
 
-// earlierCalls returns the ids of the tool calls that the results in drafts answer, without
-// those of the drafts.
+// earlierCalls returns the ids of the tool calls that the results in drafts answer and that
+// are not in drafts themselves.
 func earlierCalls(drafts []commit.Draft) map[string]bool {
 	made, wanted := map[string]bool{}, map[string]bool{}
 	for i := range drafts {

@@ -39,7 +39,7 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// Repo is an open store of histories.
+// Repo is an open store. Its methods read histories and manage refs.
 type Repo struct {
 	store     objects.Store
 	settings  settings.Values
@@ -69,8 +69,8 @@ func Open(ctx context.Context, url string, o OpenOptions) (*Repo, error) {
 // [objects.ErrClosed].
 func (r *Repo) Close() error { return r.store.Close() }
 
-// Store returns the store of objects and refs. It is meant for packages that stand above
-// this one, such as maintain, and not for programs.
+// Store returns the store of objects and refs. It is meant for packages that build on this
+// one, such as maintain, and not for programs.
 func (r *Repo) Store() objects.Store { return r.store }
 
 // OpenOptions are the options of [Open].
@@ -83,9 +83,10 @@ type OpenOptions struct {
 	Author   string            // of commits and of entries in the ref log; empty: none
 	Now      func() time.Time  // the time of commits, for tests and imports; nil: time.Now
 
-	// OnSecrets is told of every secret that was found in what is about to be committed,
-	// masked or not; with the setting secrets.mask=off nothing is looked for. It is called
-	// by the goroutine that commits, and again when a write is done again. May be nil.
+	// OnSecrets is called with the secrets that were found in what is about to be
+	// committed, masked or not; with the setting secrets.mask=off there is no search for
+	// secrets. It is called by the goroutine that commits, and again when a write is
+	// retried. May be nil.
 	OnSecrets func([]Secret)
 }
 

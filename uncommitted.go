@@ -8,30 +8,26 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Thoughts that are not committed stay with the Branch, in memory, as long as
-// the tool loop they belong to is open: its provider may demand them back. For a
-// target that demands those of closed turns too they stay for good.
-
-// rememberReasoning keeps the reasoning of a response that was not committed, by the commit
-// that it comes before. It stays in the memory of the Branch while its tool loop is open,
-// since its provider may demand it; for a provider that demands the reasoning of closed
-// turns, it stays.
+// rememberReasoning keeps the reasoning of a response that was not committed in the memory
+// of the Branch, by the commit that it comes before. It stays there while its tool loop is
+// open, because the provider may require it in the next request; for a provider that
+// requires the reasoning of closed turns too, it stays as long as the Branch.
 func (b *Branch) rememberReasoning(unkept map[int][]content.Block, commits []*commit.Commit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for place, thoughts := range unkept {
-		if place < len(commits) {
+	for i, reasoning := range unkept {
+		if i < len(commits) {
 			if b.uncommitted == nil {
 				b.uncommitted = map[objects.ID][]content.Block{}
 			}
-			b.uncommitted[commits[place].ID] = thoughts
+			b.uncommitted[commits[i].ID] = reasoning
 		}
 	}
 }
 
-// withUncommitted returns the messages of a prompt with the reasoning that was not
-// committed and has to be sent, and that reasoning by the commit that it comes before.
-func (b *Branch) withUncommitted(x *Exchange) ([]content.Message, map[objects.ID][]content.Block) {
+// withUncommitted returns the messages of a prompt, together with the reasoning that was not
+// committed but has to be sent. kept is that reasoning, by the commit that it comes before.
+func (b *Branch) withUncommitted(x *Exchange) (messages []content.Message, kept map[objects.ID][]content.Block) {
 	open := map[objects.ID]bool{}
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
 	keeps := x.options.compilerOptions().KeepToolReasoning
@@ -40,12 +36,12 @@ func (b *Branch) withUncommitted(x *Exchange) ([]content.Message, map[objects.ID
 	}
 	b.mu.Lock()
 	maps.DeleteFunc(b.uncommitted, func(id objects.ID, _ []content.Block) bool { return !open[id] })
-	kept := maps.Clone(b.uncommitted)
+	kept = maps.Clone(b.uncommitted)
 	b.mu.Unlock()
 	if len(kept) == 0 || x.Target != nil && !x.Target.NeedsReasoningInToolLoop() {
 		return x.Prompt.Messages, nil
 	}
-	messages := make([]content.Message, len(x.Prompt.Messages))
+	messages = make([]content.Message, len(x.Prompt.Messages))
 	for i, commits := range x.Prompt.MessageCommits() {
 		m := x.Prompt.Messages[i]
 		messages[i] = content.Message{Role: m.Role}

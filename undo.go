@@ -11,15 +11,15 @@ import (
 )
 
 // UndoOptions select the operation that Undo takes back, or Redo does again. The zero value
-// is the newest of the store.
+// selects the newest operation of the store.
 type UndoOptions struct {
 	Branch    string // the newest operation that moved this branch; empty: that moved any ref
 	Operation uint64 // the operation with this number; 0: the newest
 	DryRun    bool   // find it, and move nothing
 }
 
-// selects reports whether an operation is the selected one, or may be it where the newest
-// is wanted.
+// selects reports whether an operation meets the conditions of the options. Without an
+// Operation number, the newest one that meets them is the selected one.
 func (o UndoOptions) selects(op *Operation) bool {
 	if o.Operation > 0 {
 		return op.Seq == o.Operation || slices.Contains(op.Parts, o.Operation)
@@ -48,10 +48,10 @@ func (r *Repo) Undo(ctx context.Context, o UndoOptions) (Operation, error) {
 	return op, nil
 }
 
-// Redo does the operation again that was undone last, and returns it. When another
-// operation has moved the branch since, or with no branch any ref, there is nothing to do
-// again: [objects.ErrNotFound]. When another operation has moved one of its refs since, the
-// error is a *[MovedError], and nothing is done.
+// Redo does the operation again that was undone last, and returns it. When another operation
+// has moved the branch (without a Branch: any ref) since then, there is nothing to redo: the
+// error is an [objects.ErrNotFound]. When another operation has moved one of the refs of the
+// selected operation since, the error is a *[MovedError], and nothing is done.
 func (r *Repo) Redo(ctx context.Context, o UndoOptions) (Operation, error) {
 	c := r.defaultOptions()
 	op, undo, err := r.findUndone(ctx, o)
@@ -87,10 +87,10 @@ func (r *Repo) findUndoable(ctx context.Context, o UndoOptions) (Operation, erro
 	return Operation{}, o.notFound("there is nothing left to undo")
 }
 
-// findUndone returns the operation to do again, and the group of the undo that took it
-// back.
-func (r *Repo) findUndone(ctx context.Context, o UndoOptions) (Operation, objects.Group, error) {
-	undos := map[uint64]objects.Group{} // of the operations so far, the group of the undo that holds now
+// findUndone returns the operation to do again. undoGroup is the group of the undo that took
+// it back.
+func (r *Repo) findUndone(ctx context.Context, o UndoOptions) (op Operation, undoGroup objects.Group, err error) {
+	undos := map[uint64]objects.Group{} // by operation: the group of its undo; zero when it was redone
 	chosen := uint64(0)
 	for op, err := range r.Operations(ctx) {
 		if err != nil {
@@ -121,12 +121,12 @@ func (r *Repo) findUndone(ctx context.Context, o UndoOptions) (Operation, object
 	return Operation{}, objects.Group{}, o.notFound("nothing was undone since the last command")
 }
 
-// undoOfUndoError is the error for an operation that is an undo or a redo itself.
+// undoOfUndoError returns the error for an operation that is an undo or a redo itself.
 func undoOfUndoError(op Operation) error {
 	return fmt.Errorf("operation %d is an undo or a redo: name the operation that it undid or redid, %d", op.Seq, op.Of)
 }
 
-// notFound is the error when no operation is selected.
+// notFound returns the error when no operation is selected.
 func (o UndoOptions) notFound(why string) error {
 	switch {
 	case o.Operation > 0:
@@ -144,9 +144,9 @@ func (e operationNotFound) Error() string { return string(e) }
 
 func (e operationNotFound) Is(target error) bool { return target == objects.ErrNotFound }
 
-// applyReversal moves the refs that undo an operation or do it again, if they are where the
-// operation, or its undo, left them. reverts is the group that is taken back: that of the
-// operation, or of its undo.
+// applyReversal moves the refs to undo an operation or to redo it, if they are still where
+// the operation, or its undo, moved them. reverts is the group of the log entries that are
+// taken back: those of the operation, or those of its undo.
 func (r *Repo) applyReversal(ctx context.Context, c *callOptions, command string, o UndoOptions, op Operation, reverts objects.Group, moves []objects.RefUpdate) error {
 	names := make([]string, len(moves))
 	for i, u := range moves {
@@ -177,8 +177,8 @@ func (r *Repo) applyReversal(ctx context.Context, c *callOptions, command string
 	return err
 }
 
-// movedError returns the error that names the entry after those of a group that moved a
-// ref.
+// movedError returns a *[MovedError] with the newest log entry that moved a ref and is not of
+// the group.
 func (r *Repo) movedError(ctx context.Context, op Operation, ref string, group objects.Group) error {
 	e := &MovedError{Operation: op.Seq, Ref: ref}
 	for entry, err := range refs.Log(ctx, r.store, ref) {

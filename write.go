@@ -12,9 +12,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// write adds drafts to the branch in one batch and returns their commits. draft makes them
-// for the tip, nil when there is none, and is called again when the branch moved meanwhile.
-// With an idempotency key, the commits of an earlier call with that key are returned.
+// write commits drafts to the branch in one batch and returns the ids of their commits. It
+// calls draft with the tip, which is nil on a branch without commits, and again when the
+// branch moved meanwhile. With an idempotency key, the commits of an earlier call with that
+// key are returned.
 func (b *Branch) write(ctx context.Context, c *callOptions, command string, draft func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	if err := refs.Check(b.name); err != nil {
 		return nil, fmt.Errorf("%s: branch %w", command, err)
@@ -47,9 +48,9 @@ func commitIDs(commits []*commit.Commit) (ids []objects.ID) {
 	return ids
 }
 
-// batch returns the batch that puts commits and moves the branch from at to the last of
+// newBatch returns the batch that puts commits and moves the branch from at to the last of
 // them.
-func (b *Branch) batch(note objects.Note, at objects.ID, commits []*commit.Commit, put []objects.Object) objects.Batch {
+func (b *Branch) newBatch(note objects.Note, at objects.ID, commits []*commit.Commit, put []objects.Object) objects.Batch {
 	batch := objects.Batch{Put: put, Note: note}
 	if n := len(commits); n > 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: at, New: commits[n-1].ID}}
@@ -79,10 +80,10 @@ func (c *callOptions) newDraft(block content.Block, origin *commit.Origin) commi
 	return commit.Draft{Block: block, Time: c.time, Author: c.author, Key: c.key, Origin: origin, Label: c.label}
 }
 
-// origins makes the origins of blocks that a person or a tool adds: blocks of one source share
-// an origin.
+// origins makes the origins of blocks that a person or a tool adds. Blocks of one source
+// share an origin.
 type origins struct {
-	base     commit.Origin // what they all have
+	base     commit.Origin // the fields that all of them have
 	bySource map[commit.Source]*commit.Origin
 }
 
@@ -113,7 +114,7 @@ func (c *callOptions) newDrafts(tip *commit.Commit, blocks []content.Block, from
 		switch {
 		case i == 0 && continues(tip, &d):
 			d.Index = tip.Index + 1
-		case i > 0 && joins(d.Role) && drafts[i-1].Role == d.Role:
+		case i > 0 && canShareMessage(d.Role) && drafts[i-1].Role == d.Role:
 			d.Index = drafts[i-1].Index + 1
 		}
 		drafts[i] = d
@@ -121,14 +122,16 @@ func (c *callOptions) newDrafts(tip *commit.Commit, blocks []content.Block, from
 	return drafts
 }
 
-// joins reports whether consecutive blocks of a role are one message.
-func joins(role content.Role) bool { return role != content.NoRole && role != content.RoleSystem }
+// canShareMessage reports whether consecutive blocks of a role form one message.
+func canShareMessage(role content.Role) bool {
+	return role != content.NoRole && role != content.RoleSystem
+}
 
 // continues reports whether a block is part of the message of the last commit, which an
 // earlier call added: both have the same origin and are parts of one message of a model
 // (reasoning, a tool call, or what follows them) or tool results.
 func continues(last *commit.Commit, d *commit.Draft) bool {
-	if last == nil || last.Op != commit.Append || last.Role != d.Role || !joins(d.Role) {
+	if last == nil || last.Op != commit.Append || last.Role != d.Role || !canShareMessage(d.Role) {
 		return false
 	}
 	part := func(k content.Kind) bool { return k == content.KindReasoning || k == content.KindToolCall }
@@ -136,15 +139,15 @@ func continues(last *commit.Commit, d *commit.Draft) bool {
 	return goesOn && last.OriginID == d.Origin.Object().ID // last, because hashing takes longest
 }
 
-// buildCommits masks drafts and returns their commits and objects, as commit.Write does.
-func (c *callOptions) buildCommits(parent *commit.Commit, drafts ...commit.Draft) (commits []*commit.Commit, put []objects.Object, err error) {
+// maskAndBuild masks drafts and returns their commits and objects, as commit.Write does.
+func (c *callOptions) maskAndBuild(parent *commit.Commit, drafts ...commit.Draft) (commits []*commit.Commit, put []objects.Object, err error) {
 	var w commit.Writer
-	commits, err = c.writeCommits(&w, parent, drafts...)
+	commits, err = c.maskAndWrite(&w, parent, drafts...)
 	return commits, w.Objects(), err
 }
 
-// writeCommits masks drafts and adds their commits to a writer.
-func (c *callOptions) writeCommits(w *commit.Writer, parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, error) {
+// maskAndWrite masks drafts and adds their commits to a writer.
+func (c *callOptions) maskAndWrite(w *commit.Writer, parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, error) {
 	commits := make([]*commit.Commit, len(drafts))
 	for i, d := range c.maskDrafts(drafts) {
 		made, err := w.Write(parent, &d)
