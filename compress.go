@@ -43,10 +43,10 @@ type Summary struct {
 // Compress commits a summary that stands for a range in every prompt from here on. The
 // originals stay on the history: [Branch.Expand] brings them back into prompts. The range
 // A..B is what B has and A does not have, a single revision is everything up to it, and the
-// empty range is all turns but the newest ones, which make up about a quarter of the prompt.
-// Pinned commits, system blocks, and commits that are left out stay as they are. The error
-// for a range that cannot be compressed is a *[compile.RangeError]. When the branch was
-// moved elsewhere meanwhile, it is a *[ConflictError].
+// empty range is all turns but the last one and those before it that make up a quarter of
+// the prompt with it. Pinned commits, system blocks, and commits that are left out stay as
+// they are. The error for a range that cannot be compressed is a *[compile.RangeError].
+// When the branch was moved elsewhere meanwhile, it is a *[ConflictError].
 //
 // When a client writes the summary, the request and its manifest are kept like those of any
 // response.

@@ -10,7 +10,8 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// The prompt cache makes a compile after an append take time in proportion to what is new.
+// The prompt cache makes compiling after an append take time in proportion to the number of new
+// commits.
 //
 // The decisions about a turn are final once the next turn has begun, unless a later
 // commit refers to it: an edit, an annotation, a summary, a merge or a system block. So the
@@ -44,7 +45,7 @@ func cacheOf(r objects.Reader, o Options) *promptCache {
 	return store.Cache().Get(cacheKey(o), func() any { return &promptCache{} }).(*promptCache)
 }
 
-// prefix is a prompt up to the last turn of a history. It never changes, but for newest.
+// prefix is a prompt up to the last turn of a history. Only its field newest changes.
 type prefix struct {
 	tip           objects.ID // its last commit
 	count         int        // its commits
@@ -73,28 +74,28 @@ type promptSlices struct {
 	blockEntries []int32
 }
 
-// stop is a commit at which a walk may stop, because everything before it is cached.
-type stop struct {
+// walkStop is a commit at which a walk may stop, because everything before it is cached.
+type walkStop struct {
 	prefix *prefix
 	tail   []Entry // of the newest prompt, after the prefix
 }
 
-// stops lists where a walk may stop. The lists that they refer to never change.
-func (m *promptCache) stops() (list []stop) {
+// walkStops lists where a walk may stop. The lists that they refer to never change.
+func (m *promptCache) walkStops() (list []walkStop) {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.prefixes {
-		list = append(list, stop{p, p.newest.entries[p.count:]})
+		list = append(list, walkStop{p, p.newest.entries[p.count:]})
 	}
 	return list
 }
 
-// reached reports whether a walk that has come to a commit stops there, and returns the entries
-// between the prefix and the walk.
-func (s *stop) reached(id objects.ID) (between []Entry, ok bool) {
+// reached reports whether a walk that has come to commit id stops there, and returns the cached
+// entries after the prefix, up to that commit.
+func (s *walkStop) reached(id objects.ID) (between []Entry, ok bool) {
 	if s.prefix.tip == id {
 		return nil, true
 	}
@@ -104,7 +105,7 @@ func (s *stop) reached(id objects.ID) (between []Entry, ok bool) {
 	return nil, false
 }
 
-// add keeps the prefix of a history and the lists of its prompt, in place of the prefix that
+// add caches the prefix of a history and the lists of its prompt. They replace the prefix that
 // the history was compiled from.
 func (m *promptCache) add(h *history, p *prefix, prompt promptSlices) {
 	m.mu.Lock()
@@ -137,7 +138,8 @@ func (m *promptCache) evict() {
 	}
 }
 
-// onlyAppends reports whether entries refer to nothing before them.
+// onlyAppends reports whether entries are appended blocks, no system blocks: such entries change
+// nothing before them.
 func onlyAppends(entries []Entry) bool {
 	for i := range entries {
 		if e := &entries[i]; e.Op != commit.Append || e.Kind == content.KindSystem {
@@ -147,8 +149,8 @@ func onlyAppends(entries []Entry) bool {
 	return true
 }
 
-// stillValid reports whether a prefix is what a fresh compile would make of its commits, when
-// the history goes on as h does: with another turn, and nothing that refers to the prefix.
+// stillValid reports whether compiling without the cache would give the same prefix, when the
+// commits of h follow it: h must begin with a new turn, and change nothing in the prefix.
 func (p *prefix) stillValid(h *history, o Options) bool {
 	if len(h.entries) == 0 || !h.entries[0].beginsTurn() || !onlyAppends(h.entries) {
 		return false
@@ -157,9 +159,9 @@ func (p *prefix) stillValid(h *history, o Options) bool {
 		h.reasoningTurn > p.turns && p.lastReasoningTurn > p.turns
 }
 
-// reuseBlocks sets the blocks of entries to those that they have in the last prompt, and returns the
-// entries that have none there. All lists are in the order of the history.
-func (s *stop) reuseBlocks(list []*Entry) (rest []*Entry) {
+// reuseBlocks sets the blocks of entries that the last prompt has, and returns the entries that it
+// does not have. All lists are in the order of the history.
+func (s *walkStop) reuseBlocks(list []*Entry) (rest []*Entry) {
 	tail := s.tail
 	for _, e := range list {
 		for len(tail) > 0 && tail[0].ID != e.ID {
@@ -175,8 +177,8 @@ func (s *stop) reuseBlocks(list []*Entry) (rest []*Entry) {
 	return rest
 }
 
-// extend appends the lists of the end of a history to those of the prefix. It reuses the
-// lists of the last prompt as far as these have the same elements.
+// extend appends the lists for the end of a history to those of the prefix. It shares the memory
+// of the last prompt as far as that has the same elements.
 func (m *promptCache) extend(p *prefix, end promptSlices) promptSlices {
 	if p == nil {
 		return end
@@ -209,7 +211,8 @@ func (m *promptCache) extend(p *prefix, end promptSlices) promptSlices {
 	}
 }
 
-// commonLen returns how many elements at the beginning of two lists are equal.
+// commonLen returns the number of equal elements at the beginning of two lists of the lengths a
+// and b.
 func commonLen(a, b int, equal func(i int) bool) (n int) {
 	for n < min(a, b) && equal(n) {
 		n++
@@ -217,12 +220,13 @@ func commonLen(a, b int, equal func(i int) bool) (n int) {
 	return n
 }
 
-// appendShared returns the first n elements of *list followed by more, of which the first
-// known are in *list already. Where *list ends there, more goes into its free capacity, and
-// *list loses that capacity, so that no other prompt writes to it.
-func appendShared[T any](list *[]T, n int, more []T, known int) []T {
-	have, at := *list, n+known
-	more = more[known:]
+// appendShared returns the first n elements of *list followed by more. The first `shared`
+// elements of more are already in *list, after the first n. When *list ends after these, the rest
+// of more is written into its free capacity, and *list loses that capacity, so that no other
+// prompt writes to it.
+func appendShared[T any](list *[]T, n int, more []T, shared int) []T {
+	have, at := *list, n+shared
+	more = more[shared:]
 	switch {
 	case at == 0 && len(more) == 0:
 		return nil
@@ -235,7 +239,7 @@ func appendShared[T any](list *[]T, n int, more []T, known int) []T {
 	return append(have[:at:at], more...)
 }
 
-// equalEntry reports whether the same was decided about one commit.
+// equalEntry reports whether two entries are of one commit and have the same decisions.
 func equalEntry(a, b *Entry) bool {
 	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && (a.Tombstone() == nil) == (b.Tombstone() == nil) && a.EditedBy() == b.EditedBy() && a.SummarizedBy() == b.SummarizedBy() &&
 		a.Level == b.Level && a.Why() == b.Why() && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message && a.flags == b.flags

@@ -148,7 +148,7 @@ func TestCompileAfterAnAppendReadsWhatIsNew(t *testing.T) {
 	if len(after.Entries) != 901 || len(last.Entries) != 903 || s.sent(last) != s.sent(after)+" | a | v" {
 		t.Errorf("%d entries, then %d", len(after.Entries), len(last.Entries))
 	}
-	h, err := collect(t.Context(), s.store, s.tip.ID, cacheOf(s.store, Options{}).stops())
+	h, err := collect(t.Context(), s.store, s.tip.ID, cacheOf(s.store, Options{}).walkStops())
 	if err != nil || len(h.entries) > 4 {
 		t.Errorf("a compile walks over %d commits, %v", len(h.entries), err)
 	}

@@ -1,19 +1,21 @@
-// Package compile turns a history into a prompt, and records for every commit why it is in it or
+// Package compile turns a history into a prompt, and records for every commit why it is sent or
 // left out.
 //
-// For most uses call [Chain]. The prompt is a pure function of the head and the [Options]: the
-// same ones give the same messages forever, so that a prompt of the past can be shown exactly as
-// it was. A [Manifest] records what one request was made of, so that this can be proved later.
+// For most uses call [Chain]; to see the decisions without reading content, call [Decisions].
+// The prompt is a pure function of the head and the [Options]: the same arguments give the same
+// messages forever, so a prompt of the past can be shown exactly as it was. A [Manifest] records
+// the head and the options of a request, so that its prompt can be compiled again and compared
+// with the body that was sent. The package writes nothing.
 //
-// A compile makes these passes, in this order; each leaves out what the next ones need not look
-// at, and the content of what is left out is never read:
+// Compiling makes these passes, in this order. Each pass leaves out entries that the later passes
+// can ignore, and the content of entries that are left out is never read:
 //
-//  1. collect (history.go, merge.go): walk from the head to the root over the headers of commits,
-//     make an [Entry] of each, number the turns and messages. A cached prompt ends the walk early
-//     (cache.go).
+//  1. collect (history.go, linearize.go): walk from the head to the root over the headers of
+//     commits, make an [Entry] of each, number the turns and messages. A cached prompt ends the
+//     walk early (cache.go).
 //  2. decide (decide.go): ask the [priority.Policy] for the level of each entry: skip, normal,
 //     pinned; keep the open tool loop whole.
-//  3. applySummaries (summary.go): hide what a summary stands for.
+//  3. applySummaries (summary.go): leave out the entries that a summary stands for.
 //  4. replaceSystems (history.go): a named system block replaces the earlier one of its name.
 //  5. fitBudget (history.go): leave out whole turns, the oldest first. Tokens are estimates times
 //     a factor taken from the usage that earlier responses reported (scale.go).
@@ -46,8 +48,8 @@ type Options struct {
 	KeepToolReasoning bool
 }
 
-// Prompt is what a model is sent, and why. Prompts of one history share memory, so that nobody
-// may change what Chain returned.
+// Prompt holds the messages to send to a model, and for every commit the decision about it.
+// Prompts of one history share memory, so a Prompt that Chain returned must not be changed.
 type Prompt struct {
 	Head         objects.ID
 	Messages     []content.Message
@@ -60,7 +62,7 @@ type Prompt struct {
 }
 
 // MessageCommits yields the index of each message and the commits of its blocks. The list is
-// valid until the loop goes on.
+// valid until the next iteration.
 func (p *Prompt) MessageCommits() iter.Seq2[int, []objects.ID] {
 	return func(yield func(int, []objects.ID) bool) {
 		rest := p.BlockEntries
@@ -103,21 +105,21 @@ const EstimateVersion = 3
 // of a model.
 func Estimate(size int64) int { return int((size + 3) / 4) }
 
-// Chain compiles the history of head. When what must be sent does not fit the budget, the error
-// is a *[priority.OverBudgetError].
+// Chain compiles the history of head. When the blocks that must be sent exceed the budget, the
+// error is a *[priority.OverBudgetError].
 //
 // A store that is an [objects.Cacher] keeps the prompts compiled last: compiling again after an
-// append takes time in proportion to what is new.
+// append takes time in proportion to the number of new commits.
 func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	p, err := chain(ctx, r, head, o)
+	p, err := compileHead(ctx, r, head, o)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", head.Short(), err)
 	}
 	return p, nil
 }
 
-// chain is Chain, with errors that do not name the head.
-func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
+// compileHead is Chain, with errors that do not name the head.
+func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
 	h, err := decideHistory(ctx, r, head, o)
 	if err == nil {
 		err = h.load(ctx, r, h.toolEntries())
@@ -143,12 +145,12 @@ func chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 	return p, nil
 }
 
-// decideHistory collects the history of head, from a cached prefix on where that is valid, and
+// decideHistory collects the history of head, after a cached prefix if a valid one exists, and
 // applies the policy.
 func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
 	cache := cacheOf(r, o)
-	h, err := collect(ctx, r, head, cache.stops())
-	now := cacheOf(r, o) // another one, when the store has just noticed that content was purged
+	h, err := collect(ctx, r, head, cache.walkStops())
+	now := cacheOf(r, o) // a new one when the store has just noticed that content was purged
 	if err == nil && (now != cache || h.from.prefix != nil && !h.from.prefix.stillValid(h, o)) {
 		h, err = collect(ctx, r, head, nil)
 	}
@@ -159,8 +161,7 @@ func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Opt
 	return h, h.applyPolicy(ctx, r, o)
 }
 
-// applyPolicy decides what is sent, as far as that can be known without the content of tool
-// calls.
+// applyPolicy decides which entries are sent, before tool calls and results are read and paired.
 func (h *history) applyPolicy(ctx context.Context, r objects.Reader, o Options) (err error) {
 	h.decide(o)
 	h.applySummaries()

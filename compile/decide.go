@@ -8,8 +8,9 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// openLoopStart returns the index from which on the entries of the last turn belong to an open
-// tool loop; len(h.entries): no loop is open. A merge closes a loop, since none is made inside one.
+// openLoopStart returns the index of the first entry that may belong to an open tool loop in the
+// last turn; len(h.entries) when no loop is open. A merge closes a loop, because merges are not
+// made inside one.
 func (h *history) openLoopStart() int {
 	none := len(h.entries)
 	if len(h.tools) == 0 || h.tools[len(h.tools)-1].Turn != h.turns {
@@ -29,7 +30,7 @@ func (h *history) openLoopStart() int {
 	return 0
 }
 
-// decide sets the level of every entry by the policy.
+// decide sets the level and the weight of every entry. The policy decides on the level.
 func (h *history) decide(o Options) {
 	open := h.openLoopStart()
 	tools := h.tools // of this turn and later ones
@@ -61,28 +62,28 @@ func (h *history) decide(o Options) {
 		if e.Sent && (e.Role == content.NoRole || e.Kind.Traits().Private) {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
-		h.weigh(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
+		h.setWeight(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
 	}
 }
 
-// weigh sets what an entry counts, after its level. explicit: a person set the level. tools:
-// its turn has tool calls.
-func (h *history) weigh(e *Entry, explicit, tools bool) {
+// setWeight sets the weight, the tokens and the flags of an entry whose level is decided.
+// explicitLevel tells that its commit or an annotation set the level.
+func (h *history) setWeight(e *Entry, explicitLevel, turnHasTools bool) {
 	size := int64(e.Size)
 	if edit := h.editOf(e); edit != nil {
 		e.ensureExtra().editedBy, size = edit.ID, edit.Size
 	}
 	weight := e.Kind.PromptBytes(size)
 	e.weight, e.Tokens = int32(min(weight, math.MaxInt32)), int32(min(Estimate(weight), math.MaxInt32))
-	if e.Sent && (explicit || !e.isReasoning()) {
+	if e.Sent && (explicitLevel || !e.isReasoning()) {
 		e.flags |= counted
 	}
-	if tools && e.isReasoning() {
+	if turnHasTools && e.isReasoning() {
 		e.flags |= inToolTurn
 	}
 }
 
-// facts returns what the policy needs to know of an entry, without its turn.
+// facts returns the input of the policy for an entry, without the fields about its turn.
 func (e *Entry) facts(note *commit.Commit) priority.Facts {
 	facts := priority.Facts{Default: e.Kind.Traits().Level, Explicit: e.Priority, Reasoning: e.Kind == content.KindReasoning}
 	if note != nil {

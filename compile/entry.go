@@ -11,16 +11,16 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Entry is what was decided about one commit. A long history has one for each commit, so that
-// it is small: what few entries have is in extra.
+// Entry is one commit of a history with the decision about it. Histories are long, so an Entry is
+// small: the fields that only few entries need are in extra.
 type Entry struct {
 	ID      objects.ID
 	Content objects.ID    // the id of the content; zero of a merge
-	Block   content.Block // nil when it was not needed; see Load
+	Block   content.Block // nil when it was not read; see Load
 	origin  *objects.ID   // the pointers are next to each other, so that the garbage collector reads less
 	extra   *entryExtra   // nil: the zero entryExtra
-	Turn    int32         // 0 is what comes before the first user message
-	Tokens  int32         // estimated from its size alone; Prompt.EntryTokens has what it counts
+	Turn    int32         // number of the turn; 0 is the part before the first user message
+	Tokens  int32         // estimated from the size alone; Prompt.EntryTokens returns the scaled tokens
 	Index   int32
 	Size    int32 // bytes of the content's record
 
@@ -42,11 +42,11 @@ type Entry struct {
 type entryFlags uint8
 
 const (
-	relocated  entryFlags = 1 << iota // it is sent in the place of another entry
+	relocated  entryFlags = 1 << iota // the entry is sent in the place of another entry
 	gapBefore                         // its parent is not the entry before it
-	merged                            // a merge brought it
-	counted                           // it is sent under any policy, budgets and tool calls without results apart
-	inToolTurn                        // it is reasoning, and its turn has tool calls
+	merged                            // a merge brought the entry
+	counted                           // the entry is sent under any policy, except for budgets and tool calls without results
+	inToolTurn                        // the entry is reasoning, and its turn has tool calls
 )
 
 // reasonCode is the index of a reason in usualReasons, or otherReason.
@@ -61,7 +61,7 @@ const (
 	otherReason = reasonCode(len(usualReasons)) // entryExtra.why
 )
 
-// entryExtra is what few entries have.
+// entryExtra has the fields of an entry that only few entries need.
 type entryExtra struct {
 	change                 *commit.Commit
 	why                    priority.Why
@@ -108,17 +108,18 @@ func (e *Entry) EditedBy() objects.ID { return e.extraOrZero().editedBy }
 // SummarizedBy returns the summary that is sent instead; zero: none.
 func (e *Entry) SummarizedBy() objects.ID { return e.extraOrZero().summarizedBy }
 
-// Message returns the number of its message in the history.
+// Message returns the number of the entry's message in the history.
 func (e *Entry) Message() int32 { return e.message }
 
-// AddsBlock reports whether it adds a block of its own to a prompt, which may be a summary.
+// AddsBlock reports whether the entry can add a block of its own to a prompt: an appended block or
+// a summary.
 func (e *Entry) AddsBlock() bool { return e.Op == commit.Append || e.Op == commit.Compress }
 
 func (e *Entry) beginsTurn() bool {
 	return e.Op == commit.Append && e.Role == content.RoleUser && e.Index == 0
 }
 
-// mayReportUsage reports whether it is part of a response whose origin may report usage.
+// mayReportUsage reports whether the entry is part of a response whose origin may have its usage.
 func (e *Entry) mayReportUsage() bool {
 	return e.origin != nil && e.Op == commit.Append && (e.Role == content.RoleAssistant || e.Role == content.NoRole)
 }
@@ -127,12 +128,13 @@ func (e *Entry) isReasoning() bool {
 	return e.Op == commit.Append && e.Kind == content.KindReasoning
 }
 
-// sentTurn returns the turn in which it is sent.
+// sentTurn returns the number of the turn in which the entry is sent. For a summary it differs
+// from Turn.
 func (e *Entry) sentTurn() int32 { return e.Turn + e.extraOrZero().turnOffset }
 
 var zeroExtra entryExtra
 
-// extraOrZero returns what few entries have, to read it.
+// extraOrZero returns the extra fields for reading.
 func (e *Entry) extraOrZero() *entryExtra {
 	if e.extra == nil {
 		return &zeroExtra
@@ -140,7 +142,7 @@ func (e *Entry) extraOrZero() *entryExtra {
 	return e.extra
 }
 
-// ensureExtra returns what few entries have, to set it.
+// ensureExtra returns the extra fields for writing.
 func (e *Entry) ensureExtra() *entryExtra {
 	if e.extra == nil {
 		e.extra = &entryExtra{}
@@ -148,16 +150,16 @@ func (e *Entry) ensureExtra() *entryExtra {
 	return e.extra
 }
 
-// fill sets a zero entry from its commit, which need not stay valid. origin is that of the entry
-// after it, which is often the same object; nil: unknown.
-func (e *Entry) fill(c *commit.Commit, origin *objects.ID) {
+// setCommit sets a zero entry from its commit, which need not stay valid. nextOrigin is the origin
+// of the entry after it: its memory is shared when both have the same origin. It may be nil.
+func (e *Entry) setCommit(c *commit.Commit, nextOrigin *objects.ID) {
 	e.ID, e.Content, e.locator, e.Block = c.ID, c.ContentID, c.Locator, c.Block
 	e.Op, e.Kind, e.Role, e.Priority = c.Op, c.Kind, c.Role, c.Priority
 	e.Index, e.Size = int32(c.Index), int32(min(c.Size, math.MaxInt32)) // a commit may claim anything
 	switch {
 	case c.OriginID.IsZero():
-	case origin != nil && *origin == c.OriginID:
-		e.origin = origin
+	case nextOrigin != nil && *nextOrigin == c.OriginID:
+		e.origin = nextOrigin
 	default:
 		id := c.OriginID
 		e.origin = &id
@@ -175,7 +177,7 @@ func (e *Entry) undecided() Entry {
 	}
 }
 
-// leaveOut takes an entry out of the prompt, if it is sent.
+// leaveOut leaves an entry out of the prompt, if it is sent.
 func (e *Entry) leaveOut(why priority.Why) {
 	if e.Sent {
 		e.Sent = false
@@ -183,7 +185,7 @@ func (e *Entry) leaveOut(why priority.Why) {
 	}
 }
 
-// putBack takes an entry into the prompt after all.
+// putBack sends an entry that was left out before.
 func (e *Entry) putBack(why priority.Why) {
 	e.Sent = true
 	e.setReason(why)

@@ -11,11 +11,11 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// history holds the entries of a history while it is decided which of them are sent. It
+// history holds the entries of a history while the passes decide which of them are sent. It
 // begins after the prefix of a cached prompt, if there is one.
 type history struct {
 	cache   *promptCache // where the prompt will be cached; nil: nowhere
-	from    stop         // what comes before the entries; zero: nothing
+	from    walkStop     // the cached prefix before the entries; zero: none
 	entries []Entry
 
 	turns           int32 // number of the last turn
@@ -32,11 +32,12 @@ type history struct {
 	summaries []int    // indexes of summaries
 
 	scale  Scale // of a budget
-	purged bool  // some of what was loaded is purged
+	purged bool  // some of the loaded content is purged
 }
 
-// collect walks the chain once, to a stop or to the root, and numbers its turns.
-func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []stop) (*history, error) {
+// collect reads the entries of a history, from head back to a stop or to the root, and numbers
+// their turns.
+func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []walkStop) (*history, error) {
 	h := newHistory()
 	merge, err := h.walk(ctx, r, head, stops)
 	if err == nil && merge {
@@ -50,16 +51,16 @@ func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []sto
 }
 
 const (
-	firstEntries = 4       // entries to make memory for at first: a walk to a stop is mostly shorter
-	maxReserve   = 1 << 20 // entries to make memory for before they are read; a commit may lie about its depth
+	firstEntries = 4       // entries to allocate at first: a walk to a stop is mostly shorter
+	maxReserve   = 1 << 20 // most entries to allocate before they are read; a commit may lie about its depth
 )
 
-// withSpare returns the capacity of a list of n elements to which the next prompt appends.
+// withSpare returns the capacity for a list of n elements, with spare capacity for the next prompt.
 func withSpare(n int) int { return n + n/32 + 8 }
 
-// walk makes the entries of one line, oldest first. It reports whether it came to a merge, in
-// whose presence the line is not the order of the prompt.
-func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, stops []stop) (merge bool, err error) {
+// walk makes the entries of the first-parent history of head, oldest first. At a merge it ends
+// without entries and reports the merge: then linearize makes the entries.
+func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, stops []walkStop) (merge bool, err error) {
 	var list []Entry // newest first
 	var origin *objects.ID
 	for c, err := range commit.WalkReuse(ctx, r, head, 0) {
@@ -83,7 +84,7 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 			list = slices.Grow(list, withSpare(more))
 		}
 		list = append(list, Entry{})
-		list[len(list)-1].fill(c, origin)
+		list[len(list)-1].setCommit(c, origin)
 		origin = list[len(list)-1].origin
 	}
 	slices.Reverse(list)
@@ -91,8 +92,9 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 	return false, nil
 }
 
-// findStop reports whether the walk stops at a commit.
-func (h *history) findStop(id objects.ID, stops []stop) (between []Entry, ok bool) {
+// findStop reports whether one of stops is at commit id, and sets h.from to that stop. between is
+// as [walkStop.reached] returns it.
+func (h *history) findStop(id objects.ID, stops []walkStop) (between []Entry, ok bool) {
 	for i := range stops {
 		if between, ok = stops[i].reached(id); ok {
 			h.from = stops[i]
@@ -106,8 +108,8 @@ func newHistory() *history {
 	return &history{reasoningTurn: -1, edits: map[objects.ID]*commit.Commit{}, annotations: map[objects.ID]*commit.Commit{}}
 }
 
-// numberTurns counts turns and messages, and indexes the entries that later steps look for. The
-// last edit and the last annotation of a commit are those that count.
+// numberTurns numbers turns and messages, and indexes the entries that later passes look for. Of
+// the edits and annotations of a commit, the last one is in effect.
 func (h *history) numberTurns() {
 	if p := h.from.prefix; p != nil {
 		h.turns, h.messages, h.reasoningTurn = p.turns, p.lastMessage, p.reasoningTurn
@@ -145,7 +147,7 @@ func (h *history) numberTurns() {
 	}
 }
 
-// loadReasons reads the reasons of the annotations that count.
+// loadReasons reads the reasons of the annotations that are in effect.
 func (h *history) loadReasons(ctx context.Context, r objects.Reader) error {
 	var list []*commit.Commit
 	for _, n := range h.annotations {
@@ -218,8 +220,8 @@ func (h *history) sent() (list []*Entry) {
 	return list
 }
 
-// replaceSystems leaves out a named system block that a later one of the same name replaces.
-// The last one is sent in the place of the first.
+// replaceSystems leaves out each named system block that a later one of the same name replaces.
+// The last one is sent at the position of the first.
 func (h *history) replaceSystems() {
 	first := map[string]*Entry{}
 	for _, e := range h.sentSystems() {
@@ -239,7 +241,7 @@ func (h *history) replaceSystems() {
 	}
 }
 
-// weights returns the sums over the history.
+// weights returns the sums of the weights of all entries.
 func (h *history) weights() (s weights) {
 	for i := range h.entries {
 		s.add(&h.entries[i], 1)

@@ -8,9 +8,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// linearize makes the entries of a history with merges, in the order of [commit.Linearize]. What
-// a merge brings is taken as appended there. A commit whose parent is not the one before it
-// begins a message.
+// linearize makes the entries of a history with merges, in the order of [commit.Linearize]: the
+// commits that a merge brings follow those of its first parent. A commit whose parent is not the
+// commit before it begins a message.
 func (h *history) linearize(ctx context.Context, r objects.Reader, head objects.ID) error {
 	line, err := commit.Linearize(ctx, r, head)
 	if err != nil {
@@ -20,7 +20,7 @@ func (h *history) linearize(ctx context.Context, r objects.Reader, head objects.
 	var previous objects.ID
 	for i, c := range line {
 		e := &h.entries[i]
-		e.fill(c, nil)
+		e.setCommit(c, nil)
 		if c.Parent() != previous {
 			e.flags |= gapBefore
 		}
@@ -29,12 +29,13 @@ func (h *history) linearize(ctx context.Context, r objects.Reader, head objects.
 	return h.markMerged(ctx, r, head, line)
 }
 
-// markMerged marks what merges brought, and finds the ranges of the summaries in it. A summary
-// covers the commits between First and Target of the line on which it was made; in the merged
-// order other commits may lie between them, which it does not cover.
-func (h *history) markMerged(ctx context.Context, r objects.Reader, head objects.ID, whole []*commit.Commit) error {
+// markMerged marks the entries that merges brought, and finds the ranges of the summaries among
+// them. A summary covers the commits between First and Target on the line on which it was made;
+// in the merged order other commits may lie between them, and it does not cover these. order is
+// the history in the order of its entries.
+func (h *history) markMerged(ctx context.Context, r objects.Reader, head objects.ID, order []*commit.Commit) error {
 	own := head // the commits that head has by first parent
-	for i, c := range slices.Backward(whole) {
+	for i, c := range slices.Backward(order) {
 		if c.ID == own {
 			own = c.Parent()
 			continue
@@ -70,8 +71,9 @@ func idsBetween(line []*commit.Commit, first, last objects.ID) map[objects.ID]bo
 	return set
 }
 
-// widen makes the span reach from the first to the last of its commits in the history.
-func (s *summarySpan) widen(indexes map[objects.ID]int) {
+// widenToIDs widens the range of the span so that it contains all of its ids. indexes has the
+// indexes of the entries.
+func (s *summarySpan) widenToIDs(indexes map[objects.ID]int) {
 	for id := range s.ids {
 		if at, ok := indexes[id]; ok {
 			s.first, s.last = min(s.first, at), max(s.last, at)

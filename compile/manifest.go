@@ -10,12 +10,12 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Manifest records what one request was made of: enough to compile the prompt again and to prove
-// that it is the same. Its size depends on what is new since the manifest before it, not on the
-// length of the history.
+// Manifest records the head, the options and the settings of one request: enough to compile the
+// prompt again and to prove that it is the same. Its size depends on the number of commits since
+// the manifest before it, not on the length of the history.
 type Manifest struct {
 	Prev       objects.ID // the manifest of the previous request on this history; zero: none
-	Head       objects.ID // what was compiled
+	Head       objects.ID // the commit whose history was compiled
 	Tools      objects.ID // the tool definitions; zero: none
 	Options    Options
 	Provider   string
@@ -90,7 +90,8 @@ func (m *Manifest) SentFlags(before []bool) ([]bool, error) {
 	return flags, nil
 }
 
-// maxRun is more commits than any history has: a damaged record must not exhaust the memory.
+// maxRun is larger than the number of commits of any history: a damaged record must not exhaust
+// the memory.
 const maxRun = 1 << 28
 
 // The fields of a manifest record.
@@ -184,15 +185,15 @@ func ReadManifest(ctx context.Context, r objects.Reader, id objects.ID) (*Manife
 	return ParseManifest(obj)
 }
 
-// ReadSentFlags returns which commits were sent by the request of a manifest, oldest first. It
-// reads the manifests before it as far as their flags are not cached. The zero id has no flags. The
-// list is shared and must not be changed.
+// ReadSentFlags returns for each commit, oldest first, whether the request of a manifest sent it.
+// It reads the manifests before it as far as their flags are not cached. The zero id has no flags.
+// The list is shared and must not be changed.
 func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool, error) {
 	kept := flagsCacheOf(r)
 	var line []*Manifest
 	var flags []bool
 	next := id
-	for limit := 2; !next.IsZero(); limit = 0 { // the one before it is mostly cached
+	for limit := 2; !next.IsZero(); limit = 0 { // the manifest before it is mostly cached
 		for obj, err := range r.Chain(ctx, next, objects.ChainOptions{Limit: limit}) {
 			if err != nil {
 				return nil, fmt.Errorf("read manifest: %w", err)
@@ -209,7 +210,7 @@ func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool
 			line = append(line, m)
 			next = m.Prev
 			if m.Same == 0 {
-				next = objects.ID{} // it does not depend on those before
+				next = objects.ID{} // it does not depend on earlier manifests
 				break
 			}
 		}
@@ -235,7 +236,7 @@ type flagsCache struct {
 // flagsCacheKey is the key of the flagsCache in the cache of a store.
 type flagsCacheKey struct{}
 
-// maxCachedManifests is enough for the branches in use at a time.
+// maxCachedManifests is enough for the branches that are in use at the same time.
 const maxCachedManifests = 16
 
 func flagsCacheOf(r objects.Reader) *flagsCache {

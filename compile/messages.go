@@ -10,8 +10,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// prompt joins the blocks that are sent to messages, counts, and caches what the next prompt of
-// the history can begin with.
+// prompt joins the sent blocks to messages, counts tokens, and caches the prefix that the next
+// prompt of the history can begin with.
 func (h *history) prompt(head objects.ID) *Prompt {
 	b := h.newMessageBuilder()
 	var next *prefix
@@ -80,45 +80,47 @@ func (h *history) newMessageBuilder() *messageBuilder {
 	return b
 }
 
-// add counts entry i of the history and appends what is sent in its place: summaries of which it
-// is the first covered commit, then its replacement or its own block.
+// add counts entry i of the history and appends the blocks that are sent at its position: the
+// summaries of which it is the first covered commit, then its replacement or its own block.
 func (b *messageBuilder) add(h *history, i int) {
 	e := &h.entries[i]
 	b.tokens.count(e)
 	for _, summary := range e.extraOrZero().summariesBefore {
-		b.appendBlock(h, summary, b.indexOf(h, summary))
+		b.appendBlock(h, summary, b.relocatedIndex(h, summary))
 	}
 	switch replacement := e.extraOrZero().replacement; {
 	case replacement != nil && replacement != e:
-		b.appendBlock(h, replacement, b.indexOf(h, replacement))
+		b.appendBlock(h, replacement, b.relocatedIndex(h, replacement))
 	case e.flags&relocated == 0 && e.Op == commit.Append:
-		b.appendBlock(h, e, h.entryIndex(i))
+		b.appendBlock(h, e, h.promptIndex(i))
 	}
 }
 
-// indexOf returns the index in the prompt of an entry that is sent in another place.
-func (b *messageBuilder) indexOf(h *history, e *Entry) int32 {
+// relocatedIndex returns the index in [Prompt.Entries] of an entry that is sent at the position of
+// another entry.
+func (b *messageBuilder) relocatedIndex(h *history, e *Entry) int32 {
 	if b.relocatedIndexes == nil {
 		b.relocatedIndexes = map[*Entry]int32{}
 		for i := range h.entries {
 			if e := &h.entries[i]; e.extra != nil || e.flags&relocated != 0 {
-				b.relocatedIndexes[e] = h.entryIndex(i)
+				b.relocatedIndexes[e] = h.promptIndex(i)
 			}
 		}
 	}
 	return b.relocatedIndexes[e]
 }
 
-// entryIndex returns the index in the prompt of entry i of the history.
-func (h *history) entryIndex(i int) int32 {
+// promptIndex returns the index in [Prompt.Entries] of entry i of the history.
+func (h *history) promptIndex(i int) int32 {
 	if p := h.from.prefix; p != nil {
 		i += p.count
 	}
 	return int32(i)
 }
 
-// appendBlock appends the block of an entry, if it is sent.
-func (b *messageBuilder) appendBlock(h *history, e *Entry, index int32) {
+// appendBlock appends the block of an entry, if it is sent. promptIndex is the entry's index in
+// [Prompt.Entries].
+func (b *messageBuilder) appendBlock(h *history, e *Entry, promptIndex int32) {
 	if !e.Sent {
 		return
 	}
@@ -140,7 +142,7 @@ func (b *messageBuilder) appendBlock(h *history, e *Entry, index int32) {
 		b.open, b.role, b.begin = true, e.Role, len(b.blocks)
 	}
 	b.lastSent = e
-	b.blocks, b.blockEntries = append(b.blocks, block), append(b.blockEntries, index)
+	b.blocks, b.blockEntries = append(b.blocks, block), append(b.blockEntries, promptIndex)
 	if e.Role == content.RoleTool {
 		b.callRanks = append(b.callRanks, rank)
 	}
@@ -167,7 +169,7 @@ func (b *messageBuilder) finishMessage() {
 	b.open, b.messages = false, append(b.messages, content.Message{Role: b.role, Blocks: b.blocks[b.begin:to:to]})
 }
 
-// sortResults brings the tool results of the message into the order of their calls.
+// sortResults sorts the tool results of the message in the order of their calls.
 func (b *messageBuilder) sortResults() {
 	s := b.copyOpenResults()
 	order := make([]int, len(s.callRanks))
@@ -186,7 +188,7 @@ func (b *messageBuilder) copyOpenResults() *openResults {
 	return &openResults{slices.Clone(b.blocks[b.begin:]), slices.Clone(b.blockEntries[b.begin:]), slices.Clone(b.callRanks)}
 }
 
-// prefixAt returns the prompt of what comes before entry i, which begins the last turn.
+// prefixAt returns the prefix of the prompt that ends before entry i, which begins the last turn.
 func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
 	p := &prefix{
 		count: i, turns: h.turns - 1, reasoningTurn: h.reasoningBefore, lastReasoningTurn: h.reasoningTurn,
@@ -211,7 +213,7 @@ func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
 	return p
 }
 
-// count adds an entry.
+// count adds the tokens of an entry to the sums.
 func (t *Tokens) count(e *Entry) {
 	t.add(e, 1)
 	if n, sum := e.estimatedTokens(), t.counter(e); sum != nil {
@@ -225,7 +227,7 @@ func (h *history) unloaded() []*Entry {
 	return slices.DeleteFunc(h.sent(), func(e *Entry) bool { return e.Block != nil })
 }
 
-// counter returns the sum to which an entry adds; nil: to none.
+// counter returns the sum that the tokens of an entry belong to; nil: to none.
 func (t *Tokens) counter(e *Entry) *int {
 	switch {
 	case !e.AddsBlock():
@@ -245,8 +247,8 @@ func (t Tokens) scaledBy(s Scale) Tokens {
 	return tokens
 }
 
-// EntryTokens returns the tokens of each entry. Those of the entries that are sent add up to
-// Tokens.Effective, and the others likewise to their sums.
+// EntryTokens returns the tokens of each entry. The tokens of the sent entries add up to
+// Tokens.Effective, and those of the other entries to Tokens.Hidden and Tokens.HiddenReasoning.
 func (p *Prompt) EntryTokens() []int {
 	tokens := make([]int, len(p.Entries))
 	var sums Tokens

@@ -31,7 +31,8 @@ func (e *Entry) Tombstone() *objects.Tombstone {
 	return extra.tombstone
 }
 
-// tombstoneOf returns the tombstone of what stands for an entry, as far as that was loaded.
+// tombstoneOf returns the tombstone of the content that would be sent for an entry: of its last
+// edit, or its own. It is nil when that content was not purged or not loaded.
 func (h *history) tombstoneOf(e *Entry) *objects.Tombstone {
 	if edit := h.editOf(e); edit != nil {
 		return edit.Tombstone
@@ -62,8 +63,8 @@ func (h *history) leaveOutPurged() {
 	}
 }
 
-// FirstPurged returns the first entry that was sent, according to the flags of a manifest, and whose
-// content was purged since; nil: there is none.
+// FirstPurged returns the first entry that was sent, according to the flags of a manifest, and
+// whose content was purged after that; nil: there is none.
 func (p *Prompt) FirstPurged(sent []bool) *Entry {
 	for i := range p.Entries {
 		if i < len(sent) && sent[i] && p.Entries[i].Tombstone() != nil {
@@ -73,7 +74,8 @@ func (p *Prompt) FirstPurged(sent []bool) *Entry {
 	return nil
 }
 
-// estimatedTokens returns the estimate of what is sent, which may be the placeholder.
+// estimatedTokens returns the estimated tokens of the content that is sent, which may be the
+// placeholder.
 func (e *Entry) estimatedTokens() int {
 	if e.Sent && e.Tombstone() != nil {
 		return min(int(e.Tokens), Estimate(int64(len(PurgedPlaceholder))))

@@ -14,21 +14,21 @@ import (
 
 // Scale converts estimates into tokens of a model. Its factor is the median, over the last
 // responses of one model on a history, of the reported input tokens divided by the estimate of the
-// request. The factor so includes what is sent beside the history, such as tool definitions. It
-// depends on the history alone, so that a prompt always counts the same, whatever the target. The
-// zero Scale returns estimates unchanged.
+// request. So the factor includes the parts of a request that are not in the history, such as tool
+// definitions. It depends on the history alone, so a prompt has the same count for every target.
+// The zero Scale returns estimates unchanged.
 type Scale struct {
 	Model     string  `json:"model,omitempty"` // the last one that reported its input
 	Factor    float64 `json:"factor"`
-	Responses int     `json:"responses"` // from which the factor was taken
+	Responses int     `json:"responses"` // number of responses from which the factor was computed
 }
 
 const (
-	maxResponses = 5    // from which a factor is taken
-	maxOrigins   = 32   // read to find them
-	maxScan      = 4096 // commits searched for these
-	smoothing    = 512  // tokens added to both sides, since most of a short request is what is sent beside the history
-	leastFactor  = 0.1  // a factor outside of these is an error of a server
+	maxResponses = 5    // most responses from which a factor is computed
+	maxOrigins   = 32   // most origins read to find these responses
+	maxScan      = 4096 // most commits searched for the origins
+	smoothing    = 512  // tokens added to both sides, because most of a short request is not part of the history
+	leastFactor  = 0.1  // a factor outside of this range is an error of a server
 	mostFactor   = 10.0
 )
 
@@ -40,8 +40,8 @@ func (s Scale) Tokens(estimate int) int {
 	return int(math.Round(float64(estimate) * s.Factor))
 }
 
-// AddTokens adds an estimate to a sum, and returns the tokens by which the sum grows: so the tokens
-// of several estimates add up to those of their sum.
+// AddTokens adds an estimate to a sum of estimates, and returns the tokens by which the converted
+// sum grows. So the returned tokens of several calls add up to the tokens of their sum.
 func (s Scale) AddTokens(sum *int, estimate int) int {
 	before := s.Tokens(*sum)
 	*sum += estimate
@@ -70,15 +70,16 @@ func ScaleOf(ctx context.Context, r objects.Reader, head objects.ID) (Scale, err
 	return h.scale, nil
 }
 
-// weights are sums of bytes of the prompt.
+// weights are sums of the weights of entries, in bytes of the prompt.
 type weights struct {
 	base          int64 // sent under any policy
 	reasoning     int64 // other reasoning
-	toolReasoning int64 // the part of it that is in turns with tool calls
+	toolReasoning int64 // the part of reasoning that is in turns with tool calls
 }
 
-func (s *weights) add(e *Entry, times int64) {
-	switch n := times * int64(e.weight); {
+// add adds the weight of an entry, multiplied by sign: 1 adds, -1 subtracts.
+func (s *weights) add(e *Entry, sign int64) {
+	switch n := sign * int64(e.weight); {
 	case !e.AddsBlock():
 	case e.flags&counted != 0:
 		s.base += n
@@ -94,11 +95,11 @@ func (s *weights) add(e *Entry, times int64) {
 type response struct {
 	origin        objects.ID
 	report        *commit.Origin
-	first, end    int // its entries
+	first, end    int // indexes of its entries
 	turn          int32
 	before        weights // of the entries before it
-	turnReasoning int64   // of these, the reasoning of its own turn
-	changed       bool    // a later entry changes what is before it
+	turnReasoning int64   // the part of before that is reasoning of its own turn
+	changed       bool    // a later entry may change which entries before it are sent
 }
 
 // mayChangeEarlier reports whether an entry may change which entries before it are sent.
@@ -106,11 +107,11 @@ func (e *Entry) mayChangeEarlier() bool {
 	return e.Op == commit.Edit || e.Op == commit.Compress || e.Op == commit.Annotate && e.Priority != priority.Unset
 }
 
-// latestResponses lists the last responses among some entries, newest first, down to index low.
-// sum is that of all entries.
-func latestResponses(entries []Entry, sum weights, low int) (list []response) {
+// latestResponses lists the last responses among entries, newest first. A response that ends
+// before minIndex is not listed. sum has the weights of all entries.
+func latestResponses(entries []Entry, sum weights, minIndex int) (list []response) {
 	open := 0 // the first response of the list whose turn has not been walked to its beginning
-	reach := func() {
+	finishOpen := func() {
 		list[open].turnReasoning = list[open].before.reasoning - sum.reasoning
 		open++
 	}
@@ -118,9 +119,9 @@ func latestResponses(entries []Entry, sum weights, low int) (list []response) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		for open < len(list) && list[open].turn != e.Turn {
-			reach()
+			finishOpen()
 		}
-		more := i >= low && len(list) < maxOrigins
+		more := i >= minIndex && len(list) < maxOrigins
 		if !more && open == len(list) {
 			break
 		}
@@ -136,14 +137,14 @@ func latestResponses(entries []Entry, sum weights, low int) (list []response) {
 		}
 	}
 	for open < len(list) {
-		reach()
+		finishOpen()
 	}
 	return list
 }
 
-// withReportedInput reads the origins of responses, and returns those that reported their input
-// and are of the model that did so last.
-func withReportedInput(ctx context.Context, r objects.Reader, list []response) ([]response, error) {
+// withReportedInput reads the origins of responses, newest first, and returns the responses that
+// reported their input tokens and have the model of the newest one that did.
+func withReportedInput(ctx context.Context, r objects.Reader, list []response) (ofOneModel []response, err error) {
 	ids := make([]objects.ID, len(list))
 	for i := range list {
 		ids[i] = list[i].origin
@@ -162,12 +163,12 @@ func withReportedInput(ctx context.Context, r objects.Reader, list []response) (
 	return kept, nil
 }
 
-// findScale returns the scale for some decided entries, whose sums are s.
+// findScale returns the scale for decided entries. s has the weights of all of them.
 func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Entry, s weights) (Scale, error) {
 	low := max(0, len(entries)-maxScan)
 	list, err := withReportedInput(ctx, r, latestResponses(entries, s, low))
 	if err == nil && len(list) > 0 && list[0].changed {
-		entries, s = h.decidedAsOf(entries[:list[0].end])
+		entries, s = h.redecidePrefix(entries[:list[0].end])
 		list, err = withReportedInput(ctx, r, latestResponses(entries, s, low))
 	}
 	if err != nil || len(list) == 0 {
@@ -177,13 +178,13 @@ func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Ent
 		list = list[:i]
 	}
 	list = list[:min(len(list), maxResponses)]
-	var asked []objects.ID
+	var manifestIDs []objects.ID
 	for _, a := range list {
 		if !a.report.Manifest.IsZero() {
-			asked = append(asked, a.report.Manifest)
+			manifestIDs = append(manifestIDs, a.report.Manifest)
 		}
 	}
-	manifests, err := objects.ReadAll(ctx, r, asked, ParseManifest)
+	manifests, err := objects.ReadAll(ctx, r, manifestIDs, ParseManifest)
 	if err != nil {
 		return Scale{}, fmt.Errorf("read what responses were asked: %w", err)
 	}
@@ -198,7 +199,7 @@ func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Ent
 			weight = a.requestWeight(m.Options)
 		} else {
 			sent, err := ReadSentFlags(ctx, r, a.report.Manifest)
-			if errors.Is(err, objects.ErrNotFound) { // the manifest is gone, and the other responses are enough
+			if errors.Is(err, objects.ErrNotFound) { // the manifest is missing; the other responses are enough
 				continue
 			}
 			if err != nil {
@@ -245,8 +246,9 @@ func weightOf(entries []Entry, flags []bool) (sum int64) {
 	return sum
 }
 
-// decidedAsOf decides some entries as if nothing came after them, and returns them with their sums.
-func (h *history) decidedAsOf(entries []Entry) ([]Entry, weights) {
+// redecidePrefix decides again about the entries at the beginning of a history, as if no entries
+// followed them. It returns copies with the new decisions, and their weights.
+func (h *history) redecidePrefix(entries []Entry) (decided []Entry, sums weights) {
 	then := newHistory()
 	then.mergedRanges = h.mergedRanges
 	then.entries = make([]Entry, len(entries))

@@ -9,8 +9,9 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// applySummaries hides what each summary covers, the oldest summary first, since a later one may
-// cover an earlier one. A summary with priority skip covers nothing.
+// applySummaries leaves out the entries that each summary covers, beginning with the oldest
+// summary, because a later one may cover an earlier one. A summary with priority skip covers
+// nothing.
 func (h *history) applySummaries() {
 	if len(h.summaries) == 0 {
 		return
@@ -19,7 +20,7 @@ func (h *history) applySummaries() {
 	for i := range h.entries {
 		indexes[h.entries[i].ID] = i
 	}
-	var standing []*summarySpan
+	var earlier []*summarySpan
 	for _, at := range h.summaries {
 		s := &summarySpan{entry: &h.entries[at], sentAt: -1, ids: h.mergedRanges[h.entries[at].ID]}
 		first, known := indexes[s.entry.Change().First]
@@ -28,11 +29,11 @@ func (h *history) applySummaries() {
 			continue
 		}
 		s.first, s.last = first, last
-		s.widen(indexes)
-		h.hideCovered(s, standing, func(note *commit.Commit) bool { return indexes[note.ID] > at })
-		standing = append(standing, s)
+		s.widenToIDs(indexes)
+		h.hideCovered(s, earlier, func(annotation *commit.Commit) bool { return indexes[annotation.ID] > at })
+		earlier = append(earlier, s)
 	}
-	for _, s := range standing {
+	for _, s := range earlier {
 		at := &h.entries[s.sentAt]
 		at.ensureExtra().summariesBefore = append(at.ensureExtra().summariesBefore, s.entry)
 		s.entry.ensureExtra().turnOffset = at.Turn - s.entry.Turn
@@ -47,9 +48,9 @@ type summarySpan struct {
 	ids         map[objects.ID]bool // the commits of the range; nil: all between first and last
 }
 
-// hideCovered leaves out what s covers: blocks of its range, and the earlier summaries of a part of
-// it. A block that was annotated after s stays.
-func (h *history) hideCovered(s *summarySpan, standing []*summarySpan, after func(note *commit.Commit) bool) {
+// hideCovered leaves out the entries that s covers: blocks of its range, and earlier summaries of a
+// part of the range. A block whose annotation is later than s stays: isLater reports that.
+func (h *history) hideCovered(s *summarySpan, earlier []*summarySpan, isLater func(annotation *commit.Commit) bool) {
 	hide := func(e *Entry, sentAt int) {
 		e.leaveOut(priority.Why("summary " + s.entry.ID.Short()))
 		e.ensureExtra().summarizedBy = s.entry.ID
@@ -64,12 +65,12 @@ func (h *history) hideCovered(s *summarySpan, standing []*summarySpan, after fun
 			continue
 		}
 		note := h.annotations[e.ID]
-		kept := note != nil && note.Priority != priority.Unset && after(note)
+		kept := note != nil && note.Priority != priority.Unset && isLater(note)
 		if e.Op == commit.Append && !kept && canCover(s.entry.Change().Scope, e) {
 			hide(e, i)
 		}
 	}
-	for _, t := range standing {
+	for _, t := range earlier {
 		if s.containsSpan(t) && canCover(s.entry.Change().Scope, t.entry) {
 			hide(t.entry, t.sentAt)
 		}
@@ -87,7 +88,7 @@ func canCover(c commit.SummaryScope, e *Entry) bool {
 		(c == commit.ScopeAll || (c == commit.ScopeReasoning) == reasoning)
 }
 
-// SummarizedBy lists the entries for which a summary is sent, oldest first.
+// SummarizedBy lists the entries that a summary stands for, oldest first.
 func (p *Prompt) SummarizedBy(summary objects.ID) []*Entry {
 	var list []*Entry
 	for i := range p.Entries {
@@ -104,21 +105,22 @@ type RangeError struct{ Why string }
 // Error returns Why.
 func (e *RangeError) Error() string { return e.Why }
 
-// SummaryRange returns the indexes of the entries that a summary of first to last has to cover:
-// more than these where a message, a pair of tool call and result, or an earlier summary would be
-// cut, and fewer where nothing at an end can be left out. The error is a *[RangeError] for a range
-// that reaches into an open tool loop, or in which nothing can be left out.
+// SummaryRange returns the indexes of the range of entries that a summary of first to last has to
+// cover. The range is widened where it would cut a message, a pair of tool call and result, or an
+// earlier summary, and narrowed where the entries at its ends cannot be left out. The error is a
+// *[RangeError] for a range that reaches into an open tool loop, or in which no entry can be left
+// out.
 func (p *Prompt) SummaryRange(first, last objects.ID, c commit.SummaryScope) (from, to int, err error) {
 	from, to = p.IndexOf(first), p.IndexOf(last)
 	if from < 0 || to < 0 || from > to {
 		return 0, 0, &RangeError{"it is not a range of this history"}
 	}
 	for {
-		wider := p.closure(from, to)
-		if wider == [2]int{from, to} {
+		low, high := p.widenOnce(from, to)
+		if low == from && high == to {
 			break
 		}
-		from, to = wider[0], wider[1]
+		from, to = low, high
 	}
 	for i := from; i <= to; i++ {
 		if p.Entries[i].Why() == priority.WhyOpenTurn {
@@ -163,8 +165,9 @@ func (p *Prompt) SummaryMembers(from, to int, c commit.SummaryScope) []*Entry {
 	return append(earlier, list...)
 }
 
-// OldTurns returns the range of all turns without the newest, which take up to a quarter of the
-// prompt and are at least one. last is zero when there is no such range.
+// OldTurns returns the range of all turns but the newest ones: the last turn, and those before it
+// as long as they make up at most a quarter of the prompt together. last is zero when no older
+// turn remains.
 func (p *Prompt) OldTurns() (first, last objects.ID) {
 	if len(p.Entries) == 0 {
 		return first, last
@@ -194,9 +197,11 @@ func (p *Prompt) IndexOf(id objects.ID) int {
 	return slices.IndexFunc(p.Entries, func(e Entry) bool { return e.ID == id })
 }
 
-// closure widens a range once by what must not be separated from it.
-func (p *Prompt) closure(from, to int) [2]int {
-	low, high := from, to
+// widenOnce widens a range by the entries that must not be separated from those in it: of the same
+// messages, of the same tool calls, and of the summaries that stand for some of them. The wider
+// range may have to be widened again.
+func (p *Prompt) widenOnce(from, to int) (low, high int) {
+	low, high = from, to
 	messages, calls := map[int32]bool{}, map[string]bool{}
 	hidden := map[objects.ID]bool{}
 	for i := from; i <= to; i++ {
@@ -224,10 +229,10 @@ func (p *Prompt) closure(from, to int) [2]int {
 			low, high = min(low, i), max(high, i)
 		}
 	}
-	return [2]int{low, high}
+	return low, high
 }
 
-// outermostSummary returns the summary that is sent in the place of e; zero: none.
+// outermostSummary returns the summary that is sent in place of e; zero: none.
 func (p *Prompt) outermostSummary(e *Entry) objects.ID {
 	id := e.SummarizedBy()
 	for !id.IsZero() {

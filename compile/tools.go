@@ -31,7 +31,7 @@ func IsUnmatchedResult(why priority.Why) bool { return why == whyNoCall || why =
 func IsUnansweredCall(why priority.Why) bool { return why == whyUnanswered || why == whyIDReused }
 
 // toolEntries lists the calls and results of each turn in which at least one of them may be sent:
-// whether it is depends on the others.
+// the decision about one depends on the others.
 func (h *history) toolEntries() (list []*Entry) {
 	for i := 0; i < len(h.tools); {
 		end, sent := i, false
@@ -57,7 +57,7 @@ func (h *history) firstTurn() int32 {
 // turnCalls matches the calls of one turn with their results.
 type turnCalls struct {
 	calls     map[string]*Entry
-	reasoning map[*Entry][]*Entry // that led to a call
+	reasoning map[*Entry][]*Entry // by call: the reasoning that led to it
 	results   map[string]*Entry
 }
 
@@ -105,6 +105,8 @@ func (h *history) pairCalls() {
 	}
 }
 
+// matchResult matches a result with the call of the id, and decides whether both are sent or
+// neither.
 func (t *turnCalls) matchResult(result *Entry, id string) {
 	call := t.calls[id]
 	if call == nil {
@@ -116,7 +118,7 @@ func (t *turnCalls) matchResult(result *Entry, id string) {
 		return
 	}
 	t.results[id] = result
-	if call.Tombstone() != nil { // the result answers something unknown
+	if call.Tombstone() != nil { // the content of the call was purged
 		result.leaveOut("its call is left out")
 		return
 	}
@@ -137,13 +139,15 @@ func (t *turnCalls) matchResult(result *Entry, id string) {
 	}
 }
 
-func (h *history) leaveOutUnanswered(t *turnCalls, last bool) {
+// leaveOutUnanswered leaves out the calls of a turn that have no result, except in the last turn,
+// and the calls whose content was purged.
+func (h *history) leaveOutUnanswered(t *turnCalls, isLastTurn bool) {
 	for id, call := range t.calls {
 		if call.Tombstone() != nil {
 			t.leaveOutCall(call, call.Why())
 			continue
 		}
-		if t.results[id] != nil || last || h.blockOf(call).(content.ToolCall).Server {
+		if t.results[id] != nil || isLastTurn || h.blockOf(call).(content.ToolCall).Server {
 			continue
 		}
 		t.leaveOutCall(call, whyUnanswered)
@@ -158,8 +162,8 @@ func (t *turnCalls) leaveOutCall(call *Entry, why priority.Why) {
 	}
 }
 
-// leaveOutUnneededReasoning decides again about reasoning that is sent only for the tool calls of
-// its turn, where none of these calls is sent.
+// leaveOutUnneededReasoning decides again about reasoning that is sent only because of the tool
+// calls of its turn, in turns where none of these calls is sent.
 func (h *history) leaveOutUnneededReasoning(o Options) {
 	if !o.KeepToolReasoning {
 		return
