@@ -13,6 +13,7 @@ const (
 	resultTag    = "[tool-result] "
 )
 
+// block adds a whole block, indented.
 func (g *lineBuffer) block(b content.Block) {
 	switch b := b.(type) {
 	case nil:
@@ -58,7 +59,7 @@ func (g *lineBuffer) reasoningLine(indent, tag, line string) {
 	if g.styles.shaded {
 		line = expandTabs(line)
 		if g.o.Width > 0 {
-			fill = strings.Repeat(" ", cellsInLastRow(indent+tag+line, g.o.Width))
+			fill = strings.Repeat(" ", freeCellsInLastRow(indent+tag+line, g.o.Width))
 		}
 	}
 	if tag+line+fill == "" {
@@ -83,7 +84,7 @@ func (g *lineBuffer) toolCall(c content.ToolCall) {
 	g.line(indent, paint(g.styles.tool, callTag+g.flat(c.Name)), "(", g.arguments(c.Arguments), ")", about)
 }
 
-// arguments is those of a call; further lines are indented as the first is.
+// arguments returns the arguments of a call for output; further lines are indented like the first.
 func (g *lineBuffer) arguments(s string) string {
 	return strings.ReplaceAll(g.clean(strings.TrimSpace(s)), "\n", "\n"+indent)
 }
@@ -98,14 +99,14 @@ func (g *lineBuffer) toolResult(r content.ToolResult) {
 	g.text(indent, g.styles.plain, r.String())
 }
 
-// maxLogLines is how much of a block a log shows.
+// maxLogLines is the number of lines of a block that a log shows.
 const maxLogLines = 6
 
-// maxLogCells is how much of one line a log shows.
+// maxLogCells is the number of cells of one line that a log shows.
 const maxLogCells = 2000
 
-// brief adds the first lines of a block, and one line of reasoning or of a tool call.
-func (g *lineBuffer) brief(b content.Block) {
+// blockExcerpt adds the first lines of a block, and one line of reasoning or of a tool call.
+func (g *lineBuffer) blockExcerpt(b content.Block) {
 	switch b := b.(type) {
 	case nil:
 		return
@@ -127,7 +128,7 @@ func (g *lineBuffer) brief(b content.Block) {
 	}
 }
 
-// firstLines adds the first lines of a text, and how many more there are.
+// firstLines adds the first lines of a text, and the number of the other lines.
 func (g *lineBuffer) firstLines(text string) {
 	text = strings.TrimRight(text, "\r\n")
 	for n := 0; text != ""; n++ {

@@ -7,18 +7,18 @@ import (
 	"github.com/tract-vcs/tract/diff"
 )
 
-// contextLines is how many lines beside a change are shown.
+// contextLines is the number of unchanged lines that are shown next to a change.
 const contextLines = 3
 
-// byLine adds a text by lines. Long runs of lines that are the same are folded.
-func (g *lineBuffer) byLine(spans []diff.Span, b content.Block) {
+// addLineDiff adds the changes of a text line by line. Long runs of unchanged lines are folded.
+func (g *lineBuffer) addLineDiff(spans []diff.Span, b content.Block) {
 	for n, s := range spans {
 		i := g.styleFor(s.Op, b)
 		shown := strings.SplitAfter(s.Text, "\n")
 		if shown[len(shown)-1] == "" {
 			shown = shown[:len(shown)-1]
 		}
-		from, to := 0, 0 // what is folded
+		from, to := 0, 0 // the folded lines
 		if s.Op == diff.Same {
 			from, to = foldRange(len(shown), n > 0, n < len(spans)-1)
 		}
@@ -34,34 +34,35 @@ func (g *lineBuffer) byLine(spans []diff.Span, b content.Block) {
 }
 
 // markedLine adds a line with a mark before it.
-func (g *lineBuffer) markedLine(i style, op diff.Op, line string) {
-	g.line(paint(i, strings.TrimRight(marks[op]+"   "+line, " ")))
+func (g *lineBuffer) markedLine(s style, op diff.Op, line string) {
+	g.line(paint(s, strings.TrimRight(marks[op]+"   "+line, " ")))
 }
 
-// foldRange returns which of n equal lines are hidden between changes before and after.
-func foldRange(n int, before, after bool) (from, to int) {
+// foldRange returns the range of n unchanged lines that is folded. changeBefore and changeAfter tell whether a
+// change comes changeBefore and changeAfter the lines: next to a change, some lines stay for context.
+func foldRange(n int, changeBefore, changeAfter bool) (from, to int) {
 	to = n
-	if before {
+	if changeBefore {
 		from = min(contextLines, n)
 	}
-	if after {
+	if changeAfter {
 		to = max(n-contextLines, from)
 	}
-	if to-from < 2 { // a line that says so is as long
+	if to-from < 2 { // folding one line saves nothing
 		return n, n
 	}
 	return from, to
 }
 
-// byWord adds a text with the changes in its lines.
-func (g *lineBuffer) byWord(spans []diff.Span, b content.Block) {
+// addWordDiff adds a text with the changed words marked within its lines.
+func (g *lineBuffer) addWordDiff(spans []diff.Span, b content.Block) {
 	var line strings.Builder
 	for n, s := range spans {
 		if s.Op == diff.Same {
 			s.Text = foldUnchanged(s.Text, n > 0, n < len(spans)-1)
 		}
 		left, right := "", ""
-		if !g.o.Color || b.Kind() == content.KindReasoning { // whose changes have no colours of their own
+		if !g.o.Color || b.Kind() == content.KindReasoning { // changes in reasoning have no colors of their own
 			left, right = map[diff.Op]string{diff.Remove: "[-", diff.Add: "{+"}[s.Op], map[diff.Op]string{diff.Remove: "-]", diff.Add: "+}"}[s.Op]
 		}
 		for piece := range strings.SplitAfterSeq(s.Text, "\n") {
@@ -84,10 +85,11 @@ func (g *lineBuffer) byWord(spans []diff.Span, b content.Block) {
 	}
 }
 
-// foldUnchanged takes long runs of whole lines out of a text that is the same.
-func foldUnchanged(text string, before, after bool) string {
+// foldUnchanged replaces a long run of lines in an unchanged text by a note. changeBefore and changeAfter are
+// as for foldRange.
+func foldUnchanged(text string, changeBefore, changeAfter bool) string {
 	shown := strings.SplitAfter(text, "\n")
-	from, to := foldRange(len(shown), before, after)
+	from, to := foldRange(len(shown), changeBefore, changeAfter)
 	if from == to {
 		return text
 	}

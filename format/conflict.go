@@ -11,22 +11,23 @@ import (
 
 // Conflict writes a conflict in three lines.
 func (p *Printer) Conflict(c tract.Conflict) {
-	g := p.buffer()
+	g := p.newBuffer()
 	g.line(paint(g.styles.changed, "conflict: "+c.Op.String()), " of ", paint(g.styles.id, c.Commit.Short()))
 	g.conflictSide("ours", c.Op, c.Ours)
 	g.conflictSide("theirs", c.Op, c.Theirs)
-	g.end()
+	g.flush()
 }
 
+// conflictSide adds the line of one side of a conflict.
 func (g *lineBuffer) conflictSide(name string, op commit.Op, s tract.Change) {
-	words := Line(clipBytes(s.Text, 256))
+	text := Line(clipBytes(s.Text, 256))
 	if op == commit.Annotate {
-		words = joinNonEmpty(": ", s.Priority.String(), words)
+		text = joinNonEmpty(": ", s.Priority.String(), text)
 	}
-	g.line("  ", pad(name, 7), paint(g.styles.id, s.Commit.Short()), " ", truncate(words, g.cellsLeft("  "+pad(name, 7)+s.Commit.Short()+" ")))
+	g.line("  ", pad(name, 7), paint(g.styles.id, s.Commit.Short()), " ", truncate(text, g.cellsLeft("  "+pad(name, 7)+s.Commit.Short()+" ")))
 }
 
-// ConflictJSON is a conflict for programs.
+// ConflictJSON returns a conflict for programs.
 func ConflictJSON(c tract.Conflict) any {
 	type changeJSON struct {
 		Commit objects.ID      `json:"commit"`

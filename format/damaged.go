@@ -6,7 +6,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// damagedText replaces content that cannot be read.
+// damagedText returns the text that is shown in place of content that cannot be read.
 func damagedText(err error) string {
 	if c := (*objects.CorruptError)(nil); errors.As(err, &c) && c.Cause != nil {
 		err = c.Cause
@@ -14,7 +14,7 @@ func damagedText(err error) string {
 	return "[damaged: " + err.Error() + "]"
 }
 
-// damagedJSON is what cannot be read of a commit; empty: nothing.
+// damagedJSON returns the error of reading a commit for programs; empty: there is none.
 func damagedJSON(err error) string {
 	if err == nil {
 		return ""
@@ -25,14 +25,14 @@ func damagedJSON(err error) string {
 	return validUTF8(err.Error())
 }
 
-// damaged adds that something of a commit cannot be read, on a line of its own.
+// damaged adds a line with the error of reading a commit, if there is one.
 func (g *lineBuffer) damaged(err error) {
 	if err != nil {
 		g.line(indent, paint(g.styles.warn, g.flat(damagedText(err))))
 	}
 }
 
-// summary is the content in one line, with mark if there are more.
+// summary returns the content in one line, followed by mark if it has more lines.
 func (c Commit) summary(width int, mark string) string {
 	if c.Damaged != nil && c.Block == nil {
 		return truncate(oneLine(clipBytes(damagedText(c.Damaged), width)), width)

@@ -12,16 +12,16 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// DiffStyle is how a difference is shown.
+// DiffStyle selects the form of a difference.
 type DiffStyle struct {
-	Stat bool // a line for each block and a sum, no words
-	Word bool // changes within lines; without colour as [-old-]{+new+}
+	Stat bool // one line for each block and a total, without the text
+	Word bool // mark changes within lines; without color as [-old-]{+new+}
 }
 
-// marks are the marks of what happened to a block or a line.
+// marks are the marks of changed blocks and lines.
 var marks = map[diff.Op]string{diff.Same: " ", diff.Remove: "-", diff.Add: "+", diff.Change: "~"}
 
-// forOp is the ink of what became of something.
+// forOp returns the style of a changed block or line.
 func (k *styles) forOp(op diff.Op) style {
 	switch op {
 	case diff.Remove:
@@ -35,7 +35,8 @@ func (k *styles) forOp(op diff.Op) style {
 }
 
 // Diff writes the difference of two prompts: blocks of one side with - or +, changed blocks with
-// ~ and their changed lines or words, and how many are equal. Equal prompts print nothing.
+// ~ and their changed lines or words, and the numbers of unchanged blocks between them. Equal
+// prompts print nothing.
 func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 	if d.Equal() {
 		return
@@ -44,7 +45,7 @@ func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 		p.diffStat(d)
 		return
 	}
-	g := p.buffer()
+	g := p.newBuffer()
 	g.line(paint(p.styles.head, "--- "+d.A.Short()))
 	g.line(paint(p.styles.head, "+++ "+d.B.Short()))
 	same := 0
@@ -58,9 +59,10 @@ func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 		g.diffItem(it, s)
 	}
 	g.unchangedBlocks(same)
-	g.end()
+	g.flush()
 }
 
+// unchangedBlocks adds a line for n unchanged blocks.
 func (g *lineBuffer) unchangedBlocks(n int) {
 	if n > 0 {
 		g.line(paint(g.styles.dim, "  … "+plural(n, "block")+" the same"))
@@ -68,7 +70,7 @@ func (g *lineBuffer) unchangedBlocks(n int) {
 }
 
 // diffTitle is the heading of an item without its mark, and its ids.
-func diffTitle(it diff.Item) (said, ids string) {
+func diffTitle(it diff.Item) (title, ids string) {
 	b := it.B
 	if b == nil {
 		b = it.A
@@ -80,7 +82,7 @@ func diffTitle(it diff.Item) (said, ids string) {
 	return heading(b.Role, b.Content), ids
 }
 
-// blockID returns the commit with the current text of a block.
+// blockID returns the commit that has the current text of a block: its edit, or its own commit.
 func blockID(b *diff.Block) objects.ID {
 	if !b.Edit.IsZero() {
 		return b.Edit
@@ -90,8 +92,8 @@ func blockID(b *diff.Block) objects.ID {
 
 // diffItem adds a block that is not the same on both sides.
 func (g *lineBuffer) diffItem(it diff.Item, s DiffStyle) {
-	said, ids := diffTitle(it)
-	g.line(paint(g.styles.forOp(it.Op), marks[it.Op]+" "+said), " ", paint(g.styles.id, ids))
+	title, ids := diffTitle(it)
+	g.line(paint(g.styles.forOp(it.Op), marks[it.Op]+" "+title), " ", paint(g.styles.id, ids))
 	switch it.Op {
 	case diff.Remove:
 		g.oneSided(it.Op, it.A.Content)
@@ -127,6 +129,7 @@ func (g *lineBuffer) styleFor(op diff.Op, b content.Block) style {
 	return g.styles.forOp(op)
 }
 
+// changedBlock adds the changes of a block that both sides have.
 func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 	a, b := textOf(it.A.Content), textOf(it.B.Content)
 	others := differingFields(it.A.Content, it.B.Content)
@@ -138,13 +141,13 @@ func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 		g.line(paint(g.styles.dim, "    the same words; what differs: "+strings.Join(others, ", ")))
 		return
 	}
-	// Without a line feed, a last line is not the same as in the middle.
+	// With a line feed at the end, the last line compares equal to the same line in the middle.
 	a, b = a+"\n", b+"\n"
 	spans := diff.Texts(a, b, diff.TextOptions{Words: s.Word})
 	if s.Word {
-		g.byWord(spans, it.B.Content)
+		g.addWordDiff(spans, it.B.Content)
 	} else {
-		g.byLine(spans, it.B.Content)
+		g.addLineDiff(spans, it.B.Content)
 	}
 	if len(others) > 0 {
 		g.line(paint(g.styles.dim, "    also differs: "+strings.Join(others, ", ")))
@@ -157,6 +160,8 @@ func differingFields(a, b content.Block) []string {
 	return appendDiffering(list, reflect.ValueOf(a), reflect.ValueOf(b))
 }
 
+// appendDiffering appends the names of the fields in which two structs of one type differ, without
+// the fields of the text.
 func appendDiffering(list []string, a, b reflect.Value) []string {
 	if a.Kind() != reflect.Struct || a.Type() != b.Type() {
 		return list
@@ -183,7 +188,7 @@ func (p *Printer) diffStat(d *diff.Diff) {
 		if it.Op == diff.Same {
 			continue
 		}
-		said, ids := diffTitle(it)
+		title, ids := diffTitle(it)
 		change := styledCell(p.styles.plain, tokenChange(it))
 		change.right = true
 		b := it.B
@@ -191,18 +196,18 @@ func (p *Printer) diffStat(d *diff.Diff) {
 			b = it.A
 		}
 		rows = append(rows, []cell{
-			styledCell(p.styles.forOp(it.Op), marks[it.Op]+" "+said), styledCell(p.styles.id, ids), change, styledCell(p.styles.plain, Summary(b.Content, summaryCells)),
+			styledCell(p.styles.forOp(it.Op), marks[it.Op]+" "+title), styledCell(p.styles.id, ids), change, styledCell(p.styles.plain, Summary(b.Content, summaryCells)),
 		})
 	}
-	g := p.buffer()
+	g := p.newBuffer()
 	g.table(rows)
 	st := d.Stat
-	said := plural(st.Changed, "block") + " changed, " + thousands(int64(st.Added)) + " added, " + thousands(int64(st.Removed)) + " removed, " + thousands(int64(st.Same)) + " the same"
-	g.line(said, "; ", thousands(int64(st.TokensA)), " → ", thousands(int64(st.TokensB)), " tokens")
-	g.end()
+	summary := plural(st.Changed, "block") + " changed, " + thousands(int64(st.Added)) + " added, " + thousands(int64(st.Removed)) + " removed, " + thousands(int64(st.Same)) + " the same"
+	g.line(summary, "; ", thousands(int64(st.TokensA)), " → ", thousands(int64(st.TokensB)), " tokens")
+	g.flush()
 }
 
-// tokenChange is how many tokens an item brings or takes, with its sign.
+// tokenChange returns the change in tokens of an item, with its sign.
 func tokenChange(it diff.Item) string {
 	n := 0
 	if it.A != nil {
@@ -220,7 +225,7 @@ func tokenChange(it diff.Item) string {
 // History writes the commits that only one of two histories has, - for A and + for B, newest
 // first, and the merge base.
 func (p *Printer) History(h *diff.History) {
-	g := p.buffer()
+	g := p.newBuffer()
 	for _, side := range []struct {
 		op   diff.Op
 		only []*commit.Commit
@@ -237,5 +242,5 @@ func (p *Printer) History(h *diff.History) {
 	default:
 		g.line(paint(p.styles.dim, "both from "), paint(p.styles.id, h.Base.Short()))
 	}
-	g.end()
+	g.flush()
 }

@@ -18,9 +18,9 @@ type ErrorJSON struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	Rescued string `json:"rescued,omitempty"` // the ref that keeps the reply
+	Rescued string `json:"rescued,omitempty"` // the rescue ref of the response
 
-	Errors    []string `json:"errors,omitempty"`    // those that it sums up
+	Errors    []string `json:"errors,omitempty"`    // the errors that this error combines
 	Conflicts []any    `json:"conflicts,omitempty"` // of a merge, as ConflictJSON gives them
 }
 
@@ -45,9 +45,8 @@ func encode(w io.Writer, v any, indent string) error {
 	return nil
 }
 
-// EscapeJSON returns JSON with the same meaning that cannot control a terminal: invisible
-// characters are escaped, invalid UTF-8 becomes U+FFFD, and a carriage return between values a
-// blank.
+// EscapeJSON returns equivalent JSON that cannot control a terminal: it escapes invisible
+// characters, and replaces invalid UTF-8 by U+FFFD and a carriage return between values by a space.
 func EscapeJSON(text []byte) []byte {
 	var out []byte
 	from, before := 0, rune(textStart)
@@ -62,7 +61,7 @@ func EscapeJSON(text []byte) []byte {
 			out, from = append(append(out, text[from:i]...), ' '), i+size
 		} else if isInvisible(r) || isVariationSelector(r) && !canTakeSelector(before) || r == utf8.RuneError && size == 1 {
 			out = append(out, text[from:i]...)
-			out = appendUnits(out, r)
+			out = appendUTF16Escapes(out, r)
 			from = i + size
 		}
 		before = r
@@ -74,8 +73,8 @@ func EscapeJSON(text []byte) []byte {
 	return append(out, text[from:]...)
 }
 
-// appendUnits appends a rune as JSON escapes.
-func appendUnits(dst []byte, r rune) []byte {
+// appendUTF16Escapes appends a rune as JSON escapes of its UTF-16 units.
+func appendUTF16Escapes(dst []byte, r rune) []byte {
 	if r > 0xffff {
 		r -= 0x10000
 		return fmt.Appendf(dst, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
@@ -83,8 +82,9 @@ func appendUnits(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// base64Of is text that JSON cannot carry; empty for all other.
-func base64Of(text string) string {
+// base64IfInvalid returns text that is not valid UTF-8, which JSON cannot represent, in base64; for other
+// text the empty string.
+func base64IfInvalid(text string) string {
 	if utf8.ValidString(text) {
 		return ""
 	}
@@ -103,7 +103,7 @@ func parsedJSON(text string) json.RawMessage {
 	return json.RawMessage(v)
 }
 
-// jsonTime is a time for programs: RFC 3339, UTC. The zero time is absent.
+// jsonTime returns a time for programs: RFC 3339, UTC. The zero time becomes the empty string.
 func jsonTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

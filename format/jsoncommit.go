@@ -23,8 +23,8 @@ type commitJSON struct {
 	Time      string            `json:"time"`
 	Author    string            `json:"author,omitempty"`
 	Key       string            `json:"key,omitempty"`
-	KeyKind   string            `json:"key_kind,omitempty"`  // who chose the key, if not the caller: reply, response or import
-	KeyBlock  int               `json:"key_block,omitempty"` // of an import: which of the blocks at the position
+	KeyKind   string            `json:"key_kind,omitempty"`  // the kind of the key, unless the caller chose it
+	KeyBlock  int               `json:"key_block,omitempty"` // of an import: the index of the block at the position
 	Label     string            `json:"label,omitempty"`
 	Summary   string            `json:"summary"`
 	Pruned    *purgedJSON       `json:"pruned,omitempty"`
@@ -145,10 +145,10 @@ func ShowJSON(c Commit) any {
 	return v
 }
 
-// blockJSON is one block. A seal is named, not given.
+// blockJSON is one block. Of a seal it has the type and the size, not the data.
 type blockJSON struct {
 	Kind         content.Kind    `json:"kind"`
-	Role         string          `json:"role,omitempty"` // when not who usually says it
+	Role         string          `json:"role,omitempty"` // when it is not the usual role of the kind
 	Type         string          `json:"type,omitempty"`
 	ID           string          `json:"id,omitempty"`
 	Dialect      string          `json:"dialect,omitempty"`
@@ -185,7 +185,7 @@ func newSeal(s content.Seal) *sealJSON {
 }
 
 func (v *blockJSON) setText(text string) {
-	v.Text, v.TextBase64 = &text, base64Of(text)
+	v.Text, v.TextBase64 = &text, base64IfInvalid(text)
 }
 
 // newBlock is a block for programs; nil for none.
@@ -210,7 +210,7 @@ func newBlock(b content.Block) *blockJSON {
 		}
 	case content.ToolCall:
 		v.CallID, v.Name, v.Server = b.CallID, b.Name, b.Server
-		v.Arguments, v.ArgumentsRaw, v.ArgumentsB64 = parsedJSON(b.Arguments), &b.Arguments, base64Of(b.Arguments)
+		v.Arguments, v.ArgumentsRaw, v.ArgumentsB64 = parsedJSON(b.Arguments), &b.Arguments, base64IfInvalid(b.Arguments)
 	case content.ToolResult:
 		v.CallID, v.Name, v.Server, v.IsError = b.CallID, b.Name, b.Server, &b.IsError
 		v.setText(resultText(b))

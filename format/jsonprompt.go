@@ -36,7 +36,7 @@ type entryJSON struct {
 	Level  priority.Level `json:"level"`
 	Why    priority.Why   `json:"why"`
 	Sent   bool           `json:"sent"`
-	Hidden objects.ID     `json:"summary,omitzero"` // that stands for it
+	Hidden objects.ID     `json:"summary,omitzero"` // the summary that stands for the entry
 	Turn   int            `json:"turn"`
 	Tokens int            `json:"tokens"`
 	Pruned *purgedJSON    `json:"pruned,omitempty"`
@@ -92,7 +92,7 @@ type itemJSON struct {
 
 type sideJSON struct {
 	*diff.Block
-	Content *blockJSON `json:"content,omitempty"` // of a block that is not the same
+	Content *blockJSON `json:"content,omitempty"` // of a changed block
 }
 
 type spanJSON struct {
@@ -112,14 +112,14 @@ func newSide(b *diff.Block, op diff.Op) *sideJSON {
 	return v
 }
 
-// DiffJSON is the difference of two prompts for programs.
+// DiffJSON returns the difference of two prompts for programs.
 func DiffJSON(d *diff.Diff) any {
 	v := diffJSON{A: d.A, B: d.B, Equal: d.Equal(), Stat: d.Stat, Items: []itemJSON{}}
 	for _, it := range d.Items {
 		item := itemJSON{Op: it.Op, A: newSide(it.A, it.Op), B: newSide(it.B, it.Op)}
 		if it.Op == diff.Change {
 			for _, span := range diff.Texts(it.A.Content.String(), it.B.Content.String(), diff.TextOptions{}) {
-				item.Changes = append(item.Changes, spanJSON{Op: span.Op, Text: span.Text, TextBase64: base64Of(span.Text)})
+				item.Changes = append(item.Changes, spanJSON{Op: span.Op, Text: span.Text, TextBase64: base64IfInvalid(span.Text)})
 			}
 		}
 		v.Items = append(v.Items, item)
@@ -151,12 +151,12 @@ func HistoryJSON(h *diff.History) any {
 }
 
 func newShortCommits(commits []*commit.Commit) []shortCommitJSON {
-	steps := make([]shortCommitJSON, len(commits))
+	list := make([]shortCommitJSON, len(commits))
 	for i, c := range commits {
-		steps[i] = shortCommitJSON{
+		list[i] = shortCommitJSON{
 			ID: c.ID, Short: c.ID.Short(), Op: c.Op.String(), Kind: c.Kind, Role: c.Role, Time: jsonTime(c.Time),
 			Author: c.Author, Summary: SummaryJSON(c, summaryCells), Target: c.Target,
 		}
 	}
-	return steps
+	return list
 }

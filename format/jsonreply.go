@@ -27,7 +27,7 @@ type Reply struct {
 	Warnings        []Warning     `json:"warnings,omitempty"`
 }
 
-// Warning is what a provider did not do as it was asked to, or may mind.
+// Warning is a requested setting that a provider did not follow, or a possible problem of a request.
 type Warning struct {
 	Rule    string     `json:"rule"`
 	Commit  objects.ID `json:"commit,omitzero"`
@@ -37,7 +37,7 @@ type Warning struct {
 // NewReply returns a response for programs. The caller sets Rescued.
 func NewReply(r *tract.Response) Reply {
 	v := Reply{
-		Text: r.Text, TextBase64: base64Of(r.Text), Reasoning: r.Reasoning, ReasoningBase64: base64Of(r.Reasoning),
+		Text: r.Text, TextBase64: base64IfInvalid(r.Text), Reasoning: r.Reasoning, ReasoningBase64: base64IfInvalid(r.Reasoning),
 		ToolCalls: []*callJSON{}, Commits: append([]objects.ID{}, r.Commits...), Usage: r.Usage, FinishReason: r.Finish, Manifest: r.Manifest,
 	}
 	for _, c := range newCalls(r.Blocks) {
@@ -88,7 +88,7 @@ type callJSON struct {
 	ArgumentsRaw string          `json:"arguments_raw"`
 	Server       bool            `json:"server"`
 	Preceded     bool            `json:"preceded_by_reasoning"`
-	Ref          *int            `json:"reasoning_ref,omitempty"` // index of the call that owns its thoughts
+	Ref          *int            `json:"reasoning_ref,omitempty"` // index of the call that the shared reasoning belongs to
 }
 
 type otherSealJSON struct {
@@ -106,8 +106,8 @@ type responseErrorJSON struct {
 	Raw       json.RawMessage `json:"raw,omitempty"`
 }
 
-// DecodeJSON returns a decoded provider response for programs. r may be nil; err tells why it
-// broke off.
+// DecodeJSON returns a decoded provider response for programs. r may be nil; err is the reason why
+// the response is incomplete, or nil.
 func DecodeJSON(api string, r *llm.Response, err error) any {
 	v := decodeJSON{API: api, Blocks: []string{}, Reasoning: []decodedReasoningJSON{}, ToolCalls: []*callJSON{}, Error: newResponseError(err)}
 	if r == nil {
@@ -116,7 +116,7 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 	v.Model, v.ResponseID, v.FinishReason, v.Usage, v.Incomplete = r.Model, r.ID, r.Finish, r.Usage, r.Incomplete
 	var text strings.Builder
 	for i, b := range r.Blocks {
-		name := blockName(b)
+		name := blockTypeName(b)
 		v.Blocks = append(v.Blocks, name)
 		if name == "text" {
 			text.WriteString(b.String())
@@ -127,13 +127,13 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 			v.OtherSeals = append(v.OtherSeals, otherSealJSON{Block: i, Kind: name, Signature: seal.Data})
 		}
 	}
-	v.Text, v.TextBase64 = text.String(), base64Of(text.String())
+	v.Text, v.TextBase64 = text.String(), base64IfInvalid(text.String())
 	v.ToolCalls = append(v.ToolCalls, newCalls(r.Blocks)...)
 	return v
 }
 
-// blockName is what a block of a response is called.
-func blockName(b content.Block) string {
+// blockTypeName returns the type of a block in the output of [DecodeJSON], such as "tool_call".
+func blockTypeName(b content.Block) string {
 	switch b := b.(type) {
 	case content.Reasoning:
 		return "reasoning"
@@ -161,7 +161,7 @@ func blockName(b content.Block) string {
 	return "text"
 }
 
-// knownItemName is the name of an item that has a name of its own, by its type.
+// knownItemName returns the name of a provider's item of a known type; empty for other types.
 func knownItemName(itemType string) string {
 	switch itemType {
 	case "refusal", "compaction", "plan":
@@ -174,7 +174,7 @@ func knownItemName(itemType string) string {
 
 func newDecodedReasoning(r content.Reasoning) decodedReasoningJSON {
 	v := decodedReasoningJSON{
-		Form: reasoningForm(r), Text: r.String(), TextBase64: base64Of(r.String()), Parts: r.Parts, Source: r.Source, ID: r.Form().ID, Format: string(r.Format),
+		Form: reasoningForm(r), Text: r.String(), TextBase64: base64IfInvalid(r.String()), Parts: r.Parts, Source: r.Source, ID: r.Form().ID, Format: string(r.Format),
 	}
 	if extra, err := rawjson.Parse(r.Form().Extra); err == nil && extra.Get("format").Text() != "" {
 		v.Format = extra.Get("format").Text()
@@ -190,7 +190,7 @@ func newDecodedReasoning(r content.Reasoning) decodedReasoningJSON {
 	return v
 }
 
-// reasoningForm describes how reasoning can be read.
+// reasoningForm returns the form of reasoning, such as "text", "summary" or "encrypted".
 func reasoningForm(r content.Reasoning) string {
 	switch {
 	case r.Form().Seal.Type == content.Redacted:
@@ -209,7 +209,7 @@ func reasoningForm(r content.Reasoning) string {
 	return "empty"
 }
 
-// newCalls lists the calls of a response, with the reasoning that led to them.
+// newCalls returns the tool calls of a response for programs. Each tells whether reasoning led to it.
 func newCalls(blocks []content.Block) []*callJSON {
 	owned, _ := content.Attribute(blocks)
 	place := make(map[int]int, len(owned)) // of a call among the calls
@@ -232,7 +232,7 @@ func newCalls(blocks []content.Block) []*callJSON {
 	return calls
 }
 
-// newResponseError is why a response broke off; nil: it did not.
+// newResponseError returns the error of an incomplete response for programs; nil: there is none.
 func newResponseError(err error) *responseErrorJSON {
 	if err == nil {
 		return nil
@@ -266,7 +266,7 @@ type eventJSON struct {
 	Usage      content.Usage `json:"usage,omitzero"`
 }
 
-// EventJSON returns an event for programs. If the text is cut inside a character, text_base64
+// EventJSON returns a stream event for programs. If the text ends inside a character, text_base64
 // has its bytes.
 func EventJSON(e llm.Event) any {
 	v := eventJSON{Type: e.Type.String()}
@@ -276,7 +276,7 @@ func EventJSON(e llm.Event) any {
 	case llm.BlockDone:
 		v.Index, v.Block = &e.Index, newBlock(e.Block)
 	default:
-		v.Index, v.Name, v.Text, v.TextBase64 = &e.Index, e.Name, &e.Text, base64Of(e.Text)
+		v.Index, v.Name, v.Text, v.TextBase64 = &e.Index, e.Name, &e.Text, base64IfInvalid(e.Text)
 	}
 	return v
 }

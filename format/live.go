@@ -7,34 +7,42 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Live shows a response as it streams: text, reasoning and calls in order. Incomplete characters
-// wait for their rest. It is for one response and one goroutine.
+// How a stream is shown. Each delta of text or reasoning is sanitized and written at once; the end of
+// a delta waits in liveBlock.pending when it may be a part of a character. Blocks may alternate: when
+// another block continues, switchTo ends the open line, and reasoning is separated by empty lines. A
+// terminal has no color beyond the end of the written text, so the last row of each line of shaded
+// reasoning is filled with spaces, which needs the length of the line so far (liveBlock.line). When a
+// block is complete, done compares it with the text of its deltas and shows the rest.
+
+// Live shows a response while it streams: text, reasoning and calls in order. A character that a
+// delta cuts is shown when the next delta completes it. A Live is for one response and one
+// goroutine.
 type Live struct {
 	text, reasoning *Printer
 	blocks          map[int]*liveBlock
-	open            *liveBlock // whose last line is not ended; nil: none
-	last            *liveBlock // what was shown last
-	shownReasoning  bool       // words of a thought were shown
+	open            *liveBlock // the block whose last line is not ended; nil: none
+	last            *liveBlock // the block that was shown last
+	shownReasoning  bool       // text of reasoning was shown
 }
 
-// liveBlock is a block as far as it was received.
+// liveBlock is the part of a block that was received.
 type liveBlock struct {
 	kind     content.Kind
-	received strings.Builder // its words
-	pending  string          // the end of them that waits for its rest
+	received strings.Builder // the text
+	pending  string          // the incomplete character at the end of the text
 	escape   escaper
-	line     strings.Builder // its last line, where that is shaded
-	tag      string          // to be shown before its words
+	line     strings.Builder // the last line, when the output is shaded
+	tag      string          // to be shown before the next text
 	done     bool
 }
 
-// NewLive shows text and calls on one printer and reasoning on another, possibly the same; nil
-// hides reasoning.
-func NewLive(text, thoughts *Printer) *Live {
-	return &Live{text: text, reasoning: thoughts, blocks: map[int]*liveBlock{}}
+// NewLive returns a Live that shows text and calls on one printer and reasoning on another, which
+// may be the same; nil hides reasoning.
+func NewLive(text, reasoning *Printer) *Live {
+	return &Live{text: text, reasoning: reasoning, blocks: map[int]*liveBlock{}}
 }
 
-// Event shows an event. Of a complete block, only what its deltas did not show is added.
+// Event shows an event. Of a complete block it shows only the part that its deltas did not have.
 func (l *Live) Event(e llm.Event) {
 	switch e.Type {
 	case llm.TextDelta:
@@ -46,7 +54,8 @@ func (l *Live) Event(e llm.Event) {
 	}
 }
 
-// Close ends the last line. If reasoning was counted but not readable, it says so.
+// Close ends the last line. If the usage counts reasoning but no reasoning was readable, it adds a
+// note.
 func (l *Live) Close(u content.Usage, provider string) {
 	if l.open != nil {
 		l.flush(l.open)
@@ -55,15 +64,16 @@ func (l *Live) Close(u content.Usage, provider string) {
 	if l.reasoning == nil || l.shownReasoning || u.Reasoning == 0 {
 		return
 	}
-	said := thousands(u.Reasoning) + " tokens, not disclosed"
+	note := thousands(u.Reasoning) + " tokens, not disclosed"
 	if provider != "" {
-		said += " by " + Line(provider)
+		note += " by " + Line(provider)
 	}
-	g := l.reasoning.buffer()
-	g.reasoningLine("", reasoningTag, said)
-	g.end()
+	g := l.reasoning.newBuffer()
+	g.reasoningLine("", reasoningTag, note)
+	g.flush()
 }
 
+// block returns the block with an index, and creates it on first use.
 func (l *Live) block(index int, kind content.Kind) *liveBlock {
 	b := l.blocks[index]
 	if b == nil {
@@ -76,30 +86,30 @@ func (l *Live) block(index int, kind content.Kind) *liveBlock {
 	return b
 }
 
-func (b *liveBlock) isThought() bool { return b.kind == content.KindReasoning }
+func (b *liveBlock) isReasoning() bool { return b.kind == content.KindReasoning }
 
-// printer is where a block is shown; nil: nowhere.
+// printer returns the printer for a block; nil: the block is not shown.
 func (l *Live) printer(b *liveBlock) *Printer {
-	if b.isThought() {
+	if b.isReasoning() {
 		return l.reasoning
 	}
 	return l.text
 }
 
 // add shows the next text of a block.
-func (l *Live) add(b *liveBlock, words string) {
+func (l *Live) add(b *liveBlock, text string) {
 	p := l.printer(b)
 	if p == nil || b.done {
 		return
 	}
-	b.received.WriteString(words)
-	words = b.pending + words
-	n := completePrefix(words)
-	b.pending = words[n:]
-	l.show(b, words[:n])
+	b.received.WriteString(text)
+	text = b.pending + text
+	n := completePrefix(text)
+	b.pending = text[n:]
+	l.show(b, text[:n])
 }
 
-// flush shows pending bytes that will not be completed.
+// flush shows the pending bytes of a character that will not be completed.
 func (l *Live) flush(b *liveBlock) {
 	held := b.pending
 	b.pending = ""
@@ -109,21 +119,21 @@ func (l *Live) flush(b *liveBlock) {
 }
 
 // show writes complete text.
-func (l *Live) show(b *liveBlock, words string) {
+func (l *Live) show(b *liveBlock, text string) {
 	p := l.printer(b)
 	if !p.o.Raw {
-		words = string(b.escape.append(nil, words))
+		text = string(b.escape.append(nil, text))
 	}
 	if b.tag != "" {
-		words = strings.TrimLeft(words, "\n")
+		text = strings.TrimLeft(text, "\n")
 	}
-	if words == "" {
+	if text == "" {
 		return
 	}
 	l.switchTo(b)
-	l.shownReasoning = l.shownReasoning || b.isThought()
-	g := p.buffer()
-	for piece := range strings.Lines(words) {
+	l.shownReasoning = l.shownReasoning || b.isReasoning()
+	g := p.newBuffer()
+	for piece := range strings.Lines(text) {
 		piece, ended := strings.CutSuffix(piece, "\n")
 		g.livePiece(b, piece, ended)
 		l.open = b
@@ -131,22 +141,22 @@ func (l *Live) show(b *liveBlock, words string) {
 			l.open = nil
 		}
 	}
-	g.end()
+	g.flush()
 }
 
-// switchTo ends the line of another block. Text blocks are joined; reasoning is set off by empty
-// lines.
+// switchTo ends the line of the block that was shown last, if b is another block. Text blocks are
+// joined; empty lines separate reasoning from other blocks.
 func (l *Live) switchTo(b *liveBlock) {
 	last := l.last
 	l.last = b
-	if last != nil && last != b && b.isThought() {
+	if last != nil && last != b && b.isReasoning() {
 		b.tag = reasoningTag
 	}
 	if last == nil || last == b || last.kind == b.kind && b.kind == content.KindAssistant {
 		return
 	}
 	l.end()
-	if (last.isThought() || b.isThought()) && l.reasoning != nil {
+	if (last.isReasoning() || b.isReasoning()) && l.reasoning != nil {
 		l.reasoning.write("\n")
 	}
 }
@@ -156,40 +166,41 @@ func (l *Live) end() {
 	if l.open == nil {
 		return
 	}
-	g := l.printer(l.open).buffer()
+	g := l.printer(l.open).newBuffer()
 	g.livePiece(l.open, "", true)
-	g.end()
+	g.flush()
 	l.open = nil
 }
 
-func (g *lineBuffer) livePiece(b *liveBlock, words string, ended bool) {
-	if !b.isThought() {
-		g.add(words)
+// livePiece adds a part of a line of a block. ended tells that the line ends there.
+func (g *lineBuffer) livePiece(b *liveBlock, text string, ended bool) {
+	if !b.isReasoning() {
+		g.add(text)
 		if ended {
 			g.add("\n")
 		}
 		return
 	}
-	g.add(paint(g.styles.tag, b.tag), paint(g.styles.reasoning, words))
+	g.add(paint(g.styles.tag, b.tag), paint(g.styles.reasoning, text))
 	if g.styles.shaded && g.o.Width > 0 {
-		b.line.WriteString(b.tag + words)
+		b.line.WriteString(b.tag + text)
 	}
 	b.tag = ""
 	if !ended {
 		return
 	}
 	if g.styles.shaded && g.o.Width > 0 {
-		g.add(paint(g.styles.reasoning, strings.Repeat(" ", cellsInLastRow(expandTabs(b.line.String()), g.o.Width))))
+		g.add(paint(g.styles.reasoning, strings.Repeat(" ", freeCellsInLastRow(expandTabs(b.line.String()), g.o.Width))))
 		b.line.Reset()
 	}
 	g.add("\n")
 }
 
-// done shows what a complete block adds to its deltas.
+// done shows the part of a complete block that its deltas did not have.
 func (l *Live) done(e llm.Event) {
 	b := l.block(e.Index, e.Block.Kind())
 	if b.done {
-		return // a seal came late
+		return // the same block again, with its seal
 	}
 	switch block := e.Block.(type) {
 	case content.Text, content.Reasoning:
@@ -212,6 +223,7 @@ func (l *Live) done(e llm.Event) {
 	b.done = true
 }
 
+// oneLineBlock shows the summary of a block on a line of its own.
 func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
 	p := l.printer(b)
 	if p == nil {
@@ -219,12 +231,12 @@ func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
 	}
 	l.switchTo(b)
 	l.end()
-	g := p.buffer()
-	words := Summary(block, g.cellsLeft(tag))
-	if b.isThought() {
-		g.reasoningLine("", tag, words)
+	g := p.newBuffer()
+	summary := Summary(block, g.cellsLeft(tag))
+	if b.isReasoning() {
+		g.reasoningLine("", tag, summary)
 	} else {
-		g.line(paint(g.styles.tool, tag), words)
+		g.line(paint(g.styles.tool, tag), summary)
 	}
-	g.end()
+	g.flush()
 }

@@ -9,73 +9,73 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Commit is a commit with what a list shows beside it.
+// Commit is a commit with further values that a list shows.
 type Commit struct {
-	*commit.Commit // with its block, origin and label, as far as they are to be shown
+	*commit.Commit // its block, origin and label are shown if they are loaded
 
 	Level priority.Level
 	Why   priority.Why
 	Turn  int              // 0: before the first user message
-	Rev   string           // its ~n, counted from the revision that is listed; empty: unsaid
-	Refs  []string         // names that point at it: HEAD -> main, tag: v1
-	Notes []*commit.Commit // annotations and edits that speak of it, oldest first
+	Rev   string           // its ~n, counted from the listed revision; empty: not shown
+	Refs  []string         // refs that point to the commit: HEAD -> main, tag: v1
+	Notes []*commit.Commit // its annotations and edits, oldest first
 
 	Agents []string // branches of the sub-agents that the call started
 
-	Damaged error // why its words, or something beside them, cannot be read; nil: it is whole
+	Damaged error // why its content or a part of its metadata cannot be read; nil: it is intact
 }
 
-// LogStyle is how a log shows its commits.
+// LogStyle selects the form of the commits in a log.
 type LogStyle struct {
-	Oneline bool // a line for each
-	Patch   bool // all of their content, not its first lines
+	Oneline bool // one line for each commit
+	Patch   bool // the whole content, not its first lines
 }
 
 // Log writes one commit of a log, with an empty line between commits in the long style.
 func (p *Printer) Log(c Commit, s LogStyle) {
-	g := p.buffer()
+	g := p.newBuffer()
 	if s.Oneline {
 		g.oneline(c)
-		g.end()
+		g.flush()
 		return
 	}
 	if p.logged {
-		g.gap()
+		g.emptyLine()
 	}
 	p.logged = true
 	g.commitHeader(c)
 	if c.Block != nil || c.Damaged != nil {
-		g.gap()
+		g.emptyLine()
 	}
 	g.damaged(c.Damaged)
 	if s.Patch || c.Tombstone != nil {
 		g.commitContent(c.Commit)
 	} else {
-		g.brief(c.Block)
+		g.blockExcerpt(c.Block)
 	}
-	g.end()
+	g.flush()
 }
 
-// Receipt writes that a commit was made: "[main 3fa2c1d] user: first line".
+// Receipt writes a line about a new commit: "[main 3fa2c1d] user: first line".
 func (p *Printer) Receipt(branch string, c Commit) {
 	p.receipt(branch, c.ID, commitTitle(c.Commit), c)
 }
 
-// Edited writes that an edit was committed: "[main 3fa2c1d] edited user 9198ae4: first line",
-// the line being that of the block.
+// Edited writes a line about a new edit: "[main 3fa2c1d] edited user 9198ae4: first line", with the
+// first line of the block.
 func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
 	p.receipt(branch, edit, "edited "+block.Kind.String()+" "+block.ID.Short(), block)
 }
 
-// receipt writes a new commit, what was done, and the summary of another commit.
-func (p *Printer) receipt(branch string, made objects.ID, done string, said Commit) {
-	g := p.buffer()
+// receipt writes a line with a new commit, the action, and the summary of a commit.
+func (p *Printer) receipt(branch string, made objects.ID, action string, summarized Commit) {
+	g := p.newBuffer()
 	g.add("[", paint(p.styles.ref, Line(branch)), " ", paint(p.styles.id, made.Short()), "] ")
-	g.summaryLine("["+Line(branch)+" 1234567] ", done, said)
-	g.end()
+	g.summaryLine("["+Line(branch)+" 1234567] ", action, summarized)
+	g.flush()
 }
 
-// commitTitle names a commit: its kind, or what it does to another.
+// commitTitle returns the title of a commit: its kind, or its effect on another commit.
 func commitTitle(c *commit.Commit) string {
 	switch c.Op {
 	case commit.Edit:
@@ -120,11 +120,11 @@ func (g *lineBuffer) oneline(c Commit) {
 		g.add(paint(g.styles.ref, agents), " ")
 		before += agents + " "
 	}
-	said := commitTitle(c.Commit)
+	title := commitTitle(c.Commit)
 	if l := unusualLevel(c); l != "" {
-		said += " [" + l + "]"
+		title += " [" + l + "]"
 	}
-	g.summaryLine(before, said, c)
+	g.summaryLine(before, title, c)
 }
 
 // summaryLine ends a line with a title and the summary of a commit. before is the start of the
@@ -141,7 +141,7 @@ func (g *lineBuffer) summaryLine(before, name string, c Commit) {
 	g.line(paint(g.styles.forRole(c.Role), name), summary)
 }
 
-// unusualLevel is the level of a commit, where it is not that of its kind.
+// unusualLevel returns the level of a commit, if it is not the default of its kind.
 func unusualLevel(c Commit) string {
 	if !c.AddsBlock() || c.Level == priority.Unset || c.Level == c.Kind.Traits().Level {
 		return ""
@@ -149,7 +149,7 @@ func unusualLevel(c Commit) string {
 	return c.Level.String()
 }
 
-// refList is names in parentheses, as git shows them.
+// refList returns names in parentheses, as git shows them.
 func refList(refs []string) string {
 	if len(refs) == 0 {
 		return ""
@@ -157,7 +157,7 @@ func refList(refs []string) string {
 	return "(" + Line(strings.Join(refs, ", ")) + ")"
 }
 
-// agentList is an arrow and the branches of sub-agents.
+// agentList returns an arrow and the branches of sub-agents.
 func agentList(branches []string) string {
 	if len(branches) == 0 {
 		return ""
@@ -174,7 +174,7 @@ func (g *lineBuffer) commitLine(c Commit) {
 	if refs := refList(c.Refs); refs != "" {
 		g.add(" ", paint(g.styles.ref, refs))
 	}
-	g.gap()
+	g.emptyLine()
 }
 
 func (g *lineBuffer) commitHeader(c Commit) {
@@ -197,7 +197,7 @@ func (g *lineBuffer) commitHeader(c Commit) {
 // origins of its commits.
 var linkNames = []struct{ link, field, preposition string }{{"parent_commit", "Started", "by "}, {"forked_from", "Forked", "from "}, {"continues", "Follows", ""}}
 
-// linkFields adds where a recorded conversation came from, to its first commit.
+// linkFields adds the fields about the origin of a recorded conversation, for its first commit.
 func (g *lineBuffer) linkFields(c *commit.Commit) {
 	if c.Origin == nil {
 		return
@@ -212,11 +212,11 @@ func (g *lineBuffer) linkFields(c *commit.Commit) {
 
 // kindField adds the kind of a commit, and its role and priority unless they are the default.
 func (g *lineBuffer) kindField(c Commit) {
-	said := commitTitle(c.Commit)
+	title := commitTitle(c.Commit)
 	if c.Op == commit.Append && c.Role != c.Kind.Traits().Role {
-		said += ", role " + c.Role.String()
+		title += ", role " + c.Role.String()
 	}
-	value := paint(g.styles.forRole(c.Role), said)
+	value := paint(g.styles.forRole(c.Role), title)
 	if c.AddsBlock() && c.Level != priority.Unset && (unusualLevel(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
 		level := c.Level.String()
 		if c.Why != "" {
@@ -227,22 +227,22 @@ func (g *lineBuffer) kindField(c Commit) {
 	g.line(pad("Kind:", fieldWidth), value)
 }
 
-// modelText is the model that answered, and what it cost, in one line.
+// modelText returns the model of a response and its usage, in one line.
 func modelText(o *commit.Origin) string {
-	said := joinNonEmpty("/", o.Provider, o.Model)
-	if said == "" {
-		said = "unknown"
+	text := joinNonEmpty("/", o.Provider, o.Model)
+	if text == "" {
+		text = "unknown"
 	}
 	if u := o.Usage; !u.IsZero() {
-		said += " · " + usageText(u)
+		text += " · " + usageText(u)
 	}
 	if o.Finish != "" {
-		said += " · " + o.Finish
+		text += " · " + o.Finish
 	}
 	if o.Incomplete {
-		said += " · incomplete"
+		text += " · incomplete"
 	}
-	return said
+	return text
 }
 
 func usageText(u content.Usage) string {
@@ -256,9 +256,9 @@ func usageText(u content.Usage) string {
 	return in + ", " + out
 }
 
-func joinNonEmpty(sep string, words ...string) string {
+func joinNonEmpty(sep string, parts ...string) string {
 	all := ""
-	for _, w := range words {
+	for _, w := range parts {
 		if w != "" && all != "" {
 			all += sep
 		}

@@ -9,7 +9,7 @@ import (
 // Match writes one match: the commit, its kind, the line number, and the line with the match
 // highlighted.
 func (p *Printer) Match(m inspect.Match) {
-	g := p.buffer()
+	g := p.newBuffer()
 	g.add(paint(p.styles.id, m.Commit.ID.Short()), " ", paint(p.styles.forRole(m.Commit.Role), commitTitle(m.Commit)), paint(p.styles.dim, ":"), thousands(int64(m.Line)), paint(p.styles.dim, ":"), " ")
 	body := p.styles.plain
 	if m.Commit.Kind == content.KindReasoning {
@@ -21,10 +21,10 @@ func (p *Printer) Match(m inspect.Match) {
 		at = s[1]
 	}
 	g.line(paint(body, p.cleanLine(m.Text[at:])))
-	g.end()
+	g.flush()
 }
 
-// MatchJSON is a match for programs.
+// MatchJSON returns a match for programs.
 func MatchJSON(m inspect.Match) any {
 	v := struct {
 		Commit objects.ID   `json:"commit"`
@@ -38,7 +38,7 @@ func MatchJSON(m inspect.Match) any {
 		Spans  [][]int      `json:"spans"`
 	}{
 		Commit: m.Commit.ID, Op: m.Commit.Op.String(), Kind: m.Commit.Kind, Role: m.Commit.Role, Time: jsonTime(m.Commit.Time),
-		Line: m.Line, Text: m.Text, Base64: base64Of(m.Text), Spans: m.Spans,
+		Line: m.Line, Text: m.Text, Base64: base64IfInvalid(m.Text), Spans: m.Spans,
 	}
 	return v
 }

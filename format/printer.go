@@ -1,13 +1,14 @@
 // Package format prints histories, prompts and differences for people and for programs. It is
 // the only package that prints stored text.
 //
-// For most uses, make a [Printer] with [New] and call the method for what is shown. For
-// programs, [Encode] the results of the functions that end in JSON. [Live] shows a response as
-// it streams.
+// For most uses, make a [Printer] with [New] and call its method for the value to print. For
+// programs, pass the result of a function whose name ends in JSON to [Encode]. [Live] shows a
+// response while it streams.
 //
-// Stored text never controls the terminal: the output has only letters, line feeds, tabs and the
-// printer's own colors, unless [Options].Raw is set. The package does not use the terminal:
-// [Options] describe it.
+// Stored text never controls the terminal: the output has only printable characters, line feeds,
+// tabs and the printer's own colors, unless [Options].Raw is set. The package reads no stores and
+// does not query the terminal: the caller passes loaded values, and [Options] describe the
+// terminal.
 package format
 
 import (
@@ -26,13 +27,13 @@ const (
 	Light
 )
 
-// Options is what a printer has to know of where it writes.
+// Options describe the terminal, or other output, that a printer writes to.
 type Options struct {
 	Color      bool
-	Background Background     // for the shade of thoughts
+	Background Background     // selects the background color of reasoning
 	Width      int            // cells of the terminal; 0: no line is cut or filled
-	Raw        bool           // stored text as it is
-	Now        time.Time      // for "2 hours ago"; zero: dates instead
+	Raw        bool           // write stored text unchanged
+	Now        time.Time      // for times such as "2 hours ago"; zero: full dates
 	Zone       *time.Location // of the dates; nil: UTC
 }
 
@@ -42,7 +43,7 @@ type Printer struct {
 	w       io.Writer
 	o       Options
 	styles  *styles
-	painted map[string]bool // what Accent, Dim and Warn made
+	painted map[string]bool // the results of Accent, Dim and Warn
 	err     error
 
 	logged bool // Log wrote a commit in its long style
@@ -56,7 +57,7 @@ func New(w io.Writer, o Options) *Printer {
 	return &Printer{w: w, o: o, styles: newPalette(o), painted: map[string]bool{}}
 }
 
-// Err is the first error of writing, nil when there was none.
+// Err returns the first error of writing, nil when there was none.
 func (p *Printer) Err() error { return p.err }
 
 // Text writes stored text, sanitized unless the printer is raw. Text from [Printer.Accent], Dim
@@ -74,16 +75,17 @@ func (p *Printer) Line(s string) {
 	p.write("\n")
 }
 
+// writeCleaned writes text: its stored parts cleaned, its painted parts unchanged.
 func (p *Printer) writeCleaned(s string, clean func(string) string) {
-	g := p.buffer()
+	g := p.newBuffer()
 	for _, part := range p.pieces(s, clean) {
 		g.add(part.show())
 	}
-	g.end()
+	g.flush()
 }
 
-// Accent highlights text of the program, such as the current branch, for use in [Printer.Text]
-// or a cell of [Printer.Table].
+// Accent returns text of the program, such as the name of the current branch, in a highlighting
+// color, for use in [Printer.Text] or a cell of [Printer.Table].
 func (p *Printer) Accent(s string) string { return p.paintOwn(p.styles.accent, s) }
 
 // Dim is Accent for less important text.
@@ -92,9 +94,10 @@ func (p *Printer) Dim(s string) string { return p.paintOwn(p.styles.dim, s) }
 // Warn is Accent for text that needs attention.
 func (p *Printer) Warn(s string) string { return p.paintOwn(p.styles.warn, s) }
 
-// paintOwn paints text and remembers it, to tell its colors from those in stored text.
-func (p *Printer) paintOwn(i style, s string) string {
-	painted := paint(i, Line(s))
+// paintOwn colors text of the program and remembers the result, to distinguish its colors from
+// those in stored text.
+func (p *Printer) paintOwn(s style, text string) string {
+	painted := paint(s, Line(text))
 	if p.o.Color && painted != "" {
 		p.painted[painted] = true
 	}
@@ -107,7 +110,7 @@ func (p *Printer) write(s string) {
 	}
 }
 
-// clean is stored text as this printer shows it.
+// clean returns stored text as this printer shows it.
 func (p *Printer) clean(s string) string {
 	if p.o.Raw {
 		return s
@@ -115,18 +118,18 @@ func (p *Printer) clean(s string) string {
 	return Sanitize(s)
 }
 
-// cleanLine is one line of stored text, without its end.
+// cleanLine is clean for one line, without its line feed.
 func (p *Printer) cleanLine(line string) string {
 	return strings.TrimSuffix(p.clean(strings.TrimSuffix(line, "\n")+"\n"), "\n")
 }
 
-// gitTime is how git writes a date.
+// gitTime is git's date format.
 const gitTime = "Mon Jan 2 15:04:05 2006 -0700"
 
-// date is a time in full.
+// date returns a time in full.
 func (p *Printer) date(t time.Time) string { return t.In(p.o.Zone).Format(gitTime) }
 
-// when describes a time relative to now, if now is known.
+// when returns a time relative to now, or in full when now is not known.
 func (p *Printer) when(t time.Time) string {
 	ago := p.o.Now.Sub(t)
 	if p.o.Now.IsZero() || ago < 0 {
@@ -152,26 +155,26 @@ func (p *Printer) when(t time.Time) string {
 	return ""
 }
 
-// lineBuffer is what one call of a printer writes, at once.
+// lineBuffer collects the output of one call of a printer, which flush writes at once.
 type lineBuffer struct {
 	*Printer
 	b strings.Builder
 }
 
-func (p *Printer) buffer() *lineBuffer { return &lineBuffer{Printer: p} }
+func (p *Printer) newBuffer() *lineBuffer { return &lineBuffer{Printer: p} }
 
-func (g *lineBuffer) end() { g.write(g.b.String()) }
+func (g *lineBuffer) flush() { g.write(g.b.String()) }
 
 // add adds sanitized text.
-func (g *lineBuffer) add(words ...string) {
-	for _, s := range words {
+func (g *lineBuffer) add(parts ...string) {
+	for _, s := range parts {
 		g.b.WriteString(s)
 	}
 }
 
 // line adds a line of sanitized text.
-func (g *lineBuffer) line(words ...string) {
-	g.add(words...)
+func (g *lineBuffer) line(parts ...string) {
+	g.add(parts...)
 	g.add("\n")
 }
 
@@ -190,25 +193,25 @@ func (g *lineBuffer) field(name, value string) {
 // fieldWidth is where the values of fields begin.
 const fieldWidth = 10
 
-// gap adds an empty line.
-func (g *lineBuffer) gap() { g.add("\n") }
+// emptyLine adds an empty line.
+func (g *lineBuffer) emptyLine() { g.add("\n") }
 
 // text adds lines of stored text.
-func (g *lineBuffer) text(indent string, i style, s string) {
-	for line := range lines(g.clean(s)) {
-		g.row(indent, i, line)
+func (g *lineBuffer) text(indent string, s style, text string) {
+	for line := range lines(g.clean(text)) {
+		g.row(indent, s, line)
 	}
 }
 
 // row adds one line of sanitised text.
-func (g *lineBuffer) row(indent string, i style, line string) {
+func (g *lineBuffer) row(indent string, s style, line string) {
 	if line != "" {
-		g.add(indent, paint(i, line))
+		g.add(indent, paint(s, line))
 	}
 	g.add("\n")
 }
 
-// lines cuts text into lines, without their ends.
+// lines yields the lines of text, without their line feeds.
 func lines(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(s) {

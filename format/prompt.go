@@ -15,30 +15,30 @@ import (
 func (p *Printer) Prompt(pr *compile.Prompt) {
 	for i, commits := range pr.MessageCommits() {
 		m := pr.Messages[i]
-		g := p.buffer()
+		g := p.newBuffer()
 		if i > 0 {
-			g.gap()
+			g.emptyLine()
 		}
 		g.line(paint(p.styles.forRole(m.Role), m.Role.String()), "  ", paint(p.styles.id, span(commits)))
 		for j, b := range m.Blocks {
 			if j > 0 {
-				g.gap()
+				g.emptyLine()
 			}
 			g.block(b)
 		}
-		g.end()
+		g.flush()
 	}
-	g := p.buffer()
+	g := p.newBuffer()
 	for _, w := range pr.Pending {
 		g.line(paint(p.styles.warn, "waits for a result: "), g.flat(w.Call.CallID), " ", Summary(w.Call, g.cellsLeft("waits for a result: "+g.flat(w.Call.CallID)+" ")))
 	}
 	if g.b.Len() > 0 {
 		p.write("\n")
 	}
-	g.end()
+	g.flush()
 }
 
-// span is the ids from the first to the last.
+// span returns the range of ids, from the first to the last.
 func span(ids []objects.ID) string {
 	switch len(ids) {
 	case 0:
@@ -55,7 +55,7 @@ func (p *Printer) Tokens(t compile.Tokens) {
 	p.write(paint(p.styles.dim, tokensText(t)) + "\n")
 }
 
-// Scale writes how tokens were estimated, when responses reported their input.
+// Scale writes the way in which tokens were estimated, when responses reported their input.
 func (p *Printer) Scale(s compile.Scale) {
 	if s.Responses == 0 {
 		return
@@ -69,18 +69,18 @@ func (p *Printer) Scale(s compile.Scale) {
 
 func tokensText(t compile.Tokens) string {
 	number := func(n int) string { return thousands(int64(n)) }
-	said := number(t.Effective) + " tokens effective, " + number(t.Raw) + " raw"
+	text := number(t.Effective) + " tokens effective, " + number(t.Raw) + " raw"
 	if t.Hidden+t.HiddenReasoning == 0 {
-		return said
+		return text
 	}
-	said += "; left out: " + number(t.Hidden)
+	text += "; left out: " + number(t.Hidden)
 	if t.HiddenReasoning > 0 {
-		said += ", reasoning " + number(t.HiddenReasoning)
+		text += ", reasoning " + number(t.HiddenReasoning)
 	}
-	return said
+	return text
 }
 
-// tokens is what a commit adds to a prompt, by estimate.
+// tokens returns the estimated tokens that a commit adds to a prompt.
 func tokens(c *commit.Commit) int {
 	if c.Op == commit.Annotate {
 		return 0
@@ -101,15 +101,15 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 	tokens := pr.EntryTokens()
 	for i := range pr.Entries {
 		e := &pr.Entries[i]
-		says := e.Block
+		block := e.Block
 		if edit := edits[e.EditedBy()]; edit != nil {
-			says = edit
+			block = edit
 		}
-		rows = append(rows, p.explain(e, tokens[i], says))
+		rows = append(rows, p.explain(e, tokens[i], block))
 	}
-	g := p.buffer()
+	g := p.newBuffer()
 	g.table(rows)
-	g.end()
+	g.flush()
 }
 
 // explain returns the line of one commit.
@@ -138,10 +138,10 @@ func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []c
 	}
 }
 
-// whyCells is how much of a reason a list shows.
+// whyCells is the number of cells of a reason that a list shows.
 const whyCells = 40
 
-// summaryCells is the longest summary in a list.
+// summaryCells is the number of cells of a summary that a list shows.
 const summaryCells = 120
 
 func summaryStyle(k *styles, kind content.Kind, other style) style {

@@ -6,16 +6,16 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Reasoning is a block of reasoning with what a list shows beside it.
+// Reasoning is a block of reasoning with further values that a list shows.
 type Reasoning struct {
 	*inspect.ReasoningBlock
 	Tokens  int   // the estimate, scaled
-	Damaged error // why it cannot be read, or something beside it; nil: it is whole
+	Damaged error // why its content or a part of its metadata cannot be read; nil: it is intact
 }
 
 // Reasoning writes one block in two lines: time, branch and model, then its first line.
 func (p *Printer) Reasoning(t Reasoning) {
-	g := p.buffer()
+	g := p.newBuffer()
 	o := t.Origin()
 	g.add(paint(g.styles.id, t.Commit.ID.Short()), " ", paint(g.styles.dim, p.when(t.Commit.Time)))
 	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealed()} {
@@ -24,16 +24,16 @@ func (p *Printer) Reasoning(t Reasoning) {
 		}
 	}
 	g.add("\n")
-	said := Commit{Commit: t.Commit, Damaged: t.Damaged}
-	g.reasoningLine(indent, reasoningTag, said.summary(g.cellsLeft(indent+reasoningTag), moreMark))
-	g.end()
+	c := Commit{Commit: t.Commit, Damaged: t.Damaged}
+	g.reasoningLine(indent, reasoningTag, c.summary(g.cellsLeft(indent+reasoningTag), moreMark))
+	g.flush()
 }
 
 // WholeReasoning writes one block with its whole text.
 func (p *Printer) WholeReasoning(t Reasoning) {
-	g := p.buffer()
+	g := p.newBuffer()
 	if p.logged {
-		g.gap()
+		g.emptyLine()
 	}
 	p.logged = true
 	g.line(paint(g.styles.id, "commit "+t.Commit.ID.String()))
@@ -46,12 +46,13 @@ func (p *Printer) WholeReasoning(t Reasoning) {
 	g.field("Tokens", t.cost())
 	g.provenance(t.Commit.Block)
 	g.purgedField(t.Commit)
-	g.gap()
+	g.emptyLine()
 	g.damaged(t.Damaged)
 	g.commitContent(t.Commit)
-	g.end()
+	g.flush()
 }
 
+// cost returns the tokens, as reported and as estimated.
 func (t Reasoning) cost() string {
 	about := "about " + plural(t.Tokens, "token")
 	if t.Reported > 0 {
@@ -60,7 +61,7 @@ func (t Reasoning) cost() string {
 	return about
 }
 
-// sealed is the kind of seal; empty: there is none.
+// sealed returns the kind of the seal; empty: there is none.
 func (t Reasoning) sealed() string {
 	switch seal := t.Block.Form().Seal; {
 	case seal.IsZero():
@@ -94,7 +95,7 @@ type reasoningJSON struct {
 	Parts      []string    `json:"parts,omitempty"`
 }
 
-// ReasoningJSON is a block of reasoning with the number of its turn, for programs.
+// ReasoningJSON returns a block of reasoning with the number of its turn, for programs.
 func ReasoningJSON(t Reasoning) any {
 	o, text, form := t.Origin(), t.Block.String(), t.Block.Form()
 	return reasoningJSON{
@@ -102,6 +103,6 @@ func ReasoningJSON(t Reasoning) any {
 		Time: jsonTime(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
 		Pruned: newPurged(t.Commit.Tombstone, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
 		Format: string(t.Block.Format), Source: t.Block.Source, Seal: newSeal(form.Seal), Incomplete: form.Incomplete,
-		Text: validUTF8(text), TextBase64: base64Of(text), Parts: t.Block.Parts,
+		Text: validUTF8(text), TextBase64: base64IfInvalid(text), Parts: t.Block.Parts,
 	}
 }

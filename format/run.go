@@ -8,13 +8,13 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Run writes where two runs first differ in reasoning, text, calls, arguments and results. Equal
-// runs print nothing.
+// Run writes the steps at which two runs first differ in reasoning, text, calls, arguments and
+// results. Equal runs print nothing.
 func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 	if r.Equal() {
 		return
 	}
-	g := p.buffer()
+	g := p.newBuffer()
 	from := "no commit in common"
 	if !base.IsZero() {
 		from = "both from " + base.Short()
@@ -23,17 +23,17 @@ func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 	for _, point := range r.First {
 		g.divergence(point, s)
 	}
-	g.end()
+	g.flush()
 }
 
 func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
 	g.line(paint(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.styles.id, firstIDs(pt.A)+" → "+firstIDs(pt.B)))
 	if pt.Part == diff.PartCall || pt.Part == diff.PartArguments {
 		for _, side := range []struct {
-			op   diff.Op
-			said []*commit.Commit
+			op      diff.Op
+			commits []*commit.Commit
 		}{{diff.Remove, pt.A}, {diff.Add, pt.B}} {
-			for _, c := range side.said {
+			for _, c := range side.commits {
 				g.markedLine(g.styles.forOp(side.op), side.op, SummaryOf(c, 0))
 			}
 		}
@@ -65,7 +65,7 @@ func firstIDs(commits []*commit.Commit) string {
 	return commits[0].ID.Short()
 }
 
-// RunJSON is two runs compared, for programs.
+// RunJSON returns the comparison of two runs for programs.
 func RunJSON(r *diff.Run, a, b, base objects.ID) any {
 	type pointJSON struct {
 		Part diff.Part  `json:"part"`

@@ -7,6 +7,15 @@ import (
 	"unicode/utf8"
 )
 
+// How text is sanitized. Stored text comes from models, tools and logs, and a terminal obeys control
+// sequences in it, so every rune that is not plainly visible is replaced by an escape. safePrefix
+// finds the next rune to escape: control characters, the invisible runes of isInvisible, and
+// invalid UTF-8. Two kinds of invisible runes are kept where text needs them: a variation selector
+// after a visible rune, and a joiner between letters of a cursive script or between emoji. Both
+// depend on the rune before, so safePrefix and the escaper remember it. The escaper accepts a text
+// in pieces, as a stream brings it; completePrefix tells how much of a piece can be shown before the
+// next one arrives.
+
 // Sanitize returns text that cannot control a terminal or hide anything. Letters, marks, line
 // feeds, tabs, and joiners that a script or an emoji needs are kept. Control characters,
 // bidirectional controls, other invisible characters and invalid UTF-8 become escapes: \x1b,
@@ -29,7 +38,7 @@ func Line(s string) string {
 const textStart = '\n'
 
 // safePrefix returns the index of the first byte of s, from i on, that must be escaped. before
-// is the rune before it.
+// is the rune before s[i].
 func safePrefix(s string, i int, before rune) int {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -44,7 +53,7 @@ func safePrefix(s string, i int, before rune) int {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			return i
-		case isJoiner(r) && joinsNeighbours(r, before, s[i+size:]): // shown, though hidden
+		case isJoiner(r) && joinsNeighbours(r, before, s[i+size:]): // kept, although it is invisible
 		case isInvisible(r) || isVariationSelector(r) && !canTakeSelector(before):
 			return i
 		}
@@ -62,7 +71,7 @@ func isInvisible(r rune) bool {
 		return true
 	case r < 0x34f:
 		return r == 0xad
-	case r < 0x600 && r > 0x34f, r < 0xfdd0 && r > 0x3164: // most letters, quickly
+	case r < 0x600 && r > 0x34f, r < 0xfdd0 && r > 0x3164: // a fast path for most letters
 		return false
 	}
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point, invisible)
@@ -129,7 +138,7 @@ func isEmoji(r rune) bool {
 	return 0x2190 <= r && r <= 0x2bff || 0x1f000 <= r && r <= 0x1faff
 }
 
-// escaper makes text visible piece by piece.
+// escaper sanitizes a text that arrives in pieces.
 type escaper struct {
 	before rune // 0: nothing came yet
 }
@@ -172,8 +181,8 @@ func appendRune(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// completePrefix returns how much of s can be shown before more arrives: all but a possibly cut
-// rune or CR LF, or a joiner, at its end.
+// completePrefix returns the length of the part of s that can be shown before more text arrives:
+// all but a possibly cut rune or CR LF, or a joiner, at its end.
 func completePrefix(s string) int {
 	if strings.HasSuffix(s, "\r") {
 		return len(s) - 1

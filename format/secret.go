@@ -6,16 +6,16 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Secret is a secret that is stored, with what became of it.
+// Secret is a stored secret that a scan found.
 type Secret struct {
 	maintain.Leak
-	Why string // it was left when others went; empty: it was not, or nobody asked
+	Why string // why a purge of secrets left it; empty: it was purged, or there was no purge
 }
 
-// Secret writes one finding: the commit, its kind, the place, the rule, and the masked text
+// Secret writes one finding: the commit, its kind, the location, the rule, and the masked text
 // around it.
 func (p *Printer) Secret(s Secret) {
-	g := p.buffer()
+	g := p.newBuffer()
 	g.add(paint(p.styles.id, s.Commit.ID.Short()), " ", paint(p.styles.forRole(s.Commit.Role), commitTitle(s.Commit)), paint(p.styles.dim, ":"))
 	if s.Where == "content" {
 		g.add(thousands(int64(s.Line)))
@@ -30,10 +30,10 @@ func (p *Printer) Secret(s Secret) {
 		g.add(paint(p.styles.dim, " (sealed)"))
 	}
 	g.line(" ", paint(p.styles.plain, p.cleanLine(s.Excerpt)))
-	g.end()
+	g.flush()
 }
 
-// SecretJSON is a secret for programs.
+// SecretJSON returns a secret for programs.
 func SecretJSON(s Secret) any {
 	return struct {
 		Rule    string       `json:"rule"`

@@ -14,7 +14,7 @@ import (
 
 // Show writes everything about one commit: header, changes, origin and content.
 func (p *Printer) Show(c Commit) {
-	g := p.buffer()
+	g := p.newBuffer()
 	c.Rev = "" // that is for lists
 	g.commitLine(c)
 	g.parents(c.Commit)
@@ -30,11 +30,11 @@ func (p *Printer) Show(c Commit) {
 	g.purgedField(c.Commit)
 	g.changes(c.Notes)
 	if c.Block != nil || c.Damaged != nil {
-		g.gap()
+		g.emptyLine()
 	}
 	g.damaged(c.Damaged)
 	g.commitContent(c.Commit)
-	g.end()
+	g.flush()
 }
 
 func (g *lineBuffer) parents(c *commit.Commit) {
@@ -49,7 +49,7 @@ func (g *lineBuffer) parents(c *commit.Commit) {
 	g.field(name, strings.Join(ids, " "))
 }
 
-// position adds where in the conversation a commit stands, and how large it is.
+// position adds the turn and the index of a commit, and its size.
 func (g *lineBuffer) position(c Commit) {
 	if c.Op == commit.Append {
 		g.field("Turn", fmt.Sprintf("%d, block %d of its message", c.Turn, c.Index+1))
@@ -58,6 +58,7 @@ func (g *lineBuffer) position(c Commit) {
 	}
 }
 
+// pairs adds a field for each named value, sorted by name.
 func (g *lineBuffer) pairs(name string, values map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		g.field(name, key+"="+values[key])
@@ -65,6 +66,7 @@ func (g *lineBuffer) pairs(name string, values map[string]string) {
 	}
 }
 
+// origin adds the fields of an origin.
 func (g *lineBuffer) origin(o *commit.Origin) {
 	if o == nil {
 		return
@@ -105,7 +107,7 @@ func (g *lineBuffer) origin(o *commit.Origin) {
 	g.pairs("Original", o.Original)
 }
 
-// provenance adds what a block keeps of the form its provider gave it.
+// provenance adds the fields about the provider's form of a block: format, item and seal.
 func (g *lineBuffer) provenance(b content.Block) {
 	if b == nil {
 		return
@@ -131,15 +133,15 @@ func (g *lineBuffer) changes(list []*commit.Commit) {
 		if i == 0 {
 			name = "Notes:"
 		}
-		said := "edited"
+		text := "edited"
 		if n.Op == commit.Annotate {
-			said = levelName(n.Priority)
+			text = levelName(n.Priority)
 			if n.Block != nil && n.Block.String() != "" {
-				said += ": " + oneLine(n.Block.String())
+				text += ": " + oneLine(n.Block.String())
 			}
 		}
 		by := joinNonEmpty(", ", Line(n.Author), g.when(n.Time))
-		g.line(pad(name, fieldWidth), paint(g.styles.id, n.ID.Short()), " ", paint(g.styles.changed, said), paint(g.styles.dim, " ("+by+")"))
+		g.line(pad(name, fieldWidth), paint(g.styles.id, n.ID.Short()), " ", paint(g.styles.changed, text), paint(g.styles.dim, " ("+by+")"))
 	}
 }
 

@@ -2,7 +2,7 @@ package format
 
 import "github.com/fatih/color"
 
-// style is a way to print text.
+// style is a color and other attributes of printed text.
 type style = *color.Color
 
 // styles are the styles of one printer, independent of the global state of package color.
@@ -11,10 +11,10 @@ type styles struct {
 	added, removed, changed                 style
 	system, user, assistant, tool           style
 	reasoning, tag                          style
-	shaded                                  bool // thoughts have a background
+	shaded                                  bool // reasoning has a background color
 }
 
-// Shades one step from the background, of the 256 colours.
+// The background colors of reasoning, one step from the terminal's background, of the 256 colors.
 const (
 	shadeOnDark  = 236
 	shadeOnLight = 254
@@ -51,9 +51,9 @@ func newPalette(o Options) *styles {
 }
 
 // paint prints text in a style.
-func paint(i style, s string) string {
-	if s == "" {
+func paint(s style, text string) string {
+	if text == "" {
 		return ""
 	}
-	return i.Sprint(s)
+	return s.Sprint(text)
 }

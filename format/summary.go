@@ -10,12 +10,12 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// Summary returns a block in one line: its first meaningful line, with a mark if there are more,
-// sanitized and cut to width cells (0: not cut). A block without text is named in brackets, such
-// as [redacted] or [image cat.png, image/png, 12 kB].
+// Summary returns a block in one line: its first line with a letter or digit, with a mark if it has
+// more lines, sanitized and cut to width cells (0: not cut). For a block without text it returns a
+// description in brackets, such as [redacted] or [image cat.png, image/png, 12 kB].
 func Summary(b content.Block, width int) string { return summary(b, width, moreMark) }
 
-// moreMark follows the first of several lines, except for programs.
+// moreMark follows the first of several lines, except in output for programs.
 const moreMark = " …"
 
 func summary(b content.Block, width int, mark string) string {
@@ -72,7 +72,7 @@ func firstLine(text string) (first string, more bool) {
 	return first, more
 }
 
-// oneLine sanitises text and makes every run of white space one blank.
+// oneLine sanitizes text and replaces every run of white space by one space.
 func oneLine(s string) string {
 	s = Sanitize(s)
 	for i := range len(s) {
@@ -83,7 +83,7 @@ func oneLine(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// noTextReason tells why reasoning has no text.
+// noTextReason returns the reason why reasoning has no text.
 func noTextReason(r content.Reasoning) string {
 	switch r.Form().Seal.Type {
 	case content.Redacted:
@@ -117,7 +117,7 @@ func resultText(r content.ToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// mediaTitle names an image or a file.
+// mediaTitle returns a description of an image or a file.
 func mediaTitle(m content.Media) string {
 	parts := []string{m.Of.String()}
 	if name := m.String(); name != "" {
@@ -143,7 +143,7 @@ func nativeType(n content.Native) string {
 	return n.Kind().String()
 }
 
-// bytesOf is a size for people.
+// bytesOf returns a size for people.
 func bytesOf(n int) string {
 	switch {
 	case n < 1000:
@@ -154,7 +154,7 @@ func bytesOf(n int) string {
 	return fmt.Sprintf("%.3g MB", float64(n)/1e6)
 }
 
-// thousands is a number with commas between thousands.
+// thousands returns a number with commas between thousands.
 func thousands(n int64) string {
 	digits := fmt.Sprint(n)
 	sign := ""
@@ -167,7 +167,7 @@ func thousands(n int64) string {
 	return sign + digits
 }
 
-// plural is a number of things.
+// plural returns a number with a noun, in the plural unless the number is 1.
 func plural(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -175,7 +175,7 @@ func plural(n int, thing string) string {
 	return thousands(int64(n)) + " " + thing
 }
 
-// validUTF8 is text as JSON can carry it.
+// validUTF8 returns text with invalid UTF-8 replaced by U+FFFD.
 func validUTF8(s string) string {
 	return strings.ToValidUTF8(s, string(utf8.RuneError))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// gutter lies between two columns.
+// gutter is the space between two columns.
 const gutter = "  "
 
 // Table writes rows of sanitized cells in aligned columns and cuts the last column to the width.
@@ -17,9 +17,9 @@ func (p *Printer) Table(rows [][]string) {
 			shown[i] = append(shown[i], p.cell(text))
 		}
 	}
-	g := p.buffer()
+	g := p.newBuffer()
 	g.table(shown)
-	g.end()
+	g.flush()
 }
 
 type cell struct {
@@ -27,43 +27,43 @@ type cell struct {
 	right  bool // aligned right
 }
 
-// piece is sanitised text in one ink.
+// piece is sanitized text in one style.
 type piece struct {
-	ink     style
+	style   style
 	text    string
-	painted string // the text with its colour, when it has that already
+	painted string // the text in its color, when this printer has colored it before
 }
 
-// styledCell is a cell of sanitised text.
-func styledCell(i style, text string) cell { return cell{pieces: []piece{{ink: i, text: text}}} }
+// styledCell returns a cell of sanitized text.
+func styledCell(s style, text string) cell { return cell{pieces: []piece{{style: s, text: text}}} }
 
-// show is the piece in its ink.
+// show returns the piece in its style.
 func (p piece) show() string {
 	if p.painted != "" {
 		return p.painted
 	}
-	return paint(p.ink, p.text)
+	return paint(p.style, p.text)
 }
 
 func (p *Printer) cell(text string) cell { return cell{pieces: p.pieces(text, p.flat)} }
 
-// pieces splits text into stored text, cleaned, and text that this printer painted.
+// pieces splits text into stored text, cleaned, and text that this printer colored.
 func (p *Printer) pieces(text string, clean func(string) string) []piece {
 	var list []piece
 	for text != "" {
-		at, own := p.findOwn(text)
+		at, painted := p.findPainted(text)
 		if at > 0 {
-			list = append(list, piece{ink: p.styles.plain, text: clean(text[:at])})
+			list = append(list, piece{style: p.styles.plain, text: clean(text[:at])})
 		}
-		if own != "" {
-			list = append(list, piece{ink: p.styles.plain, text: stripPaint(own), painted: own})
+		if painted != "" {
+			list = append(list, piece{style: p.styles.plain, text: stripPaint(painted), painted: painted})
 		}
-		text = text[at+len(own):]
+		text = text[at+len(painted):]
 	}
 	return list
 }
 
-// flat is stored text as one line without tabs.
+// flat returns stored text as one line without tabs.
 func (p *Printer) flat(s string) string {
 	if !p.o.Raw {
 		s = Line(s)
@@ -71,14 +71,15 @@ func (p *Printer) flat(s string) string {
 	return strings.ReplaceAll(s, "\t", " ")
 }
 
-// findOwn returns the first text that this printer painted and its index, or the length of text.
-func (p *Printer) findOwn(text string) (at int, own string) {
+// findPainted returns the first text in text that this printer colored, and its index. When there is
+// none, at is the length of text.
+func (p *Printer) findPainted(text string) (at int, painted string) {
 	if len(p.painted) == 0 {
 		return len(text), ""
 	}
 	for at := strings.IndexByte(text, esc); at >= 0; {
-		if own := text[at : at+paintedLen(text[at:])]; p.painted[own] {
-			return at, own
+		if painted := text[at : at+paintedLen(text[at:])]; p.painted[painted] {
+			return at, painted
 		}
 		next := strings.IndexByte(text[at+1:], esc)
 		if next < 0 {
@@ -114,7 +115,7 @@ func (c cell) width() int {
 	return w
 }
 
-// show is the cell in at most limit cells; 0: all of it.
+// show returns the content of the table cell, cut to limit terminal cells; 0: not cut.
 func (c cell) show(limit int) string {
 	var b strings.Builder
 	if limit > 0 && c.width() <= limit {
@@ -127,7 +128,7 @@ func (c cell) show(limit int) string {
 		}
 		shown := p
 		if text := truncate(p.text, limit); text != p.text {
-			shown = piece{ink: p.ink, text: text}
+			shown = piece{style: p.style, text: text}
 		}
 		b.WriteString(shown.show())
 		if limit -= displaywidth.String(shown.text); limit <= 0 || shown.text != p.text {
@@ -155,6 +156,7 @@ func (g *lineBuffer) table(rows [][]cell) {
 	}
 }
 
+// tableRow adds one row.
 func (g *lineBuffer) tableRow(row []cell, widths []int) {
 	from, gap := 0, ""
 	for j, c := range row {
@@ -178,5 +180,5 @@ func (g *lineBuffer) tableRow(row []cell, widths []int) {
 	g.add("\n")
 }
 
-// minLastColumn is what is left of the last column on the narrowest terminal.
+// minLastColumn is the least width of the last column, on a narrow terminal too.
 const minLastColumn = 8

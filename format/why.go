@@ -13,10 +13,10 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Why writes what led to a block: question, reasoning, and the model's request. x is the rebuilt
-// request; nil if there is none.
+// Why writes the explanation of a block: the question, the reasoning, and the request that was sent.
+// x is the rebuilt request; nil if there is none.
 func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
-	g := p.buffer()
+	g := p.newBuffer()
 	g.add(paint(p.styles.id, w.Commit.ID.Short()), " ")
 	g.summaryLine(w.Commit.ID.Short()+" ", commitTitle(w.Commit), Commit{Commit: w.Commit})
 	if w.Question != nil {
@@ -37,7 +37,7 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	if x != nil {
 		g.requestFields(w, x)
 	}
-	g.gap()
+	g.emptyLine()
 	if len(w.Reasoning) == 0 {
 		g.line(paint(p.styles.dim, g.noReasoning(w)))
 	}
@@ -49,10 +49,10 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 		g.line(paint(p.styles.id, c.ID.Short()), about)
 		g.commitContent(c)
 	}
-	g.end()
+	g.flush()
 }
 
-// noReasoning tells why there is no reasoning.
+// noReasoning returns the reason why there is no reasoning.
 func (g *lineBuffer) noReasoning(w *inspect.Explanation) string {
 	o := w.Commit.Origin
 	switch {
@@ -66,7 +66,7 @@ func (g *lineBuffer) noReasoning(w *inspect.Explanation) string {
 	return "no reasoning came before it"
 }
 
-// requestFields adds what a model was asked.
+// requestFields adds the fields about the request that was sent to the model.
 func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproduction) {
 	m := w.Manifest
 	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), plural(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
@@ -145,7 +145,7 @@ type whyPromptJSON struct {
 	Why      string          `json:"why,omitempty"`
 }
 
-// WhyJSON is what led to a block, for programs. x is as in Why.
+// WhyJSON returns the explanation of a block for programs. x is as in Why.
 func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 	v := whyJSON{Commit: w.Commit.ID, Kind: w.Commit.Kind, Reasoning: []whyReasoningJSON{}, Ref: w.Owner}
 	if w.Question != nil {
@@ -153,7 +153,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 	}
 	for _, c := range w.Reasoning {
 		text := c.Block.String()
-		v.Reasoning = append(v.Reasoning, whyReasoningJSON{Commit: c.ID, Text: text, TextBase64: base64Of(text)})
+		v.Reasoning = append(v.Reasoning, whyReasoningJSON{Commit: c.ID, Text: text, TextBase64: base64IfInvalid(text)})
 	}
 	if o := w.Commit.Origin; o != nil {
 		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = o.Usage, o.Model, o.Provider, o.Dialect, o.Settings
@@ -181,9 +181,9 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 	return v
 }
 
-// Absence writes why a block is not in the prompt of a response or of another commit.
+// Absence writes the reason why a block is in the prompt of commit in or was left out of it.
 func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
-	g := p.buffer()
+	g := p.newBuffer()
 	g.add(paint(p.styles.id, a.Commit.ID.Short()), " ")
 	g.summaryLine(a.Commit.ID.Short()+" ", commitTitle(a.Commit), Commit{Commit: a.Commit})
 	verb := "was left out of the prompt of "
@@ -195,10 +195,10 @@ func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 		by := joinNonEmpty(", ", Line(a.By.Author), p.when(a.By.Time))
 		g.line(indent, "by ", paint(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), summarySuffix(a.By), paint(p.styles.dim, " ("+by+")"))
 	}
-	g.end()
+	g.flush()
 }
 
-// AbsenceJSON is Absence for programs.
+// AbsenceJSON returns the data of [Printer.Absence] for programs.
 func AbsenceJSON(a *inspect.Absence, in objects.ID) any {
 	v := struct {
 		Commit objects.ID       `json:"commit"`
@@ -224,27 +224,27 @@ func (p *Printer) Blame(lines []inspect.Line) {
 			body = p.styles.reasoning
 		}
 		rows[i] = []cell{
-			styledCell(p.styles.id, l.Commit.ID.Short()), styledCell(p.styles.plain, truncate(p.flat(authorOf(l.Commit)), authorCells)),
+			styledCell(p.styles.id, l.Commit.ID.Short()), styledCell(p.styles.plain, truncate(p.flat(modelOrAuthor(l.Commit)), authorCells)),
 			styledCell(p.styles.dim, when), styledCell(p.styles.forRole(l.Role), l.Kind.String()), styledCell(body, p.cleanLine(strings.ReplaceAll(l.Text, "\t", "    "))),
 		}
 	}
-	g := p.buffer()
+	g := p.newBuffer()
 	g.table(rows)
-	g.end()
+	g.flush()
 }
 
-// authorCells is how much of a name blame shows.
+// authorCells is the number of cells of a name that blame shows.
 const authorCells = 28
 
-// authorOf returns the model that answered, or the author of a commit.
-func authorOf(c *commit.Commit) string {
+// modelOrAuthor returns the model whose response a commit is part of, otherwise its author.
+func modelOrAuthor(c *commit.Commit) string {
 	if c.Origin != nil && c.Origin.Model != "" && c.Op != commit.Edit {
 		return c.Origin.Model
 	}
 	return c.Author
 }
 
-// BlameJSON is Blame for programs.
+// BlameJSON returns the data of [Printer.Blame] for programs.
 func BlameJSON(lines []inspect.Line) any {
 	type lineJSON struct {
 		Commit objects.ID   `json:"commit"`
@@ -261,7 +261,7 @@ func BlameJSON(lines []inspect.Line) any {
 	for i, l := range lines {
 		list[i] = lineJSON{
 			Commit: l.Commit.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Commit.Author, Time: jsonTime(l.Commit.Time),
-			Text: l.Text, Base64: base64Of(l.Text),
+			Text: l.Text, Base64: base64IfInvalid(l.Text),
 		}
 		if l.Commit.Origin != nil {
 			list[i].Model = l.Commit.Origin.Model

@@ -6,10 +6,10 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// tab is how far tab stops are apart.
+// tab is the distance between tab stops, in cells.
 const tab = 8
 
-// width returns the cells of a line that starts in the first cell, in any locale.
+// width returns the number of cells of a line that starts in the first cell, in any locale.
 func width(line string) int {
 	w := 0
 	for {
@@ -22,7 +22,7 @@ func width(line string) int {
 	}
 }
 
-// expandTabs puts blanks in the place of tabs.
+// expandTabs replaces tabs by spaces.
 func expandTabs(line string) string {
 	if !strings.Contains(line, "\t") {
 		return line
@@ -41,7 +41,7 @@ func expandTabs(line string) string {
 	return b.String()
 }
 
-// truncate shortens a line without tabs to so many cells; 0: it stays.
+// truncate shortens a line without tabs to limit cells; 0: not at all.
 func truncate(line string, limit int) string {
 	if limit <= 0 || len(line) <= limit {
 		return line
@@ -49,7 +49,7 @@ func truncate(line string, limit int) string {
 	return displaywidth.TruncateString(clipBytes(line, limit), limit, "…")
 }
 
-// clipBytes bounds the bytes of a line before it is cut to cells.
+// clipBytes shortens a very long line, before it is cut to limit cells.
 func clipBytes(line string, limit int) string {
 	if most := 64 * (limit + 1); limit > 0 && len(line) > most {
 		return line[:completePrefix(line[:most])] + "…"
@@ -57,7 +57,7 @@ func clipBytes(line string, limit int) string {
 	return line
 }
 
-// pad fills a line up to so many cells.
+// pad fills a line with spaces up to w cells.
 func pad(line string, w int) string {
 	if gap := w - displaywidth.String(line); gap > 0 {
 		return line + strings.Repeat(" ", gap)
@@ -65,8 +65,9 @@ func pad(line string, w int) string {
 	return line
 }
 
-// cellsInLastRow returns the free cells in the last row of a line that wraps at limit cells.
-func cellsInLastRow(line string, limit int) int {
+// freeCellsInLastRow returns the number of free cells in the last row of a line that wraps at limit
+// cells.
+func freeCellsInLastRow(line string, limit int) int {
 	w := displaywidth.String(line)
 	if w > limit {
 		w = 0

@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// purgedJSON tells when and why content was purged.
+// purgedJSON is the purge of content for programs.
 type purgedJSON struct {
 	When string `json:"when"`
 	Why  string `json:"why,omitempty"`
@@ -23,7 +23,7 @@ func newPurged(t *objects.Tombstone, size int64) *purgedJSON {
 	return &purgedJSON{When: jsonTime(t.Time), Why: validUTF8(t.Why), Size: max(t.Size, size)}
 }
 
-// SummaryOf is [Summary] of a commit; a purged one says so.
+// SummaryOf is [Summary] of a commit. For a purged commit it returns a note about the purge.
 func SummaryOf(c *commit.Commit, width int) string {
 	return summaryOf(c.Block, c.Tombstone, width, moreMark)
 }
@@ -33,11 +33,11 @@ func SummaryJSON(c *commit.Commit, width int) string {
 	return summaryOf(c.Block, c.Tombstone, width, "")
 }
 
-func summaryOf(b content.Block, erased *objects.Tombstone, width int, mark string) string {
-	if erased == nil {
+func summaryOf(b content.Block, purged *objects.Tombstone, width int, mark string) string {
+	if purged == nil {
 		return summary(b, width, mark)
 	}
-	return truncate(oneLine(clipBytes(purgedText(erased), width)), width)
+	return truncate(oneLine(clipBytes(purgedText(purged), width)), width)
 }
 
 func purgedText(t *objects.Tombstone) string { return "[" + string(compile.WhyPurged(t)) + "]" }
@@ -53,7 +53,7 @@ func (g *lineBuffer) commitContent(c *commit.Commit) {
 // purgedField adds a field about purged content.
 func (g *lineBuffer) purgedField(c *commit.Commit) {
 	if t := c.Tombstone; t != nil {
-		said := t.Time.Format(time.DateOnly) + ", " + bytesOf(int(max(t.Size, c.Size)))
-		g.field("Pruned", joinNonEmpty(": ", said, t.Why))
+		text := t.Time.Format(time.DateOnly) + ", " + bytesOf(int(max(t.Size, c.Size)))
+		g.field("Pruned", joinNonEmpty(": ", text, t.Why))
 	}
 }
