@@ -29,8 +29,12 @@ type BranchChange struct {
 	Added  []objects.ID // of an append: the new commits, oldest first
 }
 
-// followEvery is the polling interval for a store that cannot watch refs.
-const followEvery = 200 * time.Millisecond
+// The polling interval for a store that cannot watch refs grows from followFirst, when the ref
+// has just moved, to followLast.
+const (
+	followFirst = 10 * time.Millisecond
+	followLast  = 500 * time.Millisecond
+)
 
 // Follow yields the moves of the branch: first one from the commit after to the present tip
 // (the zero id stands for the beginning of the history), then each further move, until ctx
@@ -90,16 +94,20 @@ func (r *Repo) watch(ctx context.Context, name string) iter.Seq2[objects.Ref, er
 		return w.Watch(ctx, name)
 	}
 	return func(yield func(objects.Ref, error) bool) {
-		for {
+		version := uint64(0)
+		for wait := followFirst; ; wait = min(wait*3/2, followLast) {
 			ref, err := objects.ReadRef(ctx, r.store, name)
 			if !yield(ref, err) || err != nil {
 				return
+			}
+			if ref.Version != version {
+				version, wait = ref.Version, followFirst
 			}
 			select {
 			case <-ctx.Done():
 				yield(objects.Ref{Name: name}, ctx.Err())
 				return
-			case <-time.After(followEvery):
+			case <-time.After(wait):
 			}
 		}
 	}

@@ -154,7 +154,7 @@ func (v *verified) checkRun(list []Object, next ID) (ID, error) {
 				return next, err
 			}
 		}
-		next = firstParent(o)
+		next = o.FirstParent()
 	}
 	return next, nil
 }

@@ -26,19 +26,12 @@ func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOpti
 			if !yield(obj, err) || err != nil {
 				return
 			}
-			tip = firstParent(&obj)
+			tip = obj.FirstParent()
 		}
 		if diverged {
 			yield(Object{}, &DivergedError{Base: end})
 		}
 	}
-}
-
-func firstParent(o *Object) ID {
-	if len(o.Parents) == 0 {
-		return ID{}
-	}
-	return o.Parents[0]
 }
 
 // stopPoint finds where a walk from tip ends: before the first commit that is, or
@@ -99,5 +92,5 @@ func parentOf(ctx context.Context, get func(ID) (Object, error), id ID) (ID, err
 	if err == nil {
 		err = obj.Check() // it is not yielded, so no caller checks it
 	}
-	return firstParent(&obj), err
+	return obj.FirstParent(), err
 }

@@ -66,3 +66,16 @@ func Hash(pieces ...[]byte) (id ID) {
 	hashers.Put(h)
 	return id
 }
+
+// Unique returns the ids without those that come again and without the zero id, which no object
+// has.
+func Unique(ids []ID) []ID {
+	seen, list := make(map[ID]bool, len(ids)), make([]ID, 0, len(ids))
+	for _, id := range ids {
+		if !seen[id] && !id.IsZero() {
+			seen[id] = true
+			list = append(list, id)
+		}
+	}
+	return list
+}

@@ -28,8 +28,7 @@ type memory struct {
 	newest     map[string]ID // ref name -> hash of the newest entry that moves it
 	moved      chan struct{} // closed at the next move of a ref
 
-	updating sync.Map     // ref name -> *sync.Mutex: writers of one ref wait for one another
-	running  sync.RWMutex // held by every Update, so that Close waits for it
+	updates Updates
 }
 
 func (m *memory) read(f func()) error {
@@ -59,12 +58,7 @@ func (m *memory) get(id ID) (obj Object, err error) {
 
 func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		seen := make(map[ID]bool, len(ids))
-		for _, id := range ids {
-			if seen[id] {
-				continue
-			}
-			seen[id] = true
+		for _, id := range Unique(ids) {
 			obj, err := m.get(id)
 			if errors.Is(err, ErrNotFound) {
 				continue
@@ -233,18 +227,11 @@ func (m *memory) Restore(ctx context.Context, list []LogEntry) error {
 		if m.closed {
 			return ErrClosed
 		}
-		moves, err := PendingUpdates(e.Refs, func(name string) (ID, error) { return m.refs[name].Target, nil })
+		err := e.Follows(m.lastSeq(), func(name string) (target, newest ID, err error) { return m.refs[name].Target, m.newest[name], nil })
 		if err = cmp.Or(ctx.Err(), err); err != nil {
 			return err
 		}
-		follows := e.Seq > m.lastSeq() && len(moves) == len(e.Refs)
-		for _, u := range moves {
-			follows = follows && u.Prev == m.newest[u.Name]
-		}
-		if !follows {
-			return &CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, m.lastSeq())}
-		}
-		m.move(NewLogEntry(e.Seq, e.Note, moves))
+		m.move(NewLogEntry(e.Seq, e.Note, slices.Clone(e.Refs)))
 	}
 	return nil
 }
@@ -295,50 +282,8 @@ func (m *memory) Purge(ctx context.Context, list []Tombstone, _ func(done, total
 	return len(left), nil
 }
 
-// PendingUpdates compares what a batch wants with where its refs are, and returns the
-// updates that move something: the same list, where all do. The error is a
-// *[ConflictError], or at's own. It is for engines, inside the transaction that then moves
-// the refs.
-func PendingUpdates(wanted []RefUpdate, at func(name string) (ID, error)) (moves []RefUpdate, err error) {
-	moves = wanted[:0:0]
-	for i := range wanted {
-		u := &wanted[i]
-		have, err := at(u.Name)
-		switch {
-		case err != nil:
-			return nil, err
-		case have == u.New:
-		case have != u.Old:
-			return nil, &ConflictError{Ref: u.Name, Want: u.Old, Have: have}
-		case len(moves) == i:
-			moves = wanted[: i+1 : i+1]
-		default:
-			moves = append(moves, *u)
-		}
-	}
-	return moves, nil
-}
-
 func (m *memory) Update(ctx context.Context, ref string, f func(tip ID) (Batch, error)) error {
-	m.running.RLock()
-	defer m.running.RUnlock()
-	queue, _ := m.updating.LoadOrStore(ref, new(sync.Mutex))
-	queue.(*sync.Mutex).Lock()
-	defer queue.(*sync.Mutex).Unlock()
-	for {
-		at, err := ReadRef(ctx, m, ref)
-		if err != nil {
-			return err
-		}
-		b, err := f(at.Target)
-		if err != nil {
-			return err
-		}
-		err = m.Apply(ctx, b)
-		if c := (*ConflictError)(nil); !errors.As(err, &c) || c.Ref != ref || c.Have == at.Target {
-			return err // the last: f does not move the ref from where it is
-		}
-	}
+	return m.updates.Run(ctx, m, ref, f)
 }
 
 func (m *memory) Watch(ctx context.Context, name string) iter.Seq2[Ref, error] {
@@ -367,8 +312,7 @@ func (m *memory) Watch(ctx context.Context, name string) iter.Seq2[Ref, error] {
 }
 
 func (m *memory) Close() error {
-	m.running.Lock()
-	defer m.running.Unlock()
+	defer m.updates.Stop()()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

@@ -82,6 +82,14 @@ func (o Object) Clone() Object {
 	return o
 }
 
+// FirstParent returns the first parent of a commit; zero: it has none.
+func (o *Object) FirstParent() (id ID) {
+	if len(o.Parents) > 0 {
+		id = o.Parents[0]
+	}
+	return id
+}
+
 // Sum computes the id that the object must have:
 //
 //	BLAKE3-256("tract 1\0" | kind | n | n parents | m | m links | len | data)

@@ -74,7 +74,7 @@ func (v *verified) Chain(ctx context.Context, tip ID, o ChainOptions) iter.Seq2[
 			if !yield(obj, err) || err != nil {
 				return
 			}
-			next = firstParent(&obj)
+			next = obj.FirstParent()
 		}
 	}
 }

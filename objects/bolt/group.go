@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
@@ -224,7 +225,7 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 			return err
 		}
 	}
-	g.frame.PutFunc(objectsBucket, o.ID[:], recordSize(o), func(b []byte) []byte { return appendObject(b, o) })
+	g.frame.PutFunc(objectsBucket, o.ID[:], recordSize(o), func(b []byte) []byte { return packs.AppendRecord(b, o) })
 	return nil
 }
 

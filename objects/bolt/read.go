@@ -21,7 +21,7 @@ const (
 // Get is objects.Reader.
 func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		g := &getter{rest: unique(ids)}
+		g := &getter{rest: objects.Unique(ids)}
 		for len(g.rest) > 0 {
 			g.page = g.page[:0]
 			err := s.view(ctx, "read", g.read)
@@ -36,18 +36,6 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 			}
 		}
 	}
-}
-
-// unique returns ids without repetitions.
-func unique(ids []objects.ID) []objects.ID {
-	seen, list := make(map[objects.ID]struct{}, len(ids)), make([]objects.ID, 0, len(ids))
-	for _, id := range ids {
-		if _, again := seen[id]; !again {
-			seen[id] = struct{}{}
-			list = append(list, id)
-		}
-	}
-	return list
 }
 
 // getter is the state of one Get.

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/tract-vcs/tract/internal/canonical"
+	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
@@ -95,7 +96,7 @@ func decodeFormat(value []byte) (version uint64, err error) {
 }
 
 func encodeObject(o objects.Object) []byte {
-	return appendObject(make([]byte, 0, recordSize(&o)), &o)
+	return packs.AppendRecord(make([]byte, 0, recordSize(&o)), &o)
 }
 
 // recordSize returns the length of the record of an object.
@@ -104,17 +105,6 @@ func recordSize(o *objects.Object) int {
 }
 
 func lenVarint(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
-
-func appendObject(b []byte, o *objects.Object) []byte {
-	b = append(b, byte(o.Kind))
-	for _, ids := range [...][]objects.ID{o.Parents, o.Links} {
-		b = binary.AppendUvarint(b, uint64(len(ids)))
-		for i := range ids {
-			b = append(b, ids[i][:]...)
-		}
-	}
-	return append(b, o.Data...)
-}
 
 // decodeObject decodes a record, compressed or not; a tombstone is a PurgedError. The object
 // does not refer to b.
@@ -128,40 +118,18 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 // decodeShared is decodeObject for a record that nobody changes: the data may be a part of it,
 // and the edges are taken from room.
 func decodeShared(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, error) {
-	o := objects.Object{ID: id}
 	if isTombstone(b) {
-		return o, purgedError(id, b)
+		return objects.Object{ID: id}, purgedError(id, b)
 	}
-	corrupt := func(why string) (objects.Object, error) {
-		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: errors.New(why)}
-	}
+	var o objects.Object
 	b, err := decompressRecord(b)
+	if err == nil {
+		o, err = packs.ParseRecord(b, room)
+	}
 	if err != nil {
-		return corrupt(err.Error())
+		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: err}
 	}
-	if len(b) == 0 || !objects.Kind(b[0]).Valid() {
-		return corrupt("its record begins with no kind")
-	}
-	o.Kind, b = objects.Kind(b[0]), b[1:]
-	for _, edges := range []*[]objects.ID{&o.Parents, &o.Links} {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || size > 1 && b[size-1] == 0 || n > objects.MaxEdges {
-			return corrupt("its record has no sound number of parents or links")
-		}
-		if b = b[size:]; uint64(len(b)) < n*uint64(len(id)) {
-			return corrupt("its record is cut off")
-		}
-		if n > 0 {
-			*edges = take(room, int(n))
-		}
-		for i := range *edges {
-			b = b[copy((*edges)[i][:], b):]
-		}
-	}
-	if len(b) > objects.MaxSize {
-		return corrupt("its record is too long")
-	}
-	o.Data = b
+	o.ID = id
 	return o, nil
 }
 

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -65,17 +64,13 @@ func (w *writer) planEntry(g *group, e objects.LogEntry) error {
 	if err != nil {
 		return err
 	}
-	moves, err := objects.PendingUpdates(e.Refs, w.target)
+	err = e.Follows(last, func(name string) (target, newest objects.ID, err error) {
+		target, err = w.target(name)
+		return target, w.known[name].entry, err
+	})
 	if err != nil {
 		return err
 	}
-	follows := e.Seq > last && len(moves) == len(e.Refs)
-	for _, u := range moves {
-		follows = follows && w.known[u.Name].entry == u.Prev
-	}
-	if !follows {
-		return &objects.CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, last)}
-	}
-	w.move(g, e.Seq, e.Note, moves)
+	w.move(g, e.Seq, e.Note, e.Refs)
 	return nil
 }

@@ -3,27 +3,24 @@ package postgres
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// An append is one statement, and so one transaction, that writes several batches. Each wins
+// appendSQL is one statement, and so one transaction, that writes several batches. Each wins
 // or loses the compare-and-swap of its own ref; one that loses inserts nothing. Rows are
-// inserted in the order of their keys, so that two of these statements do not deadlock. The
-// statement has only the parts that the batches need. It holds the lock of the repo, so that
-// gc and purge do not miss what it inserts. $1 is the repo, $2 the time; each ? is the next
-// parameter.
-const (
-	// A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
-	// swap compares the hash of the newest log entry, which no two states of a ref share.
-	movePart = `with held as materialized (
-	select pg_advisory_xact_lock_shared(?::int, ?::int)
+// inserted in the order of their keys, so that two of these statements do not deadlock. It
+// holds the lock of the repo, so that gc and purge do not miss what it inserts.
+//
+// A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
+// swap compares the hash of the newest log entry, which no two states of a ref share.
+const appendSQL = `with held as materialized (
+	select pg_advisory_xact_lock_shared($3::int, $4::int)
 ), move as (
-	select * from unnest(?::int[], ?::text[], ?::bytea[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bytea[])
+	select * from unnest($5::int[], $6::text[], $7::bytea[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bytea[])
 		as m (g, name, target, line, gen, updated, seq, newest, prev, record)
 ), moved as (
 	insert into tract_ref as r (repo, name, target, line, gen, version, updated, seq, newest, prev)
@@ -35,63 +32,30 @@ const (
 	where r.newest is not distinct from excluded.prev
 	returning r.name, r.version
 ), won as (
-	select m.g from move m join moved using (name) union all select g from unnest(?::int[]) f (g)
+	select m.g from move m join moved using (name) union all select g from unnest($15::int[]) f (g), held
 ), logged as (
 	insert into tract_log (repo, seq, name, record)
 	select $1, seq, name, record from move where name in (select name from moved)
-)`
-
-	loosePart = `with held as materialized (
-	select pg_advisory_xact_lock_shared(?::int, ?::int)
-), won as (
-	select g from unnest(?::int[]) f (g), held
-)`
-
-	linePart = `, begun as (
+), begun as (
 	insert into tract_line (repo, line, first, from_line, from_gen, sealed)
 	select $1, line, first, from_line, from_gen, first
-	from unnest(?::int[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[]) l (g, line, first, from_line, from_gen)
+	from unnest($16::int[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[]) l (g, line, first, from_line, from_gen)
 	where g in (table won) order by line
-)`
-
-	commitPart = `, tail as (
+), tail as (
 	insert into tract_tail (repo, line, gen, id, head, content, body, put)
 	select $1, line, gen, id, head, content,
 		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content) then null else body end, $2::bigint
-	from unnest(?::int[], ?::bigint[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bytea[], ?::bytea[], ?::bool[])
+	from unnest($21::int[], $22::bigint[], $23::bigint[], $24::bytea[], $25::bytea[], $26::bytea[], $27::bytea[], $28::bool[])
 		t (g, line, gen, id, head, content, body, copies)
 	where g in (table won) order by line, gen
-)`
-
-	blobPart = `, blob as (
+), blob as (
 	insert into tract_blob as b (repo, id, kind, codec, data, put)
 	select distinct on (id) $1, id, kind, codec, data, $2::bigint
-	from unnest(?::int[], ?::bytea[], ?::smallint[], ?::smallint[], ?::bytea[], ?::bool[]) n (g, id, kind, codec, data, copies)
+	from unnest($29::int[], $30::bytea[], $31::smallint[], $32::smallint[], $33::bytea[], $34::bool[]) n (g, id, kind, codec, data, copies)
 	where g in (table won) and not (copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = n.id))
 	order by id
 	on conflict (repo, id) do update set put = excluded.put where b.put < excluded.put - 3600000
-)`
-)
-
-// statement is the text of an append and its parameters.
-type statement struct {
-	text strings.Builder
-	args []any
-}
-
-// add appends a part and its parameters.
-func (s *statement) add(part string, args ...any) {
-	for i := 0; ; i++ {
-		before, after, more := strings.Cut(part, "?")
-		s.text.WriteString(before)
-		if !more {
-			return
-		}
-		s.args = append(s.args, args[i])
-		s.text.WriteString("$" + strconv.Itoa(len(s.args)))
-		part = after
-	}
-}
+) select name, version from moved`
 
 const (
 	maxWorkers    = 4       // statements at a time
@@ -201,12 +165,12 @@ func (q *queue) take() (group []*request) {
 func (s *store) writeGroup(ctx context.Context, group []*request) {
 	moved := map[string]uint64{}
 	err := s.attempt(ctx, statementTime, func(ctx context.Context) error {
-		sql, args := s.appendOf(group)
+		args := s.appendArgs(group)
 		if len(group[0].write.refs) <= 1 {
-			return s.rowsOnce(ctx, scanMoved(moved), sql, args...)
+			return direct{s.pool}.query(ctx, scanMoved(moved), appendSQL, args...)
 		}
 		// All refs of a batch move or none: that takes a transaction.
-		return s.writeAll(ctx, moved, len(group[0].write.refs), sql, args)
+		return s.writeAll(ctx, moved, len(group[0].write.refs), args)
 	})
 	if err != nil && len(group) > 1 && isUndone(err) {
 		for _, r := range group { // one of them is to blame
@@ -229,9 +193,9 @@ func (s *store) writeGroup(ctx context.Context, group []*request) {
 
 var errLost = errors.New("a ref has moved")
 
-func (s *store) writeAll(ctx context.Context, moved map[string]uint64, want int, sql string, args []any) error {
+func (s *store) writeAll(ctx context.Context, moved map[string]uint64, want int, args []any) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := (txQuerier{tx}).query(ctx, scanMoved(moved), sql, args...); err != nil {
+		if err := (direct{tx}).query(ctx, scanMoved(moved), appendSQL, args...); err != nil {
 			return err
 		}
 		if len(moved) < want {
@@ -246,8 +210,8 @@ func (s *store) writeAll(ctx context.Context, moved map[string]uint64, want int,
 	return err
 }
 
-func scanMoved(moved map[string]uint64) func(pgx.Rows) error {
-	return func(row pgx.Rows) error {
+func scanMoved(moved map[string]uint64) func(pgx.CollectableRow) error {
+	return func(row pgx.CollectableRow) error {
 		var name string
 		var version int64
 		err := row.Scan(&name, &version)
@@ -256,16 +220,18 @@ func scanMoved(moved map[string]uint64) func(pgx.Rows) error {
 	}
 }
 
-// appendOf returns the statement that writes a group.
-func (s *store) appendOf(group []*request) (sql string, args []any) {
-	var refs, loose, lines, commits, blobs columns // loose: batches without refs
+// appendArgs returns the parameters of appendSQL for a group.
+func (s *store) appendArgs(group []*request) []any {
+	refs, loose, lines, commits, blobs := make(columns, 10), make(columns, 1), make(columns, 5), make(columns, 8), make(columns, 6)
 	for i, r := range group {
 		g, copies := int32(i), r.write.copies
 		if len(r.write.refs) == 0 {
 			loose.add(g)
 		}
 		for k := range r.write.refs {
-			refs.add(append([]any{g}, r.write.refs[k].values()...)...)
+			ref := &r.write.refs[k]
+			to := &ref.state
+			refs.add(g, ref.name, idBytes(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], idBytes(ref.prev), ref.record)
 		}
 		for _, l := range r.write.lines {
 			lines.add(g, l.line, l.first, l.from.line, l.from.gen)
@@ -279,68 +245,19 @@ func (s *store) appendOf(group []*request) (sql string, args []any) {
 			blobs.add(g, b.id[:], int16(b.kind), b.codec, b.data, copies)
 		}
 	}
-	if loose == nil {
-		loose = columns{[]int32{}}
-	}
-	b := statement{args: []any{s.repo, nowMillis()}}
-	lock := []any{lockClass, s.lockKey()}
-	if refs != nil {
-		b.add(movePart, slices.Concat(lock, refs, loose)...)
-	} else {
-		b.add(loosePart, slices.Concat(lock, loose)...)
-	}
-	if lines != nil {
-		b.add(linePart, lines...)
-	}
-	if commits != nil {
-		b.add(commitPart, commits...)
-	}
-	if blobs != nil {
-		b.add(blobPart, blobs...)
-	}
-	if refs != nil {
-		b.add(` select name, version from moved where $2::bigint > 0`)
-	} else {
-		b.add(` select '', 0::bigint from won where false and $1::bigint + $2::bigint > 0`) // both must be used
-	}
-	return b.text.String(), b.args
-}
-
-// values are the columns of movePart after g.
-func (r *refRow) values() []any {
-	to := &r.state
-	return []any{r.name, idBytes(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], idBytes(r.prev), r.record}
+	return slices.Concat([]any{s.repo, nowMillis(), lockClass, s.lockKey()}, refs, loose, lines, commits, blobs)
 }
 
 // columns are rows as the arrays of a statement, one for each column: an array of rows would
-// need types of its own in the database.
+// need types of its own in the database. The array of a column without rows is nil.
 type columns []any
 
-func (c *columns) add(row ...any) {
-	if *c == nil {
-		*c = make(columns, len(row))
-	}
+func (c columns) add(row ...any) {
 	for i, v := range row {
-		column := &(*c)[i]
-		switch v := v.(type) {
-		case bool:
-			*column = appendTo(*column, v)
-		case int16:
-			*column = appendTo(*column, v)
-		case int32:
-			*column = appendTo(*column, v)
-		case int64:
-			*column = appendTo(*column, v)
-		case string:
-			*column = appendTo(*column, v)
-		case []byte:
-			*column = appendTo(*column, v)
+		value := reflect.ValueOf(v)
+		if c[i] == nil {
+			c[i] = reflect.Zero(reflect.SliceOf(value.Type())).Interface()
 		}
+		c[i] = reflect.Append(reflect.ValueOf(c[i]), value).Interface()
 	}
-}
-
-// appendTo appends a value to a column; nil is an empty one.
-func appendTo[T any](column any, v T) any {
-	list, _ := column.([]T)
-	return append(list, v)
 }

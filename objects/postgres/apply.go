@@ -2,12 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/objects"
@@ -25,41 +22,28 @@ func (s *store) Apply(ctx context.Context, b objects.Batch) error {
 	case s.readOnly:
 		return fmt.Errorf("store %s: %w", s.name, objects.ErrReadOnly)
 	}
-	a := apply{s: s, batch: &b, until: time.Now().Add(s.wait)}
-	for n := 0; ; n++ {
-		done, err := a.try(ctx)
-		switch {
-		case done || err != nil && !isTransient(err):
-			return a.outcome(ctx, err)
-		case err != nil && time.Now().After(a.until):
-			return a.outcome(ctx, s.busy(err))
-		case err != nil:
-			if e := s.pause(ctx, n); e != nil {
-				return a.outcome(ctx, e)
-			}
+	a := apply{s: s, batch: &b}
+	err := s.repeat(ctx, func() (err error) {
+		for done := false; !done && err == nil; {
+			done, err = a.try(ctx)
 		}
+		return err
+	})
+	if err != nil && a.sent != nil {
+		return objects.Unknown(err)
 	}
+	return err
 }
 
 // apply is one Apply.
 type apply struct {
 	s       *store
 	batch   *objects.Batch
-	until   time.Time
 	fresh   bool   // refs are read anew, not taken from the cache
 	careful bool   // everything is looked up
 	alone   bool   // it is not written together with others
 	seq     uint64 // of the log entry; 0: not drawn
 	sent    *write // whose outcome is unknown
-}
-
-// outcome returns the error of Apply. After a write that may have happened it says so.
-func (a *apply) outcome(ctx context.Context, err error) error {
-	err = a.s.explain(ctx, err)
-	if err != nil && a.sent != nil {
-		return objects.Unknown(err)
-	}
-	return err
 }
 
 // try writes the batch once. It is not done, without an error, when it has to be tried again
@@ -148,7 +132,7 @@ func (a *apply) states(ctx context.Context) (map[string]refState, error) {
 		return states, nil
 	}
 	a.fresh = true
-	return a.s.states(ctx, names)
+	return a.s.states(ctx, a.s, names)
 }
 
 // entry makes the log entry of moves, and the rows of the refs after it.
@@ -189,7 +173,7 @@ func (a *apply) landed(ctx context.Context) (yes bool, err error) {
 		return false, nil
 	}
 	r := &a.sent.refs[0]
-	err = a.s.rows(ctx, func(row pgx.Rows) error {
+	err = a.s.query(ctx, func(row pgx.CollectableRow) error {
 		yes = true
 		return nil
 	}, `select 1 from tract_log where repo = $1 and seq = $2 and name = $3 and record = $4`, a.s.repo, int64(r.state.seq), r.name, r.record)
@@ -200,7 +184,6 @@ func (a *apply) landed(ctx context.Context) (yes bool, err error) {
 func (s *store) learn(p *planner) {
 	for i := range p.refs {
 		s.learnRef(p.refs[i].name, p.refs[i].state)
-		s.moves.move(p.refs[i].name)
 	}
 	for _, c := range p.commits[max(0, len(p.commits)-recentBatch):] {
 		s.learnPosition(c.id, c.at)
@@ -212,43 +195,14 @@ func (s *store) learn(p *planner) {
 			}
 		}
 	}
-	lines := map[int64]bool{}
 	for i := range p.commits {
-		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 || len(p.commits) >= segmentSize {
-			lines[at.line] = true
+		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 {
+			s.sealLater(at.line)
 		}
-	}
-	for line := range lines {
-		s.sealLater(line)
 	}
 }
 
 // Update is objects.Writer.
 func (s *store) Update(ctx context.Context, ref string, f func(tip objects.ID) (objects.Batch, error)) error {
-	s.running.RLock()
-	defer s.running.RUnlock()
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	queue, _ := s.updating.LoadOrStore(ref, new(sync.Mutex))
-	queue.(*sync.Mutex).Lock()
-	defer queue.(*sync.Mutex).Unlock()
-	for n := 0; ; n++ {
-		got, err := s.states(ctx, []string{ref})
-		if err != nil {
-			return err
-		}
-		tip := got[ref].target
-		b, err := f(tip)
-		if err != nil {
-			return err
-		}
-		err = s.Apply(ctx, b)
-		if c := (*objects.ConflictError)(nil); !errors.As(err, &c) || c.Ref != ref || c.Have == tip {
-			return err // the last: f does not move the ref from where it is
-		}
-		if err := s.pause(ctx, min(n, 3)); err != nil {
-			return err
-		}
-	}
+	return s.updates.Run(ctx, s, ref, f)
 }

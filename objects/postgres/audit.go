@@ -15,7 +15,7 @@ import (
 func (s *store) Audit(ctx context.Context, a objects.Audit) error {
 	var w *auditor
 	err := s.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-		w = &auditor{s: s, q: txQuerier{tx}, to: a, newest: map[string]move{}, at: map[position]objects.ID{}}
+		w = &auditor{s: s, q: direct{tx}, to: a, newest: map[string]move{}, at: map[position]objects.ID{}}
 		return w.run(ctx)
 	})
 	if w != nil && w.stop != nil {
@@ -50,7 +50,6 @@ type move struct {
 // auditedLine is how far a line has been read.
 type auditedLine struct {
 	number int64
-	first  *int64 // nil: it has no row in tract_line
 	from   position
 	next   int64      // gen of the next commit
 	last   objects.ID // the commit before it
@@ -58,7 +57,7 @@ type auditedLine struct {
 
 func (w *auditor) run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.begin, w.readLog, w.readPlaces, w.readCommits, w.readBlobs, w.readTombstones, w.readRefs, w.checkForks, w.checkIndex,
+		w.begin, w.readLog, w.readPlaces, w.readCommits, w.readBlobs, w.readRefs, w.checkForks, w.checkIndex,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -67,29 +66,26 @@ func (w *auditor) run(ctx context.Context) error {
 	return nil
 }
 
-// call keeps the error of the caller.
-func (w *auditor) call(err error) error {
+// call calls a function of the caller, which may be nil, and keeps its error.
+func call[T any](w *auditor, f func(T) error, v T) error {
+	if f == nil {
+		return nil
+	}
+	err := f(v)
 	if err != nil {
 		w.stop = err
 	}
 	return err
 }
 
-func (w *auditor) damage(d objects.Damage) error {
-	if w.to.Damage == nil {
-		return nil
-	}
-	return w.call(w.to.Damage(d))
-}
-
 func (w *auditor) wrong(where, what, means string) error {
-	return w.damage(objects.Damage{Where: where, What: what, Means: means})
+	return call(w, w.to.Damage, objects.Damage{Where: where, What: what, Means: means})
 }
 
 // object takes an object that was read from a row.
 func (w *auditor) object(where string, o objects.Object, err error) error {
 	if err != nil {
-		return w.damage(objects.Damage{ID: o.ID, Where: where, What: cause(err).Error()})
+		return call(w, w.to.Damage, objects.Damage{ID: o.ID, Where: where, What: cause(err).Error()})
 	}
 	const most = 256
 	w.done++
@@ -105,10 +101,10 @@ func (w *auditor) flush() error {
 	if w.to.Progress != nil {
 		w.to.Progress(min(w.done, w.total), w.total)
 	}
-	if len(list) == 0 || w.to.Objects == nil {
+	if len(list) == 0 {
 		return nil
 	}
-	return w.call(w.to.Objects(list))
+	return call(w, w.to.Objects, list)
 }
 
 // totalSQL estimates the number of objects: most commits have a content of their own.
@@ -116,16 +112,16 @@ const totalSQL = `select (2 * (select count(*) from tract_tail where repo = $1) 
 + (select count(*) from tract_blob where repo = $1))::bigint`
 
 func (w *auditor) begin(ctx context.Context) error {
-	err := w.q.query(ctx, func(row pgx.Rows) error { return row.Scan(&w.total) }, totalSQL, w.s.repo)
-	if err == nil && w.to.Begin != nil {
-		err = w.call(w.to.Begin(int(w.total)))
+	err := w.q.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&w.total) }, totalSQL, w.s.repo)
+	if err != nil {
+		return err
 	}
-	return err
+	return call(w, w.to.Begin, int(w.total))
 }
 
 // readLog reads the entries, the oldest first, and follows the chain of every ref.
 func (w *auditor) readLog(ctx context.Context) error {
-	return w.q.query(ctx, func(row pgx.Rows) error {
+	return w.q.query(ctx, func(row pgx.CollectableRow) error {
 		var seq uint64
 		var record []byte
 		var names []string
@@ -133,10 +129,7 @@ func (w *auditor) readLog(ctx context.Context) error {
 			return err
 		}
 		where := fmt.Sprintf("log entry %d", seq)
-		e, err := objects.ParseLogEntry(record)
-		if err == nil && e.Seq != seq {
-			err = errSeq
-		}
+		e, err := parseEntry(seq, record)
 		if err != nil {
 			return w.wrong(where, cause(err).Error(), "what it says of its refs is lost")
 		}
@@ -152,17 +145,14 @@ func (w *auditor) readLog(ctx context.Context) error {
 			}
 			w.newest[u.Name] = move{e.Hash, u.New}
 		}
-		if w.to.Entry == nil {
-			return nil
-		}
-		return w.call(w.to.Entry(e))
+		return call(w, w.to.Entry, e)
 	}, `select seq, string_agg(record, ''), array_agg(name) from tract_log where repo = $1
 group by seq having count(record) > 0 order by seq`, w.s.repo)
 }
 
 // readPlaces reads which commits are named by their place.
 func (w *auditor) readPlaces(ctx context.Context) error {
-	return w.q.query(ctx, func(row pgx.Rows) error {
+	return w.q.query(ctx, func(row pgx.CollectableRow) error {
 		var at position
 		err := row.Scan(&at.line, &at.gen)
 		w.at[at] = objects.ID{}
@@ -174,26 +164,27 @@ union select from_line, from_gen from tract_line where repo = $1 and from_line <
 // readCommits reads one line after the other, each from its first commit on: segments, and rows
 // of the tail as if they were segments of one commit.
 func (w *auditor) readCommits(ctx context.Context) error {
-	err := w.q.query(ctx, func(row pgx.Rows) error {
+	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
 		var content objects.ID
 		var line auditedLine
-		r, err := scanSegment(row, idColumn{&content}, &line.first, &line.from.line, &line.from.gen)
-		if err != nil {
-			return err
-		}
-		if line.number = r.line; line.number != w.line.number {
-			if err := w.beginLine(line, r.gen0); err != nil {
-				return err
+		var known bool // it has a row in tract_line
+		r, err := scanSegment(row, idColumn{&content}, &known, &line.next, &line.from.line, &line.from.gen)
+		if line.number = r.line; err == nil && line.number != w.line.number {
+			if w.line = line; !known {
+				err = w.wrong(fmt.Sprintf("line %d", line.number), "it has no row in tract_line", "walks end where the line begins")
 			}
 		}
-		if r.number > 0 {
+		switch {
+		case err != nil:
+			return err
+		case r.number > 0:
 			err = w.segment(r)
-		} else {
+		default:
 			err = w.tailRow(r, content)
 		}
 		w.line.next, w.line.last = r.gen0+int64(r.n), r.tip // also where they could not be read
 		return err
-	}, `select c.*, l.first, coalesce(l.from_line, 0), coalesce(l.from_gen, 0) from (
+	}, `select c.*, l.line is not null, coalesce(l.first, c.gen0), coalesce(l.from_line, 0), coalesce(l.from_gen, 0) from (
 	select `+segmentColumns+`, null::bytea as content from tract_seg where repo = $1
 	union all select 0, line, gen, 1, id, put, head, body, content from tract_tail where repo = $1
 ) c left join tract_line l on l.repo = $1 and l.line = c.line order by c.line, c.gen0`, w.s.repo)
@@ -201,16 +192,6 @@ func (w *auditor) readCommits(ctx context.Context) error {
 		return err
 	}
 	return w.flush()
-}
-
-func (w *auditor) beginLine(line auditedLine, first int64) error {
-	w.line = line
-	if line.first != nil {
-		w.line.next = *line.first
-		return nil
-	}
-	w.line.next = first
-	return w.wrong(fmt.Sprintf("line %d", line.number), "it has no row in tract_line", "walks end where the line begins")
 }
 
 func (w *auditor) segment(r segmentRow) error {
@@ -257,7 +238,7 @@ func (w *auditor) commit(where string, gen int64, o objects.Object) error {
 	if _, named := w.at[at]; named {
 		w.at[at] = o.ID
 	}
-	parent := firstParent(&o)
+	parent := o.FirstParent()
 	name := fmt.Sprintf("line %d", l.number)
 	var err error
 	switch {
@@ -272,45 +253,37 @@ func (w *auditor) commit(where string, gen int64, o objects.Object) error {
 	return errors.Join(err, w.object(where, o, nil))
 }
 
+// readBlobs reads blobs and tombstones.
 func (w *auditor) readBlobs(ctx context.Context) error {
-	err := w.q.query(ctx, func(row pgx.Rows) error {
+	const tombstone = -1 // in place of a codec
+	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
 		var id objects.ID
 		var data []byte
 		var codec int16
 		if err := row.Scan(idColumn{&id}, &codec, &data); err != nil {
 			return err
 		}
-		o, err := readBlob(id, codec, data)
-		return w.object("tract_blob", o, err)
-	}, `select id, codec, data from tract_blob where repo = $1 order by id`, w.s.repo)
+		if codec != tombstone {
+			o, err := readBlob(id, codec, data)
+			return w.object("tract_blob", o, err)
+		}
+		t, err := objects.ParseTombstone(id, data)
+		if err != nil {
+			return call(w, w.to.Damage, objects.Damage{ID: id, Where: "tract_tombstone", What: cause(err).Error()})
+		}
+		return call(w, w.to.Tombstone, t)
+	}, `select id, codec, data from tract_blob where repo = $1
+union all select id, -1, record from tract_tombstone where repo = $1`, w.s.repo)
 	if err != nil {
 		return err
 	}
 	return w.flush()
 }
 
-func (w *auditor) readTombstones(ctx context.Context) error {
-	return w.q.query(ctx, func(row pgx.Rows) error {
-		var id objects.ID
-		var record []byte
-		if err := row.Scan(idColumn{&id}, &record); err != nil {
-			return err
-		}
-		t, err := objects.ParseTombstone(id, record)
-		if err != nil {
-			return w.damage(objects.Damage{ID: id, Where: "tract_tombstone", What: cause(err).Error()})
-		}
-		if w.to.Tombstone == nil {
-			return nil
-		}
-		return w.call(w.to.Tombstone(t))
-	}, `select id, record from tract_tombstone where repo = $1 order by id`, w.s.repo)
-}
-
 // readRefs reads the refs, and compares each with its newest log entry and with its commit.
 func (w *auditor) readRefs(ctx context.Context) error {
 	const changed = "its row was changed, or entries of the ref log were removed"
-	err := w.q.query(ctx, func(row pgx.Rows) error {
+	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
 		name, r, err := scanRef(row)
 		if err != nil {
 			return err
@@ -328,10 +301,10 @@ func (w *auditor) readRefs(ctx context.Context) error {
 		case r.at.line != 0 && w.at[r.at] != r.target:
 			err = w.wrong(where, "its commit is at another position", changed)
 		}
-		if err != nil || r.target.IsZero() || w.to.Ref == nil {
+		if err != nil || r.target.IsZero() {
 			return err
 		}
-		return w.call(w.to.Ref(r.ref(name)))
+		return call(w, w.to.Ref, r.ref(name))
 	}, `select `+refColumns+` from tract_ref where repo = $1 order by name`, w.s.repo)
 	for name := range w.newest {
 		if err == nil {
@@ -350,74 +323,48 @@ func (w *auditor) checkForks(context.Context) (err error) {
 	return err
 }
 
-// indexRun is the key of a row of level 0 of tract_index, or of a run of level 1.
-type indexRun struct {
-	level int16
-	run   int64
-}
-
 // checkIndex checks that the index has every object of the segments.
 func (w *auditor) checkIndex(ctx context.Context) error {
-	var segments, lost int // not in the index
-	err := w.q.query(ctx, func(row pgx.Rows) error { return row.Scan(&segments) }, `select count(*) from tract_seg where repo = $1`, w.s.repo)
-	if err != nil {
-		return err
-	}
-	var runs []indexRun
-	err = w.q.query(ctx, func(row pgx.Rows) error {
-		var r indexRun
-		err := row.Scan(&r.level, &r.run)
-		runs = append(runs, r)
-		return err
-	}, `select distinct level, run from tract_index where repo = $1`, w.s.repo)
-	if err != nil {
-		return err
-	}
-	for _, r := range runs {
-		have, missing, err := w.checkRun(ctx, r)
+	known := map[[entrySize]byte]bool{} // the entries of a run
+	lost := 0                           // objects that are not in the index
+	for number, run := int32(0), int32(-1); ; {
+		var row segmentRow
+		err := w.q.query(ctx, func(r pgx.CollectableRow) (err error) { row, err = scanSegment(r); return err },
+			`select `+headColumns+` from tract_seg where repo = $1 and number > $2 order by number limit 1`, w.s.repo, number)
 		if err != nil {
 			return err
 		}
-		segments, lost = segments-have, lost+missing
-	}
-	if segments <= 0 && lost == 0 {
-		return nil
-	}
-	return w.wrong("tract_index", fmt.Sprintf("%d segments and %d objects of others are not in it", max(0, segments), lost),
-		"they are read by walks, but not found by their ids")
-}
-
-// checkRun returns how many segments a run of the index has, and how many objects of them it
-// has not.
-func (w *auditor) checkRun(ctx context.Context, r indexRun) (segments, lost int, err error) {
-	hints := map[int32]map[[hintSize]byte]bool{} // by the number of a segment
-	err = w.q.query(ctx, func(row pgx.Rows) error {
-		var data []byte
-		err := row.Scan(&data)
-		for h, number := range indexEntries(data, "") {
-			if hints[number] == nil {
-				hints[number] = map[[hintSize]byte]bool{}
+		if row.number == 0 {
+			break
+		}
+		number = row.number
+		seg, err := decodeSegment(row)
+		if err != nil {
+			continue // it was reported before
+		}
+		if number/runSize != run {
+			run = number / runSize
+			clear(known)
+			err := w.q.query(ctx, func(row pgx.CollectableRow) error {
+				var data []byte
+				err := row.Scan(&data)
+				for ; len(data) >= entrySize; data = data[entrySize:] {
+					known[[entrySize]byte(data)] = true
+				}
+				return err
+			}, `select data from tract_index where repo = $1 and run = $2`, w.s.repo, run)
+			if err != nil {
+				return err
 			}
-			hints[number][h] = true
 		}
-		return err
-	}, `select data from tract_index where repo = $1 and level = $2 and run = $3`, w.s.repo, r.level, r.run)
-	if err != nil {
-		return 0, 0, err
-	}
-	for number, known := range hints {
-		seg, err := w.s.segment(ctx, w.q, number, false)
-		if err != nil && !errors.Is(err, objects.ErrCorrupt) {
-			return 0, 0, err
-		}
-		if seg != nil || err != nil { // a corrupt one was reported before
-			segments++
-		}
-		for i := 0; seg != nil && i < seg.table.Len(); i++ {
-			if !known[[hintSize]byte(seg.table.ID(i)[:])] {
+		for i := range seg.table.Len() {
+			if !known[[entrySize]byte(appendEntry(nil, hint(*seg.table.ID(i)), number))] {
 				lost++
 			}
 		}
 	}
-	return segments, lost, nil
+	if lost == 0 {
+		return nil
+	}
+	return w.wrong("tract_index", fmt.Sprintf("%d objects of segments are not in it", lost), "they are read by walks, but not found by their ids")
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -97,20 +98,19 @@ func (r refState) ref(name string) objects.Ref {
 	return objects.Ref{Name: name, Target: r.target, Version: r.version, Updated: time.UnixMilli(r.updated).UTC()}
 }
 
-// sequence hands out numbers of log entries. It draws them from the database, more at a time
-// while they are used up quickly, and throws away what is left after a second, so that the
+// sequence hands out numbers of log entries. It draws them from the database, each time twice as
+// many while they are used up quickly, and throws away what is left after a second, so that the
 // entries of all processes stay in about the order of their time.
 type sequence struct {
 	turn  chan struct{} // has an element while somebody uses the rest, and perhaps draws
 	left  []int64       // ascending
 	drawn time.Time
-	draws int // one soon after the other
+	size  int // of the last draw
 }
 
 const (
-	singleDraws  = 8 // draws of one number, so that a short command leaves no gap
-	maxBlockBits = 7 // of the most numbers of a draw
-	blockTime    = time.Second
+	maxDraw  = 128
+	drawTime = time.Second
 )
 
 // next returns a number greater than last, which was drawn before.
@@ -123,8 +123,8 @@ func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	if time.Since(q.drawn) > blockTime {
-		q.left, q.draws = nil, 0
+	if time.Since(q.drawn) > drawTime {
+		q.left, q.size = nil, 0
 	}
 	for {
 		for len(q.left) > 0 {
@@ -133,27 +133,17 @@ func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
 				return uint64(n), nil
 			}
 		}
-		if err := s.draw(ctx); err != nil {
+		q.size = min(max(1, 2*q.size), maxDraw)
+		list, err := collect(ctx, s, pgx.RowTo[int64], `select nextval('tract_seq') from generate_series(1, $1::int)`, q.size)
+		if err == nil && slices.Max(list) <= after { // the sequence was set back
+			err = s.exec(ctx, advanceSQL, after)
+		}
+		if err != nil {
 			return 0, err
 		}
-		if len(q.left) == 0 || slices.Max(q.left) <= after { // the sequence was set back
-			if err := s.exec(ctx, advanceSQL, after); err != nil {
-				return 0, err
-			}
-		}
+		q.left, q.drawn = list, time.Now()
 	}
 }
 
 // advanceSQL lets no number up to one be drawn any more.
 const advanceSQL = `select setval('tract_seq', $1) from tract_seq where last_value < $1`
-
-// draw draws the next numbers.
-func (s *store) draw(ctx context.Context) error {
-	q := &s.seqs
-	block := 1 << min(max(0, q.draws-singleDraws), maxBlockBits)
-	list, err := collect(ctx, s, number, `select nextval('tract_seq') from generate_series(1, $1::int)`, block)
-	q.left = list
-	q.drawn = time.Now()
-	q.draws++
-	return err
-}

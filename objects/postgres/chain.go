@@ -42,10 +42,21 @@ func (s *store) walk(tip objects.ID) *walker {
 // read returns the next commits, at least one and about limit of them if it is over 0; none
 // at the end. An error belongs to the commit next, and the commits before it come first.
 func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
-	const most = 8 // a place below its line leads to another line, and a wrong one to a lookup
+	const most = 8  // a place below its line leads to another line, and a wrong one to a lookup
+	var wrong error // of what was at a place instead of next
 	for try := 0; !w.next.IsZero(); try++ {
-		if list, err = w.readOnce(ctx, limit); err != nil || len(list) > 0 {
-			return list, err
+		located := w.at.line == 0
+		list, err = w.readOnce(ctx, limit)
+		switch {
+		case len(list) > 0:
+			return list, nil // the next call begins with what is wrong
+		case located && errors.Is(err, objects.ErrNotFound) && wrong != nil:
+			return nil, wrong
+		case !located && errors.Is(err, objects.ErrCorrupt):
+			// The cache of places may be wrong: the commit is only damaged if it is nowhere else.
+			wrong, w.at = err, position{}
+		case err != nil:
+			return nil, err
 		}
 		if try == most {
 			return nil, &objects.CorruptError{ID: w.next, Cause: errors.New("no position leads to it")}
@@ -84,7 +95,7 @@ func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err erro
 			list = w.accept(list, step{commit, w.at})
 		}
 		if err != nil {
-			return list, w.astray(ctx, len(list) > 0, err)
+			return list, err
 		}
 	}
 	if len(list) == 0 {
@@ -136,7 +147,7 @@ func (w *walker) rows(ctx context.Context, limit int) (rows []segmentRow, err er
 	if limit > 0 {
 		page, segments = min(page, limit), min(segments, 1+limit/segmentSize)
 	}
-	return collect(ctx, w.s, func(row pgx.Rows) (segmentRow, error) { return scanSegment(row) },
+	return collect(ctx, w.s, func(row pgx.CollectableRow) (segmentRow, error) { return scanSegment(row) },
 		rowsSQL, w.s.repo, w.at.line, w.at.gen, page, segments)
 }
 
@@ -178,7 +189,7 @@ func (w *walker) locate(ctx context.Context) (list []step, err error) {
 
 // accept adds a commit, if it is the next one, and goes on to its first parent.
 func (w *walker) accept(list []step, st step) []step {
-	w.next = firstParent(&st.commit)
+	w.next = st.commit.FirstParent()
 	w.at = position{}
 	if st.at.line != 0 && !w.next.IsZero() {
 		w.at = position{st.at.line, st.at.gen - 1}
@@ -186,58 +197,12 @@ func (w *walker) accept(list []step, st step) []step {
 	return append(list, st)
 }
 
-// astray decides what it means that what is at a place is not the commit next: the cache of
-// places may be wrong, and then the commit is looked up. It is only damaged if it is nowhere.
-func (w *walker) astray(ctx context.Context, some bool, err error) error {
-	if some {
-		return nil // the next call begins with what is wrong
-	}
-	w.at = position{}
-	intact := false
-	if e := w.s.find(ctx, w.s, []objects.ID{w.next}, true, func(_ objects.ID, f found) error {
-		intact = f.err == nil
-		if intact {
-			w.at = f.at
-		}
-		return nil
-	}); e != nil {
-		return e
-	}
-	if intact {
-		return nil
-	}
-	return err
-}
-
-// Chain is objects.Reader.
+// Chain is objects.Reader. It walks from the tip and from each stop, and remembers what it has read.
 func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
-	for _, stop := range o.Stop {
-		if !stop.IsZero() {
-			return s.chainToStop(ctx, tip, o)
-		}
+	most := 0 // commits that are remembered, beside those of a page
+	if len(o.Stop) > 0 {
+		most = 1 << 15
 	}
-	return func(yield func(objects.Object, error) bool) {
-		for run, err := range s.ChainRuns(ctx, tip, o.Limit) {
-			if err != nil {
-				yield(objects.Object{}, err)
-				return
-			}
-			for _, commit := range run.Objects {
-				if err := s.usable(ctx); err != nil {
-					yield(objects.Object{}, err)
-					return
-				}
-				if !yield(commit, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// chainToStop walks from the tip and from each stop, and remembers what it has read.
-func (s *store) chainToStop(ctx context.Context, tip objects.ID, o objects.ChainOptions) iter.Seq2[objects.Object, error] {
-	const most = 1 << 15 // commits that are remembered
 	known := map[objects.ID]objects.Object{}
 	walks := map[objects.ID]*walker{} // by the commit that each reads next
 	get := func(id objects.ID) (objects.Object, error) {
@@ -276,22 +241,20 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 			return
 		}
 		w := s.walk(tip)
-		for left := limit; ; {
+		for left := limit; limit <= 0 || left > 0; {
 			list, err := w.read(ctx, left)
 			if err == nil {
 				err = s.usable(ctx)
+			}
+			if err != nil {
+				yield(objects.CommitRun{}, err)
+				return
 			}
 			if left > 0 {
 				list = list[:min(len(list), left)]
 				left -= len(list)
 			}
-			if len(list) > 0 && !yield(runOf(list), nil) {
-				return
-			}
-			if err != nil {
-				yield(objects.CommitRun{}, err)
-			}
-			if err != nil || len(list) == 0 || limit > 0 && left == 0 {
+			if len(list) == 0 || !yield(runOf(list), nil) {
 				return
 			}
 		}

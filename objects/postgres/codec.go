@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"encoding/binary"
-	"errors"
-
 	"github.com/tract-vcs/tract/internal/compression"
+	"github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -17,65 +15,22 @@ const (
 // compressFrom is the least size of a blob that is compressed.
 const compressFrom = 256
 
-var errEncoding = errors.New("the row is not an encoded object")
-
-// encodeObject encodes an object without its id: its kind, the number of its parents and the
-// parents, the number of its links and the links, its data.
-func encodeObject(o *objects.Object) []byte {
-	b := []byte{byte(o.Kind)}
-	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
-		b = binary.AppendUvarint(b, uint64(len(ids)))
-		for i := range ids {
-			b = append(b, ids[i][:]...)
-		}
-	}
-	return append(b, o.Data...)
-}
-
-// parseObject decodes what encodeObject encoded. The data shares the memory of b.
-func parseObject(b []byte) (o objects.Object, err error) {
-	if len(b) == 0 {
-		return o, errEncoding
-	}
-	o.Kind, b = objects.Kind(b[0]), b[1:]
-	for _, ids := range [2]*[]objects.ID{&o.Parents, &o.Links} {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > objects.MaxEdges || uint64(len(b)-size) < n*idSize {
-			return o, errEncoding
-		}
-		b = b[size:]
-		for range n {
-			*ids = append(*ids, objects.ID(b[:idSize]))
-			b = b[idSize:]
-		}
-	}
-	o.Data = b
-	return o, nil
-}
-
 const idSize = uint64(len(objects.ID{}))
 
-// readObject decodes an object and verifies that it has the id.
+// readObject decodes a record of package pack and verifies that it has the id. The data shares
+// the memory of b.
 func readObject(id objects.ID, b []byte) (objects.Object, error) {
-	o, err := parseObject(b)
-	o.ID = id
+	o, err := pack.ParseRecord(b, new([]objects.ID))
 	if err != nil {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: err}
 	}
+	o.ID = id
 	return o, o.Check()
-}
-
-// firstParent returns the first parent of a commit; zero: it has none.
-func firstParent(o *objects.Object) (id objects.ID) {
-	if len(o.Parents) > 0 {
-		id = o.Parents[0]
-	}
-	return id
 }
 
 // encodeBlob encodes an object for a row of tract_blob.
 func encodeBlob(o *objects.Object) (codec int16, data []byte) {
-	data = encodeObject(o)
+	data = pack.AppendRecord(nil, o)
 	if len(data) >= compressFrom {
 		if small := compression.CompressFast(nil, data); len(small) < len(data)*9/10 {
 			return codecZstd, small

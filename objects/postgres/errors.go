@@ -50,9 +50,7 @@ func isTransient(err error) bool {
 
 // isConnection reports whether the connection was lost or could not be made.
 func isConnection(err error) bool {
-	var connect *pgconn.ConnectError
-	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, new(net.Error)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "conn closed")
 }
 
@@ -60,19 +58,23 @@ func isConnection(err error) bool {
 // other error the outcome is unknown.
 func isUndone(err error) bool {
 	var e *pgconn.PgError
-	var connect *pgconn.ConnectError
 	if errors.As(err, &e) {
 		return !strings.HasPrefix(e.Code, "08") && !hasCode(err, codeAdminShutdown, codeCrashShutdown, codeIdleTimeout)
 	}
-	return errors.As(err, &connect) || pgconn.SafeToRetry(err) || errors.Is(err, objects.ErrClosed)
+	return errors.As(err, new(*pgconn.ConnectError)) || pgconn.SafeToRetry(err) || errors.Is(err, objects.ErrClosed)
 }
 
 // retry calls f until it succeeds or fails for good, or until it has failed for too long.
 // Between two calls no connection is held.
 func (s *store) retry(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	return s.repeat(ctx, func() error { return s.attempt(ctx, limit, f) })
+}
+
+// repeat is retry for an f that calls attempt itself.
+func (s *store) repeat(ctx context.Context, f func() error) error {
 	until := time.Now().Add(s.wait)
 	for n := 0; ; n++ {
-		err := s.attempt(ctx, limit, f)
+		err := f()
 		if err == nil || !isTransient(err) {
 			return s.explain(ctx, err)
 		}
@@ -141,12 +143,10 @@ func (s *store) explain(ctx context.Context, err error) error {
 
 // plain removes from an error of pgx what may repeat the URL.
 func plain(err error) error {
-	var parse *pgconn.ParseConfigError
-	if errors.As(err, &parse) {
+	if errors.As(err, new(*pgconn.ParseConfigError)) {
 		return errors.New("a parameter of the URL is invalid")
 	}
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
+	if errors.As(err, new(*pgconn.ConnectError)) {
 		return oneLine{err}
 	}
 	return err

@@ -74,7 +74,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 // and verify them.
 func (s *store) contentsOf(ctx context.Context, line, low, high int64) (map[objects.ID]func() (objects.Object, error), error) {
 	contents := map[objects.ID]func() (objects.Object, error){}
-	rows, err := collect(ctx, s, func(row pgx.Rows) (segmentRow, error) { return scanSegment(row) },
+	rows, err := collect(ctx, s, func(row pgx.CollectableRow) (segmentRow, error) { return scanSegment(row) },
 		`select 0, line, gen, 1, content, put, ''::bytea, body from tract_tail
 where repo = $1 and line = $2 and gen between $3 and $4 and body is not null
 union all

@@ -36,11 +36,8 @@ select 2, 0, 0, codec, id, data from tract_blob where repo = $1 and id = any($2:
 union all
 select 3, 0, 0, 0::smallint, id, record from tract_tombstone where repo = $1 and id = any($2::bytea[])
 union all
-select 4, 0, 0, 0::smallint, null, data from tract_index where repo = $1 and level = 0
-	and exists (select from unnest($3::bytea[]) h where position(h in data) > 0)
-union all
-select 4, 0, 0, 0::smallint, null, data from tract_index where repo = $1 and level = 1 and part = any($4::smallint[])
-	and exists (select from unnest($3::bytea[]) h where position(h in data) > 0)`
+select 4, 0, 0, 0::smallint, null, data from tract_index where repo = $1 and part = any($4::smallint[])
+	and exists (select from unnest($3::bytea[]) h where get_byte(h, 0) = part and position(h in data) > 0)`
 
 const (
 	lookupIDs   = 64      // most ids of one lookup
@@ -73,7 +70,7 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 			parts = append(parts, p)
 		}
 	}
-	err := q.query(ctx, func(row pgx.Rows) error {
+	err := q.query(ctx, func(row pgx.CollectableRow) error {
 		var source, codec int16
 		var at position
 		var id objects.ID
@@ -122,26 +119,6 @@ func (l *lookup) add(source int, id objects.ID, at position, codec int16, data [
 		return errCut
 	}
 	return nil
-}
-
-// querier is the pool with its retries, or a transaction.
-type querier interface {
-	query(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error
-}
-
-// query is querier.
-func (s *store) query(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
-	return s.rows(ctx, scan, sql, args...)
-}
-
-type txQuerier struct{ tx pgx.Tx }
-
-func (t txQuerier) query(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
-	rows, err := t.tx.Query(ctx, sql, args...)
-	if err != nil {
-		return err
-	}
-	return eachRow(rows, scan)
 }
 
 // find looks up ids until it knows of each whether it exists, and calls give with those that

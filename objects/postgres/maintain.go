@@ -28,7 +28,7 @@ func (s *store) Leftovers(context.Context) ([]string, error) { return nil, nil }
 // Size is objects.Maintainer. The size is that of the tables, with their indexes and the
 // rows of all repos.
 func (s *store) Size(ctx context.Context) (path string, bytes int64, err error) {
-	err = s.rows(ctx, func(row pgx.Rows) error { return row.Scan(&bytes) },
+	err = s.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&bytes) },
 		`select coalesce(sum(pg_total_relation_size(t::regclass)), 0)::bigint from unnest($1::text[]) t`, tables)
 	return s.name, bytes, err
 }
@@ -36,12 +36,10 @@ func (s *store) Size(ctx context.Context) (path string, bytes int64, err error) 
 // vacuum has the server reuse the space of deleted rows. A role that does not own the tables
 // cannot, and the server does it later by itself.
 func (s *store) vacuum(ctx context.Context) {
-	for _, table := range []string{"tract_tail", "tract_seg", "tract_blob", "tract_index"} {
-		_ = s.attempt(ctx, longTime, func(ctx context.Context) error {
-			_, err := s.pool.Exec(ctx, "vacuum "+table)
-			return err
-		})
-	}
+	_ = s.attempt(ctx, longTime, func(ctx context.Context) error {
+		_, err := s.pool.Exec(ctx, `vacuum tract_tail, tract_seg, tract_blob, tract_index`)
+		return err
+	})
 }
 
 // lockClass is the first key of the advisory lock of a repo. Every write holds the lock shared
@@ -85,8 +83,8 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 	if err := s.lock(ctx, tx); err != nil {
 		return err
 	}
-	q := txQuerier{tx}
-	var last int64
+	q := direct{tx}
+	var last uint64
 	if err := tx.QueryRow(ctx, `select coalesce(max(seq), 0) from tract_log where repo = $1`, s.repo).Scan(&last); err != nil {
 		return err
 	}
@@ -96,28 +94,32 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 			names = append(names, u.Name)
 		}
 	}
-	states := map[string]refState{}
-	err := q.query(ctx, func(row pgx.Rows) error {
-		name, r, err := scanRef(row)
-		states[name] = r
-		return err
-	}, `select `+refColumns+` from tract_ref where repo = $1 and name = any($2::text[])`, s.repo, names)
+	states, err := s.states(ctx, q, names)
 	if err != nil {
 		return err
 	}
-	var rows columns
+	rows := make(columns, 3)
 	for _, e := range list {
-		if err := follow(&rows, states, e, uint64(last)); err != nil {
+		err := e.Follows(last, func(name string) (target, newest objects.ID, err error) {
+			return states[name].target, states[name].newest, nil
+		})
+		if err != nil {
 			return err
 		}
-		last = int64(e.Seq)
+		entry := objects.NewLogEntry(e.Seq, e.Note, e.Refs)
+		for _, r := range refRows(entry, entry.Record()) {
+			rows.add(int64(e.Seq), r.name, r.record)
+			r.state.version = states[r.name].version + 1
+			states[r.name] = r.state
+		}
+		last = e.Seq
 	}
 	var targets []objects.ID
 	for _, r := range states {
 		targets = append(targets, r.target)
 	}
 	positions := map[objects.ID]position{}
-	err = s.find(ctx, q, unique(targets), true, func(id objects.ID, f found) error {
+	err = s.find(ctx, q, objects.Unique(targets), true, func(id objects.ID, f found) error {
 		if f.object.Kind == objects.KindCommit {
 			positions[id] = f.at
 		}
@@ -129,7 +131,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 	batch := &pgx.Batch{}
 	batch.Queue(`insert into tract_log (repo, seq, name, record) select $1, * from unnest($2::bigint[], $3::text[], $4::bytea[])`,
 		append([]any{s.repo}, rows...)...)
-	var final columns
+	final := make(columns, 8)
 	for name, r := range states {
 		r.at = positions[r.target]
 		final.add(name, idBytes(r.target), r.at.line, r.at.gen, int64(r.version), r.updated, int64(r.seq), r.newest[:])
@@ -138,28 +140,6 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry)
 select $1, * from unnest($2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[])
 on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = excluded.version,
 	updated = excluded.updated, seq = excluded.seq, newest = excluded.newest`, append([]any{s.repo}, final...)...)
-	batch.Queue(advanceSQL, last)
+	batch.Queue(advanceSQL, int64(last))
 	return tx.SendBatch(ctx, batch).Close()
-}
-
-// follow adds the rows of the log for an entry, if it follows the last one and those of its refs.
-func follow(rows *columns, states map[string]refState, e objects.LogEntry, last uint64) error {
-	moves, err := objects.PendingUpdates(e.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
-	if err != nil {
-		return err
-	}
-	follows := e.Seq > last && len(moves) == len(e.Refs) && len(moves) > 0
-	for _, u := range moves {
-		follows = follows && u.Prev == states[u.Name].newest
-	}
-	if !follows {
-		return &objects.CorruptError{Cause: fmt.Errorf("log entry %d does not follow entry %d and those of its refs", e.Seq, last)}
-	}
-	entry := objects.NewLogEntry(e.Seq, e.Note, moves)
-	for _, r := range refRows(entry, entry.Record()) {
-		rows.add(int64(e.Seq), r.name, r.record)
-		r.state.version = states[r.name].version + 1
-		states[r.name] = r.state
-	}
-	return nil
 }

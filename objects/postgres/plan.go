@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -96,7 +97,7 @@ func (s *store) look(ctx context.Context, p *planner, put []objects.Object, care
 		return nil
 	}
 	some := false
-	err := s.find(ctx, s, unique(ask), true, func(id objects.ID, f found) error {
+	err := s.find(ctx, s, objects.Unique(ask), true, func(id objects.ID, f found) error {
 		intact := f.err == nil
 		if intact && f.object.Kind == objects.KindCommit && f.at.line != 0 {
 			p.at[id] = f.at
@@ -127,7 +128,7 @@ func (s *store) unknown(p *planner, put []objects.Object, careful bool) (ask []o
 			}
 			continue
 		}
-		parent := firstParent(o)
+		parent := o.FirstParent()
 		at, known := s.positions.get(parent)
 		switch {
 		case !careful && p.put[parent] != nil:
@@ -153,7 +154,7 @@ func (s *store) lookForEnds(ctx context.Context, p *planner) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return s.rows(ctx, func(row pgx.Rows) error {
+	return s.query(ctx, func(row pgx.CollectableRow) error {
 		var at position
 		err := row.Scan(&at.line, &at.gen)
 		p.ends[at] = true
@@ -172,7 +173,7 @@ func (p *planner) commit(o *objects.Object) {
 			break
 		}
 		todo = append(todo, o)
-		o = p.put[firstParent(o)]
+		o = p.put[o.FirstParent()]
 	}
 	for i := len(todo) - 1; i >= 0; i-- {
 		p.insert(todo[i])
@@ -181,7 +182,7 @@ func (p *planner) commit(o *objects.Object) {
 
 func (p *planner) insert(o *objects.Object) {
 	var at position
-	before := p.at[firstParent(o)]
+	before := p.at[o.FirstParent()]
 	if before.line != 0 {
 		at = position{before.line, before.gen + 1}
 	}
@@ -190,7 +191,7 @@ func (p *planner) insert(o *objects.Object) {
 		p.lines = append(p.lines, lineRow{at.line, at.gen, before})
 	}
 	p.ends[before] = true
-	row := commitRow{at: at, id: o.ID, head: encodeObject(o)}
+	row := commitRow{at: at, id: o.ID, head: pack.AppendRecord(nil, o)}
 	if len(o.Links) > 0 {
 		if c := p.put[o.Links[0]]; c != nil && isInline(c) {
 			row.content, row.body = c.ID, append([]byte{}, c.Data...)

@@ -10,11 +10,8 @@
 // there. The parameter repo names one of the stores in the database; without it the name
 // is "tract".
 //
-// Commits are keyed by line and generation, so that a walk is a range scan and a fork
-// copies nothing. An append is one statement: it compares and swaps the ref, and only then
-// inserts the commits, their content and the log entry. Appends of one process that come
-// while another one runs go together in the next statement. When a line has 512 commits
-// that are not sealed, 256 of them go into a segment in the background.
+// docs/postgres.md describes the tables, and how an append is one statement. Appends of one
+// process that come while another one runs go together in the next statement.
 //
 // What is promised beyond package objects:
 //
@@ -28,7 +25,7 @@
 //     default_query_exec_mode=exec in the URL. No connection is held while a loop body runs.
 //   - No error contains a password.
 //
-// Not promised: that the server forgets what was purged. The rows are gone when Erase
+// Not promised: that the server forgets what was purged. The rows are gone when Purge
 // returns, but their bytes stay in the files of the server until it has vacuumed them, in its
 // write-ahead log and in its backups.
 package postgres
@@ -76,7 +73,6 @@ type store struct {
 	wait     time.Duration
 	readOnly bool
 
-	running sync.RWMutex // held for reading by every Update, so that Close waits for it
 	using   sync.RWMutex // held for reading while a connection is used
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
@@ -84,10 +80,9 @@ type store struct {
 	caches
 	seqs sequence
 
-	updating sync.Map // ref name -> *sync.Mutex: writers of one ref wait for one another
-	queue    queue
-	sealer   sealer
-	moves    notifier
+	updates objects.Updates
+	queue   queue
+	sealer  sealer
 }
 
 func open(ctx context.Context, address string, o objects.Options) (objects.Store, error) {
@@ -154,8 +149,7 @@ func parse(address string) (config *pgxpool.Config, repo, name string, err error
 
 // Close is objects.Store.
 func (s *store) Close() error {
-	s.running.Lock()
-	defer s.running.Unlock()
+	defer s.updates.Stop()()
 	if s.closed.Load() {
 		return objects.ErrClosed
 	}
@@ -168,47 +162,38 @@ func (s *store) Close() error {
 	return nil
 }
 
-// rows runs a query and calls scan for every row.
-func (s *store) rows(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
-	return s.retry(ctx, statementTime, func(ctx context.Context) error { return s.rowsOnce(ctx, scan, sql, args...) })
+// querier runs a query and calls scan for every row: the store, which repeats it after transient
+// trouble, or direct.
+type querier interface {
+	query(ctx context.Context, scan func(pgx.CollectableRow) error, sql string, args ...any) error
 }
 
-func (s *store) rowsOnce(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
-	rows, err := s.pool.Query(ctx, sql, args...)
-	if err != nil {
-		return err
+// query is querier. After transient trouble it calls scan for all rows again.
+func (s *store) query(ctx context.Context, scan func(pgx.CollectableRow) error, sql string, args ...any) error {
+	return s.retry(ctx, statementTime, func(ctx context.Context) error { return direct{s.pool}.query(ctx, scan, sql, args...) })
+}
+
+// direct is the pool or a transaction.
+type direct struct {
+	db interface {
+		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	}
-	return eachRow(rows, scan)
+}
+
+func (d direct) query(ctx context.Context, scan func(pgx.CollectableRow) error, sql string, args ...any) error {
+	rows, _ := d.db.Query(ctx, sql, args...) // CollectRows returns the error
+	_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) { return struct{}{}, scan(row) })
+	return err
 }
 
 // collect runs a query and returns what scan makes of each row.
-func collect[T any](ctx context.Context, s *store, scan func(pgx.Rows) (T, error), sql string, args ...any) (list []T, err error) {
-	err = s.retry(ctx, statementTime, func(ctx context.Context) error {
-		list = nil
-		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			v, err := scan(row)
-			list = append(list, v)
-			return err
-		}, sql, args...)
+func collect[T any](ctx context.Context, s *store, scan pgx.RowToFunc[T], sql string, args ...any) (list []T, err error) {
+	err = s.retry(ctx, statementTime, func(ctx context.Context) (err error) {
+		rows, _ := s.pool.Query(ctx, sql, args...) // CollectRows returns the error
+		list, err = pgx.CollectRows(rows, scan)
+		return err
 	})
 	return list, err
-}
-
-// number is a scan of one column.
-func number(row pgx.Rows) (n int64, err error) {
-	err = row.Scan(&n)
-	return n, err
-}
-
-// eachRow calls scan for every row, and closes rows.
-func eachRow(rows pgx.Rows, scan func(pgx.Rows) error) error {
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // exec runs a statement that may be repeated.

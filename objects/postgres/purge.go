@@ -33,7 +33,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 func (s *store) purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (p *purge, err error) {
 	var version uint64
 	err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-		p = &purge{s: s, q: txQuerier{tx}, segments: map[int32]map[objects.ID]bool{}}
+		p = &purge{s: s, q: direct{tx}, segments: map[int32]map[objects.ID]bool{}}
 		if err := s.lock(ctx, tx); err != nil {
 			return err
 		}

@@ -18,23 +18,19 @@ import (
 // Get is objects.Reader.
 func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
-		ids := unique(ids)
-		if len(ids) == 0 {
-			if err := s.usable(ctx); err != nil {
-				yield(objects.Object{}, err)
-			}
-			return
-		}
 		stop := errors.New("the loop has ended")
-		err := s.find(ctx, s, ids, false, func(_ objects.ID, f found) error {
-			if err := s.usable(ctx); err != nil {
-				return err
-			}
-			if !yield(f.object, f.err) {
-				return stop
-			}
-			return nil
-		})
+		err := s.usable(ctx)
+		if err == nil {
+			err = s.find(ctx, s, objects.Unique(ids), false, func(_ objects.ID, f found) error {
+				if err := s.usable(ctx); err != nil {
+					return err
+				}
+				if !yield(f.object, f.err) {
+					return stop
+				}
+				return nil
+			})
+		}
 		if err != nil && err != stop {
 			yield(objects.Object{}, err)
 		}
@@ -49,26 +45,13 @@ func (s *store) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// unique returns the ids without those that come again and without the zero id.
-func unique(ids []objects.ID) []objects.ID {
-	seen := make(map[objects.ID]bool, len(ids))
-	var list []objects.ID
-	for _, id := range ids {
-		if !seen[id] && !id.IsZero() {
-			seen[id] = true
-			list = append(list, id)
-		}
-	}
-	return list
-}
-
 // Missing is objects.Reader.
 func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
 	there := map[objects.ID]bool{}
-	err = s.find(ctx, s, unique(ids), true, func(id objects.ID, _ found) error {
+	err = s.find(ctx, s, objects.Unique(ids), true, func(id objects.ID, _ found) error {
 		there[id] = true
 		return nil
 	})
@@ -85,14 +68,13 @@ func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []object
 
 // findSQL finds the first ids in a range, and their kinds; 0: of the kind in the record.
 const findSQL = `
-(select id, 1::smallint, ''::bytea from tract_tail where $5::int in (0, 1) and repo = $1 and id >= $2 and ($3::bytea is null or id < $3) order by id limit $4)
+(select id, 1::smallint, ''::bytea from tract_tail where $5::int in (0, 1) and repo = $1 and id between $2 and $3 order by id limit $4)
 union all
-(select content, 2, ''::bytea from tract_tail where $5::int in (0, 2) and repo = $1 and body is not null and content >= $2
-	and ($3::bytea is null or content < $3) order by content limit $4)
+(select content, 2, ''::bytea from tract_tail where $5::int in (0, 2) and repo = $1 and body is not null and content between $2 and $3 order by content limit $4)
 union all
-(select id, kind, ''::bytea from tract_blob where $5::int in (0, kind) and repo = $1 and id >= $2 and ($3::bytea is null or id < $3) order by id limit $4)
+(select id, kind, ''::bytea from tract_blob where $5::int in (0, kind) and repo = $1 and id between $2 and $3 order by id limit $4)
 union all
-select id, 0, record from tract_tombstone where repo = $1 and id >= $2 and ($3::bytea is null or id < $3)`
+select id, 0, record from tract_tombstone where repo = $1 and id between $2 and $3`
 
 // Find is objects.Reader.
 func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) ([]objects.ID, error) {
@@ -105,7 +87,7 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 	}
 	low, high := bounds(prefix)
 	kinds := map[objects.ID]objects.Kind{}
-	err := s.rows(ctx, func(row pgx.Rows) error {
+	err := s.query(ctx, func(row pgx.CollectableRow) error {
 		var id objects.ID
 		var record []byte
 		var of int16
@@ -117,7 +99,7 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 		}
 		kinds[id] = objects.Kind(of)
 		return nil
-	}, findSQL, s.repo, low[:], high, cmp.Or(int64(limit), math.MaxInt64), int(kind))
+	}, findSQL, s.repo, low, high, cmp.Or(int64(limit), math.MaxInt64), int(kind))
 	if err == nil {
 		err = s.findSealed(ctx, kind, prefix, limit, kinds)
 	}
@@ -137,20 +119,12 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 	return ids, nil
 }
 
-// bounds returns the first id with a prefix and the first one after those; nil: there is none.
-func bounds(prefix string) (low objects.ID, high []byte) {
-	digits := func(fill string) []byte {
-		b, _ := hex.DecodeString(prefix + strings.Repeat(fill, 2*len(objects.ID{})-len(prefix)))
-		return b
-	}
-	copy(low[:], digits("0"))
-	high = digits("f")
-	for i := len(high) - 1; i >= 0; i-- {
-		if high[i]++; high[i] != 0 {
-			return low, high
-		}
-	}
-	return low, nil
+// bounds returns the least id with a hexadecimal prefix, and the greatest.
+func bounds(prefix string) (low, high []byte) {
+	rest := 2*len(objects.ID{}) - len(prefix)
+	low, _ = hex.DecodeString(prefix + strings.Repeat("0", rest))
+	high, _ = hex.DecodeString(prefix + strings.Repeat("f", rest))
+	return low, high
 }
 
 // candidate is a segment that may have an object with an id that begins with a hint.
@@ -163,16 +137,15 @@ type candidate struct {
 // there is a limit. It reads segments in the order of the ids that they may have.
 func (s *store) findSealed(ctx context.Context, kind objects.Kind, prefix string, limit int, kinds map[objects.ID]objects.Kind) error {
 	var list []candidate
-	low, high := parts(prefix)
-	err := s.rows(ctx, func(row pgx.Rows) error {
+	low, high := bounds(prefix)
+	err := s.query(ctx, func(row pgx.CollectableRow) error {
 		var data []byte
 		err := row.Scan(&data)
 		for h, segment := range indexEntries(data, prefix) {
 			list = append(list, candidate{h, segment})
 		}
 		return err
-	}, `select data from tract_index where repo = $1 and level = 0
-union all select data from tract_index where repo = $1 and level = 1 and part between $2 and $3`, s.repo, low, high)
+	}, `select data from tract_index where repo = $1 and part between $2 and $3`, s.repo, int16(low[0]), int16(high[0]))
 	if err != nil {
 		return err
 	}
@@ -206,17 +179,4 @@ union all select data from tract_index where repo = $1 and level = 1 and part be
 		}
 	}
 	return nil
-}
-
-// parts returns the parts of level 1 that have ids with a prefix, from low to high.
-func parts(prefix string) (low, high int16) {
-	first, _ := bounds(prefix)
-	low = int16(first[0])
-	switch len(prefix) {
-	case 0:
-		return 0, 255
-	case 1:
-		return low, low + 15
-	}
-	return low, low
 }

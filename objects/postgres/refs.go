@@ -13,29 +13,26 @@ import (
 const refColumns = `name, target, line, gen, version, updated, seq, newest`
 
 // scanRef reads refColumns, and further columns into more.
-func scanRef(row pgx.Rows, more ...any) (name string, r refState, err error) {
+func scanRef(row pgx.CollectableRow, more ...any) (name string, r refState, err error) {
 	err = row.Scan(append([]any{&name, idColumn{&r.target}, &r.at.line, &r.at.gen, &r.version, &r.updated, &r.seq, idColumn{&r.newest}}, more...)...)
 	return name, r, err
 }
 
 // states reads refs, and whether objects were purged.
-func (s *store) states(ctx context.Context, names []string) (map[string]refState, error) {
+func (s *store) states(ctx context.Context, q querier, names []string) (map[string]refState, error) {
 	got := map[string]refState{}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isText(name) })
-	err := s.retry(ctx, statementTime, func(ctx context.Context) error {
-		clear(got)
-		return s.rowsOnce(ctx, func(row pgx.Rows) error {
-			var purges uint64
-			name, r, err := scanRef(row, &purges)
-			if name != "" {
-				got[name] = r
-			} else {
-				s.learnPurges(purges)
-			}
-			return err
-		}, `select `+refColumns+`, 0::bigint from tract_ref where repo = $1 and name = any($2::text[])
+	err := q.query(ctx, func(row pgx.CollectableRow) error {
+		var purges uint64
+		name, r, err := scanRef(row, &purges)
+		if name != "" {
+			got[name] = r
+		} else {
+			s.learnPurges(purges)
+		}
+		return err
+	}, `select `+refColumns+`, 0::bigint from tract_ref where repo = $1 and name = any($2::text[])
 union all select '', null, 0, 0, 0, 0, 0, null, purges from tract_repo where id = $1`, s.repo, names)
-	})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +47,7 @@ func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Re
 	if err := s.usable(ctx); err != nil || len(names) == 0 {
 		return nil, err
 	}
-	got, err := s.states(ctx, names)
+	got, err := s.states(ctx, s, names)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +71,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	if q.Newest {
 		order = "updated desc, name"
 	}
-	return collect(ctx, s, func(row pgx.Rows) (objects.Ref, error) {
+	return collect(ctx, s, func(row pgx.CollectableRow) (objects.Ref, error) {
 		name, r, err := scanRef(row)
 		s.learnPosition(r.target, r.at)
 		return r.ref(name), err
@@ -126,16 +123,19 @@ where l.repo = $1 and l.seq < $2 and l.name = $3 order by l.seq desc limit nulli
 	return collect(ctx, s, scanEntry, sql, s.repo, int64(before), name, int64(limit))
 }
 
-func scanEntry(row pgx.Rows) (e objects.LogEntry, err error) {
+func scanEntry(row pgx.CollectableRow) (e objects.LogEntry, err error) {
 	var seq uint64
 	var record []byte
 	if err := row.Scan(&seq, &record); err != nil {
 		return e, err
 	}
-	if e, err = objects.ParseLogEntry(record); err == nil && e.Seq != seq {
-		err = &objects.CorruptError{Cause: errSeq}
+	return parseEntry(seq, record)
+}
+
+func parseEntry(seq uint64, record []byte) (objects.LogEntry, error) {
+	e, err := objects.ParseLogEntry(record)
+	if err == nil && e.Seq != seq {
+		err = &objects.CorruptError{Cause: errors.New("a log entry is under another number")}
 	}
 	return e, err
 }
-
-var errSeq = errors.New("a log entry is under another number")

@@ -9,83 +9,64 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// schemaVersion is the version of the schema that this program knows.
+const schemaVersion = 1
+
 //go:embed schema.sql
-var schema1 string
+var schema string
 
-// migrations lead from one version of the schema to the next; the first one makes it.
-var migrations = []string{schema1}
-
-// migrationLock is the key of the advisory lock that a migration holds.
-const migrationLock = 0x7472616374 // "tract"
+// schemaLock is the key of the advisory lock under which the schema is made.
+const schemaLock = 0x7472616374 // "tract"
 
 // prepare finds the repo of a name, and makes it and the schema if create says so.
 func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 	version := 0
-	err := s.rows(ctx, func(row pgx.Rows) error { return row.Scan(&version) }, `select version from tract_schema`)
+	err := s.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&version) }, `select version from tract_schema`)
 	switch {
 	case hasCode(err, codeNoDatabase):
 		return fmt.Errorf("open store %s: the database: %w", s.name, objects.ErrNotFound)
-	case err != nil && !hasCode(err, codeNoTable):
-		return fmt.Errorf("open %w", err)
-	case version > len(migrations):
-		return fmt.Errorf("open store %s: the schema has version %d and this program knows %d: %w", s.name, version, len(migrations), objects.ErrFormat)
-	case version < len(migrations) && create:
-		if err := s.migrate(ctx); err != nil {
+	case hasCode(err, codeNoTable) && create:
+		if err := s.makeSchema(ctx); err != nil {
 			return fmt.Errorf("make the schema: %w", err)
 		}
-	case err != nil:
+	case hasCode(err, codeNoTable):
 		return fmt.Errorf("open store %s: the tables of tract: %w", s.name, objects.ErrNotFound)
-	case version < len(migrations):
-		return fmt.Errorf("open store %s: the schema has version %d and this program needs %d, to which tract init brings it: %w",
-			s.name, version, len(migrations), objects.ErrFormat)
+	case err != nil:
+		return fmt.Errorf("open %w", err)
+	case version != schemaVersion:
+		return fmt.Errorf("open store %s: the schema has version %d and this program knows %d: %w", s.name, version, schemaVersion, objects.ErrFormat)
 	}
-	if err := s.findRepo(ctx, repo); err != nil || s.repo != 0 {
-		return err
+	for ; ; create = false {
+		err := s.query(ctx, func(row pgx.CollectableRow) error {
+			var purges uint64
+			err := row.Scan(&s.repo, &purges)
+			s.learnPurges(purges)
+			return err
+		}, `select id, purges from tract_repo where name = $1`, repo)
+		switch {
+		case err != nil || s.repo != 0:
+			return err
+		case !create:
+			return fmt.Errorf("open store %s: repo %q: %w", s.name, repo, objects.ErrNotFound)
+		}
+		if err := s.exec(ctx, `insert into tract_repo (name) values ($1) on conflict do nothing`, repo); err != nil {
+			return err
+		}
 	}
-	if !create {
-		return fmt.Errorf("open store %s: repo %q: %w", s.name, repo, objects.ErrNotFound)
-	}
-	if err := s.exec(ctx, `insert into tract_repo (name) values ($1) on conflict do nothing`, repo); err != nil {
-		return err
-	}
-	return s.findRepo(ctx, repo)
 }
 
-func (s *store) findRepo(ctx context.Context, repo string) error {
-	return s.rows(ctx, func(row pgx.Rows) error {
-		var purges uint64
-		err := row.Scan(&s.repo, &purges)
-		s.learnPurges(purges)
-		return err
-	}, `select id, purges from tract_repo where name = $1`, repo)
-}
-
-// migrate brings the schema to the newest version, in one transaction. Of several processes
-// that do so at once, one does and the others find it done.
-func (s *store) migrate(ctx context.Context) error {
+// makeSchema makes the tables, in one transaction. Of several processes that do so at once, one
+// does and the others find it done.
+func (s *store) makeSchema(ctx context.Context) error {
 	return s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(schemaLock)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `create table if not exists tract_schema (version int not null)`); err != nil {
+		made := false
+		if err := tx.QueryRow(ctx, `select to_regclass('tract_schema') is not null`).Scan(&made); err != nil || made {
 			return err
 		}
-		version := 0
-		if err := tx.QueryRow(ctx, `select coalesce(max(version), 0) from tract_schema`).Scan(&version); err != nil {
-			return err
-		}
-		if version >= len(migrations) {
-			return nil
-		}
-		for _, sql := range migrations[version:] {
-			if _, err := tx.Exec(ctx, sql); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(ctx, `delete from tract_schema`); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `insert into tract_schema (version) values ($1)`, len(migrations))
+		_, err := tx.Exec(ctx, schema)
 		return err
 	})
 }

@@ -14,9 +14,6 @@ const (
 	// sealAt is from how many commits of a line that are not sealed some are sealed.
 	sealAt = 2 * segmentSize
 
-	// runSize is how many rows of level 0 of tract_index become a run.
-	runSize = 64
-
 	// closeTime is the longest time that Close goes on sealing. Another process does the
 	// rest.
 	closeTime = 3 * time.Second
@@ -60,7 +57,7 @@ func (z *sealer) finish() {
 // seal moves commits of a line into segments while there are at least so many that are not
 // sealed.
 func (s *store) seal(ctx context.Context, line int64, least int) error {
-	for n := 1; !s.sealer.ended(); n++ {
+	for !s.sealer.ended() {
 		sealed := false
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) (err error) {
 			sealed, err = s.sealOne(ctx, tx, line, least)
@@ -68,11 +65,6 @@ func (s *store) seal(ctx context.Context, line int64, least int) error {
 		})
 		if err != nil || !sealed {
 			return err
-		}
-		if n%runSize == 0 {
-			if err := s.mergeIndex(ctx); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -84,9 +76,9 @@ func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (
 	if err := s.lockShared(ctx, tx); err != nil {
 		return false, err
 	}
-	q := txQuerier{tx}
+	q := direct{tx}
 	from := int64(-1)
-	err = q.query(ctx, func(row pgx.Rows) error { return row.Scan(&from) },
+	err = q.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&from) },
 		`select sealed from tract_line where repo = $1 and line = $2 for update skip locked`, s.repo, line)
 	if err != nil || from < 0 {
 		return false, err
@@ -103,17 +95,21 @@ func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (
 	}
 	to := from + int64(len(list))
 	var number int32
-	err = tx.QueryRow(ctx, `insert into tract_seg (repo, line, gen0, n, tip, heads, bodies, put) values ($1, $2, $3, $4, $5, $6, $7, $8) returning number`,
+	err = tx.QueryRow(ctx, `with r as (update tract_repo set segments = segments + 1 where id = $1 returning segments)
+insert into tract_seg (repo, line, gen0, n, tip, heads, bodies, put, number)
+select $1, $2, $3, $4, $5, $6, $7, $8, segments from r returning number`,
 		s.repo, line, from, row.n, row.tip[:], row.heads, row.bodies, row.put).Scan(&number)
 	if err != nil {
 		return false, err
 	}
-	var data []byte
+	var parts [256][]byte // by the first byte of the hints
 	for _, h := range hints {
-		data = appendEntry(data, h, number)
+		parts[h[0]] = appendEntry(parts[h[0]], h, number)
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(`insert into tract_index (repo, level, part, run, data) values ($1, 0, 0, $2, $3)`, s.repo, int64(number), data)
+	batch.Queue(`insert into tract_index as i (repo, part, run, data)
+select $1, n - 1, $2, data from unnest($3::bytea[]) with ordinality p (data, n) where length(data) > 0 order by n
+on conflict (repo, part, run) do update set data = i.data || excluded.data`, s.repo, number/runSize, parts[:])
 	batch.Queue(`delete from tract_tail where repo = $1 and line = $2 and gen >= $3 and gen < $4`, s.repo, line, from, to)
 	batch.Queue(`update tract_line set sealed = $3 where repo = $1 and line = $2`, s.repo, line, to)
 	return true, tx.SendBatch(ctx, batch).Close()
@@ -122,7 +118,7 @@ func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (
 // tailEntries reads and verifies successive commits of a line from a gen on, and returns the
 // youngest time at which one was put.
 func (s *store) tailEntries(ctx context.Context, q querier, line, from, most int64) (list []entry, put int64, err error) {
-	err = q.query(ctx, func(row pgx.Rows) error {
+	err = q.query(ctx, func(row pgx.CollectableRow) error {
 		var gen, at int64
 		var id, content objects.ID
 		var head, body []byte

@@ -3,7 +3,6 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,18 +60,15 @@ func sealAll(t *testing.T, s objects.Store) {
 }
 
 // TestSealed reads a history that is mostly in segments in every way, with forks from sealed
-// commits, and index rows of both levels.
+// commits, and an index of more than one run.
 func TestSealed(t *testing.T) {
 	const n = runSize*segmentSize + 3*segmentSize
 	s := openURL(t, freshURL(t))
 	commits, contents := grow(t, s, "refs/heads/main", "main", n, 700)
 	sealAll(t, s)
 	in, _ := objects.As[*store](s)
-	if err := in.mergeIndex(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if zero, one := rowsOf(t, s, "tract_index", "and level = 0"), rowsOf(t, s, "tract_index", "and level = 1"); zero >= runSize || one == 0 {
-		t.Fatalf("%d rows of level 0, %d of level 1", zero, one)
+	if rows := rowsOf(t, s, "tract_index", ""); rows <= 256 || rows > 2*256 {
+		t.Fatalf("the index has %d rows, want those of two runs", rows)
 	}
 	fork := commits[1000]
 	if err := s.Apply(t.Context(), objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/fork", New: fork.ID}}}); err != nil {
@@ -262,28 +258,6 @@ func TestForkFromOneTip(t *testing.T) {
 		}
 	}
 	wantSound(t, one)
-}
-
-// TestWatchOfAnotherStore sees what another process writes.
-func TestWatchOfAnotherStore(t *testing.T) {
-	url := freshURL(t)
-	one, two := openURL(t, url), openURL(t, url)
-	w, _ := objects.As[objects.Watcher](two)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	n := 0
-	for ref, err := range w.Watch(ctx, "refs/heads/main") {
-		if err != nil {
-			t.Fatalf("after %d moves: %v", n, err)
-		}
-		if int(ref.Version) != n {
-			t.Fatalf("version %d after %d moves", ref.Version, n)
-		}
-		if n++; n > 5 {
-			break
-		}
-		grow(t, one, "refs/heads/main", fmt.Sprint(n), 1, 1)
-	}
 }
 
 // TestWalkOfOwnCommits reads commits that the store has just written, across a fork, and then

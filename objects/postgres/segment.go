@@ -44,7 +44,7 @@ const (
 )
 
 // scanSegment reads these columns, and further ones into more.
-func scanSegment(row pgx.Rows, more ...any) (r segmentRow, err error) {
+func scanSegment(row pgx.CollectableRow, more ...any) (r segmentRow, err error) {
 	err = row.Scan(append([]any{&r.number, &r.line, &r.gen0, &r.n, idColumn{&r.tip}, &r.put, &r.heads, &r.bodies}, more...)...)
 	return r, err
 }
@@ -157,16 +157,6 @@ func readUvarint(b []byte, limit uint64) (v uint64, rest []byte, ok bool) {
 	return v, b[size:], true
 }
 
-// content returns the content of commit i, if the segment has it.
-func (s *segment) content(i int) (o objects.Object, ok bool, err error) {
-	row := s.table.Link(s.rows[i])
-	if row < 0 || s.table.Kind(row) != objects.KindContent {
-		return o, false, nil
-	}
-	o, err = s.contentAt(row)
-	return o, true, err
-}
-
 func (s *segment) contentAt(row int) (objects.Object, error) {
 	from, size := s.table.Data(row)
 	return readContent(*s.table.ID(row), append([]byte(nil), s.body[from:from+size]...))
@@ -197,7 +187,10 @@ func (s *segment) lookup(id objects.ID, heads bool) (f found, ok bool) {
 func (s *segment) entries() (list []entry, err error) {
 	for i, c := range s.commits {
 		e := entry{commit: c}
-		if e.content, _, err = s.content(i); err != nil {
+		if row := s.table.Link(s.rows[i]); row >= 0 && s.table.Kind(row) == objects.KindContent {
+			e.content, err = s.contentAt(row)
+		}
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, e)
@@ -212,7 +205,7 @@ func (s *store) segment(ctx context.Context, q querier, number int32, bodies boo
 		columns = segmentColumns
 	}
 	var row segmentRow
-	err = q.query(ctx, func(r pgx.Rows) (err error) { row, err = scanSegment(r); return err },
+	err = q.query(ctx, func(r pgx.CollectableRow) (err error) { row, err = scanSegment(r); return err },
 		`select `+columns+` from tract_seg where repo = $1 and number = $2`, s.repo, number)
 	if err != nil || row.number == 0 {
 		return nil, err

@@ -121,21 +121,6 @@ func FuzzDecodeSegment(f *testing.F) {
 	})
 }
 
-func FuzzParseObject(f *testing.F) {
-	o := objects.New(objects.KindCommit, []objects.ID{{1}}, []objects.ID{{2}, {3}}, []byte("data"))
-	f.Add(encodeObject(&o))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		o, err := parseObject(b)
-		if err != nil {
-			return
-		}
-		again, err := parseObject(encodeObject(&o))
-		if err != nil || !reflect.DeepEqual(again, o) {
-			t.Fatalf("%+v and %+v, %v", o, again, err)
-		}
-	})
-}
-
 func TestIndexEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var data []byte

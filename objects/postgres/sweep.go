@@ -45,7 +45,7 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (done objects.Swept,
 
 // repack seals every line that has enough commits for a segment.
 func (s *store) repack(ctx context.Context) error {
-	lines, err := collect(ctx, s, number, `select line from tract_tail where repo = $1 group by line having count(*) >= $2 order by line`, s.repo, segmentSize)
+	lines, err := collect(ctx, s, pgx.RowTo[int64], `select line from tract_tail where repo = $1 group by line having count(*) >= $2 order by line`, s.repo, segmentSize)
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,6 @@ func (s *store) repack(ctx context.Context) error {
 		if err := s.seal(ctx, line, segmentSize); err != nil {
 			return err
 		}
-	}
-	if err := s.mergeIndex(ctx); err != nil {
-		return err
 	}
 	s.vacuum(ctx)
 	return nil
@@ -111,7 +108,7 @@ type sweeper struct {
 }
 
 func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bool) (done objects.Swept, err error) {
-	w := &sweeper{s: s, tx: tx, progress: o.Progress}
+	w := &sweeper{s: s, tx: tx, progress: o.Progress, objects: make(columns, 5), edges: make(columns, 3), roots: make(columns, 1)}
 	if err := tx.QueryRow(ctx, totalSQL, s.repo).Scan(&w.total); err != nil {
 		return done, err
 	}
@@ -149,7 +146,7 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 		return done, nil
 	}
 	const most = 10 // of the list for people
-	err = w.query(ctx, func(row pgx.Rows) error {
+	err = direct{w.tx}.query(ctx, func(row pgx.CollectableRow) error {
 		var id objects.ID
 		err := row.Scan(idColumn{&id})
 		done.Examples = append(done.Examples, id)
@@ -161,13 +158,9 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 	return done, w.remove(ctx)
 }
 
-func (w *sweeper) query(ctx context.Context, scan func(pgx.Rows) error, sql string, args ...any) error {
-	return txQuerier{w.tx}.query(ctx, scan, sql, args...)
-}
-
 // read calls scan for every row of a query, and writes what it has added to the tables. Each
 // query has a cursor of its own, since a statement with the same text must have the same columns.
-func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx.Rows) error, sql string) error {
+func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx.CollectableRow) error, sql string) error {
 	cursor := "swept_" + name
 	if _, err := w.tx.Exec(ctx, `declare `+cursor+` no scroll cursor for `+sql, w.s.repo); err != nil {
 		return err
@@ -175,7 +168,7 @@ func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx
 	w.line, w.last = 0, objects.ID{}
 	for rows := page; rows == page; {
 		rows = 0
-		err := w.query(ctx, func(row pgx.Rows) error { rows++; return scan(row) }, fmt.Sprintf(`fetch %d from %s`, page, cursor))
+		err := direct{w.tx}.query(ctx, func(row pgx.CollectableRow) error { rows++; return scan(row) }, fmt.Sprintf(`fetch %d from %s`, page, cursor))
 		if err != nil {
 			return err
 		}
@@ -190,16 +183,10 @@ func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx
 // flush writes objects, edges and roots to the tables.
 func (w *sweeper) flush(ctx context.Context) error {
 	batch := &pgx.Batch{}
-	if w.objects != nil {
-		batch.Queue(`insert into swept_object select * from unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])`, w.objects...)
-	}
-	if w.edges != nil {
-		batch.Queue(`insert into swept_edge select * from unnest($1::bigint[], $2::bigint[], $3::bytea[])`, w.edges...)
-	}
-	if w.roots != nil {
-		batch.Queue(`insert into swept_root select * from unnest($1::bytea[])`, w.roots...)
-	}
-	w.objects, w.edges, w.roots = nil, nil, nil
+	batch.Queue(`insert into swept_object select * from unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])`, w.objects...)
+	batch.Queue(`insert into swept_edge select * from unnest($1::bigint[], $2::bigint[], $3::bytea[])`, w.edges...)
+	batch.Queue(`insert into swept_root select * from unnest($1::bytea[])`, w.roots...)
+	w.objects, w.edges, w.roots = make(columns, 5), make(columns, 3), make(columns, 1)
 	if w.progress != nil {
 		w.progress(min(w.done, w.total), w.total)
 	}
@@ -236,7 +223,7 @@ func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put
 
 // readCommits reads one line after the other, each from its first commit on.
 func (w *sweeper) readCommits(ctx context.Context) error {
-	return w.read(ctx, "commits", 16, func(row pgx.Rows) error {
+	return w.read(ctx, "commits", 16, func(row pgx.CollectableRow) error {
 		var content objects.ID
 		var size int64 // of the content that is stored with a commit of the tail; -1: none is
 		r, err := scanSegment(row, idColumn{&content}, &size)
@@ -275,7 +262,7 @@ order by 2, 3`)
 }
 
 func (w *sweeper) readBlobs(ctx context.Context) error {
-	return w.read(ctx, "blobs", 1024, func(row pgx.Rows) error {
+	return w.read(ctx, "blobs", 1024, func(row pgx.CollectableRow) error {
 		var id objects.ID
 		var data []byte
 		var codec int16
@@ -292,7 +279,7 @@ func (w *sweeper) readBlobs(ctx context.Context) error {
 
 // readRoots reads what refs and the ref log name.
 func (w *sweeper) readRoots(ctx context.Context) error {
-	err := w.read(ctx, "log", 1024, func(row pgx.Rows) error {
+	err := w.read(ctx, "log", 1024, func(row pgx.CollectableRow) error {
 		e, err := scanEntry(row)
 		for _, u := range e.Refs {
 			w.roots.add(u.Old[:])
@@ -327,23 +314,18 @@ func (w *sweeper) reach(ctx context.Context) error {
 // remove deletes what was not reached: rows of blobs, and the newest commits of lines.
 func (w *sweeper) remove(ctx context.Context) error {
 	type part struct {
-		number int32
-		n      int64 // commits that stay
+		Number int32
+		N      int64 // commits that stay
 	}
-	var segments []part
-	err := w.query(ctx, func(row pgx.Rows) error {
-		var p part
-		err := row.Scan(&p.number, &p.n)
-		segments = append(segments, p)
-		return err
-	}, `select g.number, coalesce(r.gen, -1) + 1 - g.gen0 from tract_seg g left join swept_reach r using (line)
+	rows, _ := w.tx.Query(ctx, `select g.number, coalesce(r.gen, -1) + 1 - g.gen0 from tract_seg g left join swept_reach r using (line)
 where g.repo = $1 and g.gen0 + g.n > coalesce(r.gen, -1) + 1`, w.s.repo)
+	segments, err := pgx.CollectRows(rows, pgx.RowToStructByPos[part])
 	if err != nil {
 		return err
 	}
 	batch := &pgx.Batch{}
 	for _, p := range segments {
-		if err := w.cut(ctx, batch, p.number, p.n); err != nil {
+		if err := w.cut(ctx, batch, p.Number, p.N); err != nil {
 			return err
 		}
 	}
@@ -363,10 +345,9 @@ and not exists (select from tract_seg g where g.repo = $1 and g.line = l.line)`,
 func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, number int32, n int64) error {
 	if n <= 0 {
 		batch.Queue(`delete from tract_seg where repo = $1 and number = $2`, w.s.repo, number)
-		batch.Queue(`delete from tract_index where repo = $1 and level = 0 and run = $2`, w.s.repo, int64(number))
 		return nil
 	}
-	seg, err := w.s.segment(ctx, txQuerier{w.tx}, number, true)
+	seg, err := w.s.segment(ctx, direct{w.tx}, number, true)
 	if err != nil {
 		return err
 	}
