@@ -29,7 +29,6 @@ var layers = map[string][]string{
 	"content":                      {"internal/canonical", "priority"},
 	"internal/compression":         {},
 	"internal/contentcoding":       {"internal/compression"},
-	"internal/idtable":             {"objects"},
 	"internal/pack":                {"objects"},
 	"internal/postgrestest":        {},
 	"objects/postgres":             {"internal/compression", "internal/pack", "objects"},
@@ -91,7 +90,7 @@ var layers = map[string][]string{
 
 	// 6: questions about histories, upkeep of stores
 	"inspect":  {"", "commit", "compile", "content", "diff", "internal/history", "llm", "objects", "priority", "internal/refs"},
-	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "internal/idtable", "objects", "priority", "internal/refs", "safefile", "internal/secrets", "internal/spool"},
+	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "objects", "priority", "internal/refs", "safefile", "internal/secrets", "internal/spool"},
 
 	// 7: printing
 	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},

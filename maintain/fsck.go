@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,46 +50,40 @@ func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	c := &checker{}
-	if err := c.run(ctx, store, o); err != nil {
-		return nil, err
+	result, err := newLinkCheck(tableRows).run(ctx, store, o)
+	if errors.Is(err, errUnclear) {
+		result, err = (&checker{}).run(ctx, store, o)
 	}
-	if c.unnamed { // once more, with what is needed to name it
-		c.named = true
-		if err := c.run(ctx, store, o); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, fmt.Errorf("fsck: %w", err)
 	}
-	return &c.health, nil
+	return result, nil
 }
 
-// checker is one Fsck.
+// checker finds out what is wrong in a store, and what that means.
 type checker struct {
-	health  FsckResult
-	named   bool // the graph keeps ids
-	unnamed bool // what was found cannot be explained without them
-	graph   *graph
-	refs    []objects.Ref
-	roots   []int32               // nodes that refs lead to, or ever led to
-	past    map[objects.ID]string // former targets of refs, and the ref; only if named
+	health FsckResult
+	graph  *graph
+	refs   []objects.Ref
+	roots  []int32               // nodes that refs lead to, or ever led to
+	past   map[objects.ID]string // former targets of refs, and the ref
 }
 
-// run checks the store. Without ids in the graph, which take most of the memory, what it
-// finds has no names.
-func (c *checker) run(ctx context.Context, store objects.Store, o FsckOptions) error {
+func (c *checker) run(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
 	a := c.audit()
 	a.Progress = o.Progress
-	if err := audit(ctx, store, a); err != nil {
-		return fmt.Errorf("fsck: %w", err)
+	err := audit(ctx, store, a)
+	if err == nil {
+		err = c.finish()
 	}
-	return c.finish()
+	return &c.health, err
 }
 
 func (c *checker) audit() objects.Audit {
 	return objects.Audit{
 		Begin: func(about int) error {
-			*c = checker{named: c.named, past: map[objects.ID]string{}}
-			c.graph = newGraph(about, c.named, c.reportInvalid)
+			*c = checker{past: map[objects.ID]string{}}
+			c.graph = newGraph(about, c.reportInvalid)
 			return nil
 		},
 		Objects: func(list []objects.Object) error {
@@ -113,17 +108,14 @@ func (c *checker) audit() objects.Audit {
 		Entry: func(e objects.LogEntry) error {
 			c.health.Entries++
 			for _, u := range e.Refs {
-				if u.New.IsZero() {
-					continue
-				}
-				if c.roots = append(c.roots, c.graph.number(u.New)); c.named {
+				if !u.New.IsZero() {
+					c.roots = append(c.roots, c.graph.number(u.New))
 					c.past[u.New] = u.Name
 				}
 			}
 			return nil
 		},
 		Damage: func(d objects.Damage) error {
-			c.unnamed = c.unnamed || !d.ID.IsZero() && !c.named
 			c.health.Damages = append(c.health.Damages, Damage{Damage: d})
 			return nil
 		},
@@ -132,7 +124,6 @@ func (c *checker) audit() objects.Audit {
 
 // reportInvalid adds an object that matches its id and is not valid: it was written so.
 func (c *checker) reportInvalid(id objects.ID, what error) error {
-	c.unnamed = !c.named
 	c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 		ID: id, Where: "object " + id.Short(), What: what.Error(),
 		Means: "a faulty or malicious program wrote it; do not trust what it links to",
@@ -161,16 +152,13 @@ func (c *checker) finish() error {
 			}
 			continue
 		}
-		c.unnamed = !c.named
-		if id := c.graph.id(int32(n)); c.named && !reported[id] {
+		if id := c.graph.ids[n]; !reported[id] {
 			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 				ID: id, Where: "object " + id.Short(), What: "missing", Harmless: !reached[n],
 			}})
 		}
 	}
-	if c.named {
-		c.explain()
-	}
+	c.explain()
 	return nil
 }
 
@@ -234,7 +222,7 @@ func (c *checker) meaning(n int32, back [][]int32, names []string) string {
 		of = " of " + strings.Join(short, ", ")
 	}
 	if len(back[n]) == 0 && len(names) == 0 {
-		if name, ok := c.past[c.graph.id(n)]; ok {
+		if name, ok := c.past[c.graph.ids[n]]; ok {
 			return "a former tip of " + strings.TrimPrefix(name, refs.Heads) + " is lost"
 		}
 		return "no ref leads to it"
@@ -246,16 +234,16 @@ func (c *checker) meaning(n int32, back [][]int32, names []string) string {
 	at := c.graph.nodes[from]
 	for i, to := range c.graph.out(from) {
 		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
-			return "the history" + of + " before commit " + c.graph.id(from).Short() + " is unreachable"
+			return "the history" + of + " before commit " + c.graph.ids[from].Short() + " is unreachable"
 		}
 	}
 	switch {
 	case at.kind != objects.KindCommit:
-		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.id(from).Short(), of)
+		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids[from].Short(), of)
 	case at.says && c.graph.content(from) == n:
-		return "the content of commit " + c.graph.id(from).Short() + of + " is lost; the history before and after it is intact"
+		return "the content of commit " + c.graph.ids[from].Short() + of + " is lost; the history before and after it is intact"
 	}
-	return "the origin or the label of commit " + c.graph.id(from).Short() + of + " is lost; its content is intact"
+	return "the origin or the label of commit " + c.graph.ids[from].Short() + of + " is lost; its content is intact"
 }
 
 // audit lets the engine check itself, or checks what any engine returns.

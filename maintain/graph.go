@@ -3,21 +3,21 @@ package maintain
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
-	"github.com/tract-vcs/tract/internal/idtable"
 	"github.com/tract-vcs/tract/objects"
 )
 
-// graph is the objects of a store and their links, small enough for all of a large store.
+// graph is the objects of a store and their links.
 type graph struct {
-	nodes  []node
-	hashes idtable.Hashes // of the ids of the nodes
-	ids    []objects.ID   // of the nodes, if they are kept
-	keep   bool           // keep ids
-	edges  []int32        // parents and then links of all nodes
+	seed    maphash.Seed
+	numbers map[uint64]int32 // of nodes, by the hashes of their ids
+	nodes   []node
+	ids     []objects.ID // of the nodes
+	edges   []int32      // parents and then links of all nodes
 
 	wrong func(id objects.ID, what error) error // reports an object that matches its id and is not valid
 }
@@ -36,38 +36,34 @@ type node struct {
 }
 
 // newGraph makes a graph with room for about so many objects, and for some that are written
-// meanwhile: lists that grow would take twice the memory. Without their ids, a graph takes about a
-// third of the memory, and cannot name an object.
-func newGraph(about int, keepIDs bool, wrong func(objects.ID, error) error) *graph {
+// meanwhile: lists that grow would take twice the memory.
+func newGraph(about int, wrong func(objects.ID, error) error) *graph {
 	about += about / 32
-	g := &graph{nodes: make([]node, 0, about), hashes: idtable.NewHashes(about), keep: keepIDs, edges: make([]int32, 0, about+about/2), wrong: wrong}
-	if keepIDs {
-		g.ids = make([]objects.ID, 0, about)
+	return &graph{
+		seed: maphash.MakeSeed(), numbers: make(map[uint64]int32, about), nodes: make([]node, 0, about),
+		ids: make([]objects.ID, 0, about), edges: make([]int32, 0, about+about/2), wrong: wrong,
 	}
-	return g
 }
 
 // find gives the number of the node of an id.
-func (g *graph) find(id objects.ID) (n int32, ok bool) { return g.hashes.Find(id) }
+func (g *graph) find(id objects.ID) (n int32, ok bool) {
+	n, ok = g.numbers[hashOf(g.seed, id)]
+	return n, ok
+}
+
+// hashOf returns a hash of an id, which takes less memory. Two ids have the same one with a
+// probability of 2^-64.
+func hashOf(seed maphash.Seed, id objects.ID) uint64 { return maphash.Bytes(seed, id[:]) }
 
 // number is find, and makes the node.
 func (g *graph) number(id objects.ID) int32 {
-	n, fresh := g.hashes.Add(id)
-	if fresh {
-		g.nodes = append(g.nodes, node{})
-		if g.keep {
-			g.ids = append(g.ids, id)
-		}
+	n, ok := g.find(id)
+	if !ok {
+		n = int32(len(g.nodes))
+		g.numbers[hashOf(g.seed, id)] = n
+		g.nodes, g.ids = append(g.nodes, node{}), append(g.ids, id)
 	}
 	return n
-}
-
-// id returns the id of a node, or a zero one if ids are not kept.
-func (g *graph) id(n int32) (id objects.ID) {
-	if g.keep {
-		id = g.ids[n]
-	}
-	return id
 }
 
 // has reports whether an object was seen.
@@ -102,8 +98,8 @@ func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) er
 		if g.nodes[n].kind != 0 && !g.nodes[n].erased {
 			continue
 		}
-		one := node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links)), edges: uint32(len(g.edges))}
-		bad := g.parse(o, &one)
+		one, bad := parse(o)
+		one.edges = uint32(len(g.edges))
 		for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
 			for _, id := range ids {
 				g.edges = append(g.edges, g.number(id))
@@ -122,8 +118,9 @@ func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) er
 	return nil
 }
 
-// parse reads the record of an object into its node.
-func (g *graph) parse(o *objects.Object, n *node) (err error) {
+// parse reads the record of an object.
+func parse(o *objects.Object) (n node, err error) {
+	n = node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links))}
 	switch o.Kind {
 	case objects.KindCommit:
 		var c *commit.Commit
@@ -141,7 +138,7 @@ func (g *graph) parse(o *objects.Object, n *node) (err error) {
 	case objects.KindLabel:
 		_, err = commit.ParseLabel(*o)
 	}
-	return err
+	return n, err
 }
 
 // checkCommits checks what commits derive from their parents and their content, once all
@@ -155,7 +152,7 @@ func (g *graph) checkCommits() error {
 			if bad == nil {
 				continue
 			}
-			if err := g.wrong(g.id(int32(n)), bad); err != nil {
+			if err := g.wrong(g.ids[n], bad); err != nil {
 				return err
 			}
 		}

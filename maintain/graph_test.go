@@ -86,7 +86,7 @@ func allObjects(ctx context.Context, t *testing.T, s objects.Store) (all []objec
 func lookedThrough(t *testing.T, lists [][]objects.Object) (wrong []string, fresh int) {
 	t.Helper()
 	found := map[string]bool{}
-	g := newGraph(0, true, func(id objects.ID, what error) error {
+	g := newGraph(0, func(id objects.ID, what error) error {
 		found[fmt.Sprint(id, " ", what)] = true
 		return nil
 	})

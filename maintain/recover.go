@@ -82,7 +82,7 @@ func (w *recovery) audit() objects.Audit {
 	return objects.Audit{
 		Begin: func(about int) error { // what was saved stays saved
 			if w.graph == nil {
-				w.graph = newGraph(about, true, func(objects.ID, error) error { return nil })
+				w.graph = newGraph(about, func(objects.ID, error) error { return nil })
 			}
 			w.refs, w.entries, w.done.Damages = nil, nil, nil
 			return nil
@@ -272,9 +272,9 @@ func (w *recovery) rescueUnnamed(want map[string]objects.ID) {
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.intact(w.graph.id(int32(n))) {
-			name := rescueName("lost/"+w.graph.id(int32(n)).Short(), time.UnixMilli(0), want)
-			want[name], w.done.Rescued[name] = w.graph.id(int32(n)), name
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.intact(w.graph.ids[n]) {
+			name := rescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), want)
+			want[name], w.done.Rescued[name] = w.graph.ids[n], name
 		}
 	}
 }

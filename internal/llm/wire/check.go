@@ -11,15 +11,15 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Rule finds one kind of problem for which a provider refuses a request.
+// Rule is one reason for which a provider refuses a request.
 type Rule struct {
 	Name     string
-	Evidence string // the text of the refusal, or where the rule is documented
-	Warns    bool   // the provider answers the request anyway
+	Evidence string // how it is known: the text of the refusal, or where it is documented
+	Warns    bool   // the request is answered all the same
 	Find     func(c *Checker)
 }
 
-// Checker holds a request for the rules to check.
+// Checker is a request that the rules look at.
 type Checker struct {
 	Target
 	Request  *llm.Request
@@ -29,18 +29,18 @@ type Checker struct {
 	problems []llm.Problem
 }
 
-// OutlineItem is one item of a request body, in a form that all dialects share.
+// OutlineItem is one item of a request body, whatever the dialect.
 type OutlineItem struct {
 	Kind      OutlineKind
-	CallID    string // the call id of a call or a result
-	Message   int    // the index of the message that has the item
+	CallID    string // of a call or its result
+	Message   int    // the index of the message that it is in
 	Path      string
 	JSON      rawjson.Value // the item in the body
-	Empty     bool          // the item is a text or a message without content
-	FromModel bool          // the model made the item
+	Empty     bool          // a text, or a message, without content
+	FromModel bool          // the model said it
 }
 
-// OutlineKind is the kind of an [OutlineItem].
+// OutlineKind is what an [OutlineItem] is.
 type OutlineKind uint8
 
 // The kinds of items.
@@ -52,15 +52,15 @@ const (
 	OutlineOther
 )
 
-// Report adds a problem of the current rule.
+// Report adds a problem.
 func (c *Checker) Report(path, callID, message string, args ...any) {
 	c.problems = append(c.problems, llm.Problem{
 		Rule: c.rule.Name, Path: path, CallID: callID, Message: fmt.Sprintf(message, args...), Warning: c.rule.Warns,
 	})
 }
 
-// Check returns the reasons why the provider would refuse a request. It applies CommonRules
-// and the rules of the dialect.
+// Check lists the reasons for which the provider would refuse a request: by the rules that
+// all dialects have in common, and by those of its own.
 func Check(t Target, req *llm.Request) []llm.Problem {
 	t = t.ForSettings(req.Settings)
 	body, err := rawjson.Parse(req.Body)
@@ -85,56 +85,53 @@ var CommonRules = []Rule{
 	{
 		Name:     "tool-result-missing",
 		Evidence: `Anthropic 400: "tool_use ids were found without tool_result blocks immediately after"; OpenAI 400: "An assistant message with 'tool_calls' must be followed by tool messages"`,
-		Find:     (*Checker).findMissingResults,
+		Find:     (*Checker).missingResults,
 	},
 	{
 		Name:     "tool-call-missing",
 		Evidence: `Anthropic 400: "unexpected tool_use_id found in tool_result blocks"; OpenAI 400: "No tool call found for function call output"`,
-		Find:     (*Checker).findOrphanResults,
+		Find:     (*Checker).reportOrphanResults,
 	},
 	{
 		Name:     "duplicate-call-id",
 		Evidence: "Anthropic 400: \"tool_use ids must be unique\"",
-		Find:     (*Checker).findDuplicateCalls,
+		Find:     (*Checker).duplicateCalls,
 	},
 	{
 		Name:     "empty-content",
 		Evidence: `Anthropic 400: "text content blocks must be non-empty"; others answer an empty message badly`,
-		Find:     (*Checker).findEmptyContent,
+		Find:     (*Checker).emptyContent,
 	},
 	{
 		Name:     "seal-of-another-model",
 		Evidence: "a seal is opened only by the model family that made it; it is left out, and inside a tool loop its provider may demand it",
 		Warns:    true,
-		Find:     (*Checker).findForeignSeals,
+		Find:     (*Checker).foreignSeals,
 	},
 	{
 		Name:     RuleCannotStop,
 		Evidence: "the [table of models](#models-that-are-asked-in-another-way); one that is not in it says so in its refusal, and is asked again",
 		Warns:    true,
-		Find:     (*Checker).findReasoningCannotStop,
+		Find:     (*Checker).reasoningCannotStop,
 	},
 	{
 		Name:     "not-utf8",
 		Evidence: "JSON carries Unicode only: RFC 8259, section 8.1",
 		Warns:    true,
-		Find:     (*Checker).findInvalidUTF8,
+		Find:     (*Checker).notUTF8,
 	},
 	{
 		Name:     "block-not-sent",
 		Evidence: "the API has no form for such a block, or takes it back only in the form that it gave it",
 		Warns:    true,
-		Find:     (*Checker).findUnsentBlocks,
+		Find:     (*Checker).unsentBlocks,
 	},
 }
 
-// RuleCannotStop is the name of the rule for a model that reasons although the request turns
-// reasoning off.
+// RuleCannotStop is the rule for a model that reasons although it is asked not to.
 const RuleCannotStop = "reasoning-cannot-stop"
 
-// findReasoningCannotStop reports a request that turns reasoning off for a model that always
-// reasons.
-func (c *Checker) findReasoningCannotStop() {
+func (c *Checker) reasoningCannotStop() {
 	s := c.OffRule()
 	if !IsReasoningOff(c.Request.Settings.Reasoning) || !s.StillReasons {
 		return
@@ -146,8 +143,8 @@ func (c *Checker) findReasoningCannotStop() {
 	c.Report("", "", "%s cannot be asked not to reason; %s", c.Model, instead)
 }
 
-// findMissingResults reports calls that have no result before the next message of the model.
-func (c *Checker) findMissingResults() {
+// missingResults finds calls without a result before the next message of the model.
+func (c *Checker) missingResults() {
 	var open []OutlineItem
 	report := func() {
 		for _, call := range open {
@@ -176,8 +173,7 @@ func (c *Checker) findMissingResults() {
 	report()
 }
 
-// findOrphanResults reports results without a call before them, and second results of a call.
-func (c *Checker) findOrphanResults() {
+func (c *Checker) reportOrphanResults() {
 	open := map[string]bool{}
 	for _, s := range c.Outline {
 		switch {
@@ -191,8 +187,7 @@ func (c *Checker) findOrphanResults() {
 	}
 }
 
-// findDuplicateCalls reports calls that have the id of an earlier call.
-func (c *Checker) findDuplicateCalls() {
+func (c *Checker) duplicateCalls() {
 	seen := map[string]bool{}
 	for _, s := range c.Outline {
 		if s.Kind != OutlineCall {
@@ -205,8 +200,7 @@ func (c *Checker) findDuplicateCalls() {
 	}
 }
 
-// findEmptyContent reports texts and messages without content.
-func (c *Checker) findEmptyContent() {
+func (c *Checker) emptyContent() {
 	for _, s := range c.Outline {
 		if s.Empty {
 			c.Report(s.Path, s.CallID, "there is nothing in it")
@@ -214,9 +208,9 @@ func (c *Checker) findEmptyContent() {
 	}
 }
 
-// findForeignSeals reports blocks of the open turn whose seal is not sent. Closed turns need
-// no seals.
-func (c *Checker) findForeignSeals() {
+// foreignSeals finds blocks of the open turn whose seal is not sent. Closed turns do
+// without their seals.
+func (c *Checker) foreignSeals() {
 	for i := OpenTurnStart(c.Request.Messages); i < len(c.Request.Messages); i++ {
 		for j, b := range c.Request.Messages[i].Blocks {
 			seal := b.Form().Seal
@@ -227,29 +221,27 @@ func (c *Checker) findForeignSeals() {
 	}
 }
 
-// reportBlock adds a problem of one block of the request, given by the index of its message
-// and its index there.
+// reportBlock adds a problem of one block of the request.
 func (c *Checker) reportBlock(message, block int, text string, args ...any) {
-	c.Report("", toolCallID(c.Request.Messages[message].Blocks[block]), text, args...)
+	c.Report("", callIDOf(c.Request.Messages[message].Blocks[block]), text, args...)
 	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
 }
 
-// toolCallID returns the call id of a tool call; empty for any other block.
-func toolCallID(b content.Block) string {
+func callIDOf(b content.Block) string {
 	if call, ok := b.(content.ToolCall); ok {
 		return call.CallID
 	}
 	return ""
 }
 
-// OpenTurnStart returns the index of the first message of the open turn, which is the message
-// after the last user message. Tool results are not user messages here. If the open turn has
-// a tool call, a tool loop is open.
+// OpenTurnStart returns the index of the first message of the open turn: after the last
+// message of the user, results of tools apart. A tool loop is open when this turn has a
+// tool call.
 func OpenTurnStart(messages []content.Message) int {
 	return openTurnStart(len(messages), func(i int) bool { return messages[i].Role == content.RoleUser })
 }
 
-// openTurnStart returns the index after the last of n elements for which byUser is true.
+// openTurnStart returns the index after the last of n elements that the user said.
 func openTurnStart(n int, byUser func(i int) bool) int {
 	for n > 0 && !byUser(n-1) {
 		n--
@@ -257,8 +249,7 @@ func openTurnStart(n int, byUser func(i int) bool) int {
 	return n
 }
 
-// findInvalidUTF8 reports blocks whose text is not valid UTF-8.
-func (c *Checker) findInvalidUTF8() {
+func (c *Checker) notUTF8() {
 	for i, m := range c.Request.Messages {
 		for j, b := range m.Blocks {
 			if _, media := b.(content.Media); !media && !rawjson.Clean(b.String()) {
@@ -268,15 +259,15 @@ func (c *Checker) findInvalidUTF8() {
 	}
 }
 
-// findUnsentBlocks reports blocks that the dialect cannot send: one problem for each kind, at
-// the first block of that kind.
-func (c *Checker) findUnsentBlocks() {
+// unsentBlocks finds blocks that the dialect has no form for. The first of a kind stands
+// for all of them.
+func (c *Checker) unsentBlocks() {
 	var kinds []content.Kind
 	places := map[content.Kind][]llm.Place{}
 	for i, m := range c.Request.Messages {
 		for j, b := range m.Blocks {
 			k := b.Kind()
-			if c.isSent(m.Role, b) {
+			if c.sends(m.Role, b) {
 				continue
 			}
 			if places[k] == nil {
@@ -295,10 +286,9 @@ func (c *Checker) findUnsentBlocks() {
 	}
 }
 
-// isSent reports whether the dialect sends a block in a message of a role. If that does not
-// follow from the kind of the block, isSent encodes a request with the block and one without
-// it, and compares the two.
-func (c *Checker) isSent(role content.Role, b content.Block) bool {
+// sends reports whether the dialect sends a block in a message of a role: whether the body
+// with the block differs from the body without it.
+func (c *Checker) sends(role content.Role, b content.Block) bool {
 	if c.Owns(b) {
 		return true // the dialect made it
 	}
@@ -309,7 +299,7 @@ func (c *Checker) isSent(role content.Role, b content.Block) bool {
 		}
 	case content.Reasoning:
 		if strings.TrimSpace(b.String()) == "" {
-			return true // blank reasoning has nothing to send
+			return true // there is nothing in it for others
 		}
 	case content.ToolCall:
 		if !b.Server && role == content.RoleAssistant {
@@ -320,16 +310,15 @@ func (c *Checker) isSent(role content.Role, b content.Block) bool {
 			return true
 		}
 	}
-	text := content.User("x") // some dialects send no message without text
-	with := c.encodeRequestWith(role, b, text)
-	// A dialect may encode a text alone in a shorter form than a text with another block, even
-	// if that block is not sent. So the body is also compared with one that has an empty
-	// native block, which no dialect sends.
-	return !bytes.Equal(with, c.encodeRequestWith(role, text)) && !bytes.Equal(with, c.encodeRequestWith(role, content.Native{}, text))
+	text := content.User("x") // some send no message without a word
+	with := c.encodeMessage(role, b, text)
+	// A text alone may be sent in a shorter form than one beside another block, be that
+	// sent or not. No dialect sends a native block without JSON.
+	return !bytes.Equal(with, c.encodeMessage(role, text)) && !bytes.Equal(with, c.encodeMessage(role, content.Native{}, text))
 }
 
-// encodeRequestWith returns the body of a request whose only message has the given blocks.
-func (c *Checker) encodeRequestWith(role content.Role, blocks ...content.Block) []byte {
+// encodeMessage returns the body of a request with one message.
+func (c *Checker) encodeMessage(role content.Role, blocks ...content.Block) []byte {
 	body, _ := c.Encode(&llm.Request{
 		Messages: []content.Message{{Role: role, Blocks: blocks}},
 		Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.Request.Settings.Reasoning.Native}},
@@ -337,7 +326,7 @@ func (c *Checker) encodeRequestWith(role content.Role, blocks ...content.Block) 
 	return body
 }
 
-// CallCounter makes ids for calls without one, from the name of the tool and a counter.
+// CallCounter names calls that have no ids, by the name of the tool and their order.
 type CallCounter map[string]int
 
 // Next returns the id of the next call of a tool.
@@ -346,9 +335,8 @@ func (c CallCounter) Next(name string) string {
 	return fmt.Sprintf("%s #%d", name, c[name])
 }
 
-// OutlineParts returns the outline of a body whose messages are lists of parts: messages is the
-// member with the messages, member the one with the parts, and model the role of the model.
-// read completes the item of one part.
+// OutlineParts returns the outline of a body whose messages are lists of parts. read fills
+// in the item of one part.
 func OutlineParts(body rawjson.Value, messages, member, model string, read func(s *OutlineItem)) []OutlineItem {
 	var list []OutlineItem
 	for i, m := range rawjson.Indexed(body.Get(messages)) {
@@ -366,10 +354,10 @@ func OutlineParts(body rawjson.Value, messages, member, model string, read func(
 	return list
 }
 
-// OutlineMessages returns the outline of a body whose messages have a list of calls beside
-// their content, and whose results are messages. callID returns the id of a call; resultID
-// returns the call id of a result. A message without calls is empty if all of fields are
-// blank.
+// OutlineMessages returns the outline of a body whose messages have their calls in a list
+// beside their content, and whose results are messages. callID and resultID return the id
+// of a call and of the call of a result; a message without calls is empty when all of the
+// fields are.
 func OutlineMessages(body rawjson.Value, callID, resultID func(v rawjson.Value) string, fields ...string) []OutlineItem {
 	var list []OutlineItem
 	for i, m := range rawjson.Indexed(body.Get("messages")) {
@@ -391,9 +379,8 @@ func OutlineMessages(body rawjson.Value, callID, resultID func(v rawjson.Value) 
 	return list
 }
 
-// OutlineItems returns the outline of a body that is a list of items without messages.
-// Consecutive items of the user, of the model, or of tool results count as one message. read
-// completes one item.
+// OutlineItems returns the outline of a body that is a list of items, without messages
+// around them: consecutive items of one side are one message. read fills in one item.
 func OutlineItems(body rawjson.Value, member string, read func(s *OutlineItem)) []OutlineItem {
 	var list []OutlineItem
 	group, before := 0, ""
@@ -415,7 +402,7 @@ func OutlineItems(body rawjson.Value, member string, read func(s *OutlineItem)) 
 	return list
 }
 
-// RequireMessages returns the rule that a request has a message besides its instructions.
+// RequireMessages returns the rule that a request has something beside an instruction.
 func RequireMessages(name, evidence, member string) Rule {
 	return Rule{Name: name, Evidence: evidence, Find: func(c *Checker) {
 		if len(c.Outline) == 0 {
@@ -424,7 +411,7 @@ func RequireMessages(name, evidence, member string) Rule {
 	}}
 }
 
-// RequireUserFirst returns the rule that the first message is a user message.
+// RequireUserFirst returns the rule that the first message is the user's.
 func RequireUserFirst(evidence string) Rule {
 	return Rule{Name: "first-message", Evidence: evidence, Find: func(c *Checker) {
 		if len(c.Outline) == 0 {
@@ -435,16 +422,15 @@ func RequireUserFirst(evidence string) Rule {
 	}}
 }
 
-// OpenTurnStart returns the index of the first item of the open turn in the outline; see the
-// function [OpenTurnStart].
+// OpenTurnStart is [OpenTurnStart] for the outline.
 func (c *Checker) OpenTurnStart() int {
 	return openTurnStart(len(c.Outline), func(i int) bool {
 		return !c.Outline[i].FromModel && c.Outline[i].Kind != OutlineResult
 	})
 }
 
-// IsBlankContent reports whether v is anything but a string that is not empty, a list that is
-// not empty, or an object.
+// IsBlankContent reports whether a content is missing, null, "" or []; objects are never
+// blank.
 func IsBlankContent(v rawjson.Value) bool {
 	switch v.Kind() {
 	case rawjson.KindString:

@@ -1,0 +1,129 @@
+package maintain
+
+import (
+	"cmp"
+	"encoding/binary"
+	"os"
+	"slices"
+)
+
+// objectTable holds what is known of objects. It is partitioned by the first bits of their keys.
+// What does not fit into memory is in a temporary file, about 16 bytes for an object.
+type objectTable struct {
+	rows  int // of a partition that stay in memory
+	parts [256]partition
+	file  *os.File // nil: everything is in memory
+	end   int64    // of the file
+	room  []byte   // for a block
+}
+
+// partition is the rows of a table whose keys begin with the same 8 bits.
+type partition struct {
+	recent []objectInfo // in memory
+	blocks []block      // in the file
+}
+
+// block is where rows are in the file.
+type block struct {
+	offset int64
+	rows   int
+}
+
+const (
+	tableRows = 1 << 10
+	rowSize   = 16 // in the file
+)
+
+// add adds what is known of an object to what is known of it already.
+func (t *objectTable) add(info objectInfo) error {
+	p := &t.parts[info.key>>56]
+	if p.recent = append(p.recent, info); len(p.recent) < t.rows {
+		return nil
+	}
+	if p.recent = joined(p.recent); len(p.recent) <= t.rows/2 {
+		return nil
+	}
+	return t.write(p)
+}
+
+// joined sorts rows by their keys and joins those of the same object.
+func joined(rows []objectInfo) []objectInfo {
+	slices.SortFunc(rows, func(a, b objectInfo) int { return cmp.Compare(a.key, b.key) })
+	n := 0
+	for _, row := range rows {
+		if n > 0 && rows[n-1].key == row.key {
+			rows[n-1].join(row)
+			continue
+		}
+		rows[n] = row
+		n++
+	}
+	return rows[:n]
+}
+
+// write moves the rows of a partition to the file.
+func (t *objectTable) write(p *partition) (err error) {
+	if t.file == nil {
+		if t.file, err = tempFile(); err != nil {
+			return err
+		}
+	}
+	b := t.room[:0]
+	for _, row := range p.recent {
+		b = binary.LittleEndian.AppendUint64(b, row.key)
+		b = binary.LittleEndian.AppendUint32(b, row.value)
+		b = append(b, byte(row.class), byte(row.flags), 0, 0)
+	}
+	if _, err := t.file.WriteAt(b, t.end); err != nil {
+		return err
+	}
+	p.blocks = append(p.blocks, block{t.end, len(p.recent)})
+	t.room, t.end, p.recent = b, t.end+int64(len(b)), p.recent[:0]
+	return nil
+}
+
+// tempFile creates a temporary file. /tmp is often in memory: /var/tmp is tried first.
+func tempFile() (f *os.File, err error) {
+	const pattern = "tract-fsck-*"
+	if os.TempDir() == "/tmp" {
+		if f, err = os.CreateTemp("/var/tmp", pattern); err == nil {
+			return f, nil
+		}
+	}
+	return os.CreateTemp("", pattern)
+}
+
+// each calls visit with what is known of each object, in the order of the keys.
+func (t *objectTable) each(visit func(objectInfo) error) error {
+	var rows []objectInfo
+	for i := range t.parts {
+		p := &t.parts[i]
+		rows = append(rows[:0], p.recent...)
+		for _, at := range p.blocks {
+			b := slices.Grow(t.room[:0], at.rows*rowSize)[:at.rows*rowSize]
+			if _, err := t.file.ReadAt(b, at.offset); err != nil {
+				return err
+			}
+			for t.room = b; len(b) > 0; b = b[rowSize:] {
+				rows = append(rows, objectInfo{
+					key: binary.LittleEndian.Uint64(b), value: binary.LittleEndian.Uint32(b[8:]),
+					class: objectClass(b[12]), flags: objectFlags(b[13]),
+				})
+			}
+		}
+		for _, row := range joined(rows) {
+			if err := visit(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close removes the file.
+func (t *objectTable) close() {
+	if t.file != nil {
+		_ = t.file.Close()
+		_ = os.Remove(t.file.Name())
+	}
+}
