@@ -27,7 +27,7 @@ func TestTablesInOneArena(t *testing.T) {
 			}
 			got := make([]objects.Object, len(part))
 			for i := range part {
-				got[i] = arena.Object(s, i)
+				got[i] = s.Object(i, &arena.edges)
 			}
 			tables, read = append(tables, s), append(read, got)
 			if n < len(parts)-1 && rapid.Bool().Draw(t, "another beside it") {

@@ -21,7 +21,7 @@ func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 		}
 	}
 	for _, header := range headers {
-		p := tableParser{table: &Table{n: n, ids: idsIn(bytes.Clone(ids))}, rest: header}
+		p := tableParser{table: &Table{n: n, ids: idsIn(bytes.Clone(ids)), rows: make([]row, n)}, arena: new(Arena), rest: header}
 		p.header()
 		size := len(header) - len(p.rest)
 		if p.err != nil || 2*size+headerLength > len(table) {
@@ -38,25 +38,17 @@ func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 // salvage makes the rows that are valid. At a checkpoint it goes on with what the header says
 // precedes the object, whatever it has parsed before.
 func (p *tableParser) salvage() *Table {
-	t := p.table
-	p.makeRowTemplates()
-	void := template{}
-	t.templates = append(t.templates, void)
-	lost := void.rows(len(t.templates) - 1)
-	p.void = lost.row(0, 0, 0, 0)
-	t.rows = make([]row, t.n)
-	at := t.begin()
-	for from := 0; from < t.n; from += checkpointEvery {
-		if from > 0 {
-			at = p.checkpoints[from/checkpointEvery-1]
-		}
-		p.parseSome(from, min(from+checkpointEvery, t.n), &at, counts{edge: t.explicit.n, sized: p.sizes.n})
-	}
-	t.bodySize = min(at.data[partOther], maxData)
+	t, at := p.table, p.table.begin()
 	for i := range t.rows {
-		if r := &t.rows[i]; t.Kind(i) == objects.KindCommit && r.data()+r.size() > len(t.data) {
-			*r = p.void
+		if i > 0 && i%checkpointEvery == 0 {
+			at = p.checkpoints[i/checkpointEvery-1]
+		}
+		valid := p.parseRow(i, &at)
+		if from, size := t.Data(i); !valid || t.Kind(i) == objects.KindCommit && from+size > len(t.data) {
+			t.rows[i] = row{parent: -1, link: -1, template: uint16(len(t.templates))}
 		}
 	}
+	t.templates = append(t.templates, template{}) // of the objects that are invalid
+	t.bodySize = min(at.data[partOther], maxData)
 	return t
 }

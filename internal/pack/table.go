@@ -2,6 +2,7 @@ package pack
 
 import (
 	"errors"
+	"unsafe"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -28,16 +29,17 @@ type Table struct {
 // template is what several objects have in common.
 type template struct {
 	kind           objects.Kind
-	part           uint8  // where their data is: partTable, partContent or partOther
 	sized          bool   // their data is not empty: each has an entry in the column of sizes
-	farthest       uint8  // the greatest delta
-	parentDelta    uint8  // of the first parent; 0: it is explicit, or there is none
-	linkDelta      uint8  // of the first link, likewise
-	leads          bool   // the first parent or the first link is explicit
-	parents, links int32  // how many
-	explicit       int32  // how many edges are explicit
-	before         int32  // how many of these are parents
+	parents, links int    // how many
 	deltas         []byte // of each edge: how many rows before the object its target is; 0: explicit
+}
+
+// row is what a parsed table knows of one object.
+type row struct {
+	from, size   uint32 // of its data
+	explicit     int32  // its first explicit edge in the column
+	parent, link int16  // rows of the first parent and of the first link; -1: the table does not have it
+	template     uint16
 }
 
 // Where the data of an object is. The contents of a pack are adjacent, because similar
@@ -64,6 +66,11 @@ const MaxObjects = 1 << 12
 
 const idSize = len(objects.ID{})
 
+// idsIn returns the adjacent ids that bytes hold, without a copy.
+func idsIn(b []byte) []objects.ID {
+	return unsafe.Slice((*objects.ID)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/idSize)
+}
+
 var errTable = errors.New("invalid pack table")
 
 // Len returns the number of objects.
@@ -77,47 +84,38 @@ func (t *Table) BodySize() int { return t.bodySize }
 func (t *Table) ID(i int) *objects.ID { return &t.ids[i] }
 
 // Kind returns the kind of an object.
-func (t *Table) Kind(i int) objects.Kind { return t.templates[t.rows[i].template()].kind }
+func (t *Table) Kind(i int) objects.Kind { return t.templates[t.rows[i].template].kind }
 
 // Data returns the offset and the size of the data of an object: in the table for a
 // commit, in the body for all others.
 func (t *Table) Data(i int) (from, size int) {
 	r := &t.rows[i]
-	return r.data(), r.size()
+	return int(r.from), int(r.size)
 }
 
 // Parent returns the row of the first parent, or -1 if the table does not have it.
-func (t *Table) Parent(i int) int { return t.rows[i].parent() }
+func (t *Table) Parent(i int) int { return int(t.rows[i].parent) }
 
 // Link returns the row of what the first link refers to, or -1 if the table does not
 // have it.
-func (t *Table) Link(i int) int { return t.rows[i].link() }
+func (t *Table) Link(i int) int { return int(t.rows[i].link) }
 
 // Edges returns the parents and links of an object. They are appended to room, whose
 // memory they may share.
 func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
-	r := &t.rows[i]
-	f := &t.templates[r.template()]
+	f := &t.templates[t.rows[i].template]
 	n := len(f.deltas)
 	if n == 0 {
 		return nil, nil
 	}
 	if cap(*room)-len(*room) < n {
-		*room = make([]objects.ID, 0, max(n, edgeRoom))
+		*room = make([]objects.ID, 0, max(n, edgeRoom, 2*cap(*room)))
 	}
-	from, at := len(*room), r.explicit
+	from, explicit := len(*room), int(t.rows[i].explicit)
 	for _, delta := range f.deltas {
-		switch {
-		case delta > 0:
-			*room = append(*room, t.ids[i-int(delta)])
-		case f.explicit == 1:
-			*room = append(*room, t.ids[at])
-		default:
-			*room = append(*room, t.ids[t.explicit.at(at)])
-			at++
-		}
+		*room = append(*room, t.ids[t.target(i, delta, &explicit)])
 	}
-	middle, end := from+int(f.parents), from+n
+	middle, end := from+f.parents, from+n
 	if f.parents > 0 {
 		parents = (*room)[from:middle:middle]
 	}
@@ -131,21 +129,22 @@ func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 // the row of an object of the table, or a number from Len on. [Table.ID] returns the id of
 // either.
 func (t *Table) EdgeNumbers(i int, list []int) []int {
-	r := &t.rows[i]
-	f := &t.templates[r.template()]
-	at := r.explicit
-	for _, delta := range f.deltas {
-		switch {
-		case delta > 0:
-			list = append(list, i-int(delta))
-		case f.explicit == 1:
-			list = append(list, at)
-		default:
-			list = append(list, int(t.explicit.at(at)))
-			at++
-		}
+	explicit := int(t.rows[i].explicit)
+	for _, delta := range t.templates[t.rows[i].template].deltas {
+		list = append(list, t.target(i, delta, &explicit))
 	}
 	return list
+}
+
+// target returns the number of what object i refers to by an edge. explicit is the place of
+// the next explicit edge.
+func (t *Table) target(i int, delta byte, explicit *int) int {
+	if delta > 0 {
+		return i - int(delta)
+	}
+	to := t.explicit.at(*explicit)
+	*explicit++
+	return to
 }
 
 // edgeRoom is for how many ids Edges allocates memory when there is none.
@@ -168,10 +167,11 @@ func (t *Table) Object(i int, room *[]objects.ID) objects.Object {
 // the content of each is, in a body with some number. The edges are in the arena.
 func (t *Table) AppendChain(list []objects.Object, spots []objects.Locator, row, limit int, body uint64, a *Arena) ([]objects.Object, []objects.Locator) {
 	for ; row >= 0; row = t.Parent(row) {
-		list = append(list, a.Object(t, row))
+		list = append(list, t.Object(row, &a.edges))
 		spot := objects.Locator{}
 		if k := t.Link(row); k >= 0 && t.Kind(k) == objects.KindContent {
-			spot = objects.Locator{body, t.rows[k].piece}
+			from, size := t.Data(k)
+			spot = objects.Locator{body, uint64(from)<<32 | uint64(size)}
 		}
 		spots = append(spots, spot)
 		limit--
@@ -184,54 +184,15 @@ func (t *Table) AppendChain(list []objects.Object, spots []objects.Locator, row,
 
 // column is numbers of the same width, stored by byte: the lowest byte of each number,
 // then the next byte of each, and so on. That compresses better than one number after
-// the other.
+// the other. No number has more than 32 bits.
 type column struct {
 	bytes    []byte
 	n, width int
 }
 
-func (c *column) at(i int) uint64 {
-	switch c.width {
-	case 0:
-		return 0
-	case 1:
-		return uint64(c.bytes[i])
-	case 2:
-		return uint64(c.bytes[i]) | uint64(c.bytes[c.n+i])<<8
-	}
-	v := uint64(0)
+func (c *column) at(i int) (v int) {
 	for k := range c.width {
-		v |= uint64(c.bytes[k*c.n+i]) << (8 * k)
+		v |= int(c.bytes[k*c.n+i]) << (8 * k)
 	}
 	return v
-}
-
-// read fills list with the numbers from a place on. No number has more than 32 bits.
-func (c *column) read(list []uint32, from int) {
-	if c.width == 0 || len(list) == 0 {
-		clear(list)
-		return
-	}
-	low := c.bytes[from:][:len(list)]
-	if c.width == 2 {
-		high := c.bytes[c.n+from:][:len(list)]
-		for i := range list {
-			list[i] = uint32(low[i]) | uint32(high[i])<<8
-		}
-		return
-	}
-	for i, b := range low {
-		list[i] = uint32(b)
-	}
-	for k := 1; k < c.width; k++ {
-		for i, b := range c.bytes[k*c.n+from:][:len(list)] {
-			list[i] |= uint32(b) << (8 * k)
-		}
-	}
-}
-
-// between returns how many of the numbers from one place to another exist, at most
-// checkpointEvery.
-func (c *column) between(from, to int) int {
-	return max(0, min(to-from, c.n-from, checkpointEvery))
 }

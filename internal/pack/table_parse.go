@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -17,8 +16,11 @@ func ParseTable(n int, ids, table []byte, a *Arena) (*Table, error) {
 	if n <= 0 || n > MaxObjects || len(ids)%idSize != 0 || len(ids) < n*idSize {
 		return nil, fmt.Errorf("%w: %d objects with %d bytes of ids", errTable, n, len(ids))
 	}
-	t := a.takeTable()
-	t.n, t.ids = n, idsIn(ids)
+	if a == nil {
+		a = new(Arena)
+	}
+	t := &take(&a.tables, 1)[0]
+	*t = Table{n: n, ids: idsIn(ids)}
 	p := tableParser{table: t, rest: table, arena: a}
 	p.header()
 	header := table[:len(table)-len(p.rest)]
@@ -29,7 +31,7 @@ func ParseTable(n int, ids, table []byte, a *Arena) (*Table, error) {
 		p.columns()
 	}
 	if p.err == nil {
-		t.rows = a.takeRows(n)
+		t.rows = take(&a.rows, n)
 		p.parseRows()
 	}
 	if p.err != nil {
@@ -54,17 +56,13 @@ func isTrailer(b, header []byte) bool {
 
 // tableParser is the state of a ParseTable.
 type tableParser struct {
-	table        *Table
-	rowTemplates []rowTemplate // of the templates of the table
-	arena        *Arena
-	rest         []byte
-	templates    column // of each object: the number of its template
-	sizes        column
-	checkpoints  []counts // before each 64th object, from the second on
-	void         row      // of an object that is invalid
-	err          error
-
-	some struct{ templates, sizes, edges [checkpointEvery]uint32 } // numbers of the columns
+	table       *Table
+	arena       *Arena
+	rest        []byte
+	templates   column // of each object: the number of its template
+	sizes       column
+	checkpoints []counts // before each 64th object, from the second on
+	err         error
 }
 
 // counts says how much precedes an object. The header has a checkpoint of it for each
@@ -85,7 +83,7 @@ func (p *tableParser) fail(format string, args ...any) {
 // header parses the header, which says how to parse the rest.
 func (p *tableParser) header() {
 	t := p.table
-	t.templates = p.arena.takeTemplates(p.number(t.n))
+	t.templates = take(&p.arena.templates, p.number(t.n))
 	for i := range t.templates {
 		if p.readTemplate(&t.templates[i]); p.err != nil {
 			return
@@ -94,7 +92,7 @@ func (p *tableParser) header() {
 	p.templates = p.column(t.n, 2)
 	p.sizes = p.column(p.number(t.n), 4)
 	t.explicit = p.column(p.number(t.n*2*objects.MaxEdges), 4)
-	p.checkpoints = p.arena.takeCounts((t.n - 1) / checkpointEvery)
+	p.checkpoints = take(&p.arena.counts, (t.n-1)/checkpointEvery)
 	t.contentSize = p.number(maxData)
 	c := t.begin()
 	for i := range p.checkpoints {
@@ -173,54 +171,23 @@ const sizedTemplate = 0x80
 func (p *tableParser) readTemplate(f *template) {
 	kind := p.byte()
 	*f = template{kind: objects.Kind(kind &^ sizedTemplate), sized: kind&sizedTemplate != 0}
-	f.part = partOf(f.kind)
-	f.parents, f.links = int32(p.number(objects.MaxEdges)), int32(p.number(objects.MaxEdges))
-	f.deltas = p.take(int(f.parents + f.links))
-	for k, delta := range f.deltas {
-		f.farthest = max(f.farthest, delta)
-		if delta == 0 {
-			f.explicit++
-			if k < int(f.parents) {
-				f.before++
-			}
-		}
-	}
-	if f.parents > 0 && p.err == nil {
-		f.parentDelta = f.deltas[0]
-	}
-	if f.links > 0 && p.err == nil {
-		f.linkDelta = f.deltas[f.parents]
-	}
-	f.leads = f.parents > 0 && f.parentDelta == 0 || f.links > 0 && f.linkDelta == 0
+	f.parents, f.links = p.number(objects.MaxEdges), p.number(objects.MaxEdges)
+	f.deltas = p.take(f.parents + f.links)
 	if !f.kind.Valid() {
 		p.fail("a template of kind %d", kind)
 	}
 }
 
-func (p *tableParser) makeRowTemplates() {
-	t := p.table
-	p.rowTemplates = p.arena.takeRowTemplates(len(t.templates))
-	for k := range t.templates {
-		p.rowTemplates[k] = t.templates[k].rows(k)
-	}
-}
-
 // parseRows makes the rows of all objects.
 func (p *tableParser) parseRows() {
-	t, rows := p.table, p.table.rows
-	p.makeRowTemplates()
-	at := t.begin()
-	for from := 0; from < len(rows); from += checkpointEvery {
-		to := min(from+checkpointEvery, len(rows))
-		then := counts{edge: t.explicit.n, sized: p.sizes.n}
-		if to < len(rows) {
-			then = p.checkpoints[from/checkpointEvery]
-		}
-		if p.parseSome(from, to, &at, then); p.err != nil {
+	t, at := p.table, p.table.begin()
+	for i := range t.rows {
+		if i > 0 && i%checkpointEvery == 0 && at != p.checkpoints[i/checkpointEvery-1] {
+			p.fail("the columns do not fit the objects before %d", i)
 			return
 		}
-		if to < len(rows) && at != then {
-			p.fail("the columns do not fit the objects before %d", to)
+		if !p.parseRow(i, &at) {
+			p.fail("object %d has an invalid template, size or edge", i)
 			return
 		}
 	}
@@ -231,98 +198,50 @@ func (p *tableParser) parseRows() {
 	t.bodySize = at.data[partOther]
 }
 
-// parseSome makes the rows of at most checkpointEvery objects; then is what precedes the
-// object after them. An invalid object gets the row void, and parsing goes on. It reads their numbers from the columns all at once: reading them
-// one by one would take most of the time.
-func (p *tableParser) parseSome(from, to int, at *counts, then counts) {
-	t, rows, rowTemplates := p.table, p.table.rows[:to], p.rowTemplates
-	templates := &p.some.templates
-	p.templates.read(templates[:to-from], from)
-	sizes := p.some.sizes[:p.sizes.between(at.sized, then.sized)]
-	p.sizes.read(sizes, at.sized)
-	edges := p.some.edges[:t.explicit.between(at.edge, then.edge)]
-	t.explicit.read(edges, at.edge)
-	explicit, next, more := at.edge, 0, uint64(0)
-	data := [4]int{at.data[0], at.data[1], at.data[2]} // one element for each number of two bits
-	for i := from; i < len(rows); i++ {
-		k := templates[uint(i)%checkpointEvery]
-		if int(k) >= len(rowTemplates) {
-			rows[i] = p.void
-			p.fail("object %d has an unknown template", i)
-			continue
-		}
-		f, size := &rowTemplates[k], 0
-		valid := int(f.farthest) <= i
-		if f.sized {
-			if next < len(sizes) {
-				size = int(sizes[next])
-			}
-			next++
-			if uint(size-1) >= objects.MaxSize {
-				size, valid = 0, false
-			}
-		}
-		part := &data[f.part%4]
-		rows[i] = f.row(i, *part, size, explicit)
-		*part += size
-		if f.how != noEdge {
-			if at := explicit - at.edge; f.how == moreEdges || at >= len(edges) {
-				more |= 1 << (uint(i) % checkpointEvery)
-			} else if to := edges[at]; t.isEdge(i, int(to)) {
-				rows[i].explicit = int(to)
-			} else {
-				valid = false
-			}
-		}
-		explicit += f.explicit
-		if !valid {
-			rows[i] = p.void
-			more &^= 1 << (uint(i) % checkpointEvery)
-			p.fail("object %d has an invalid size or edge", i)
-		}
-	}
-	for ; more > 0; more &= more - 1 { // the objects with other edges, a bit each
-		i := from + bits.TrailingZeros64(more)
-		r := &rows[i]
-		if !p.explicitEdges(i, r.explicit, &t.templates[r.template()], r) {
-			*r = p.void
-			p.fail("object %d has an invalid edge", i)
-		}
-	}
-	*at = counts{explicit, at.sized + next, [parts]int(data[:])}
-}
-
 // maxData is the most bytes of data that the objects of a table may have.
 const maxData = 1 << 30
 
-// explicitEdges checks the explicit edges of object i, and sets the first parent and the
-// first link of its row if they are among them. edge is the first one in the column.
-func (p *tableParser) explicitEdges(i, edge int, f *template, r *row) bool {
-	t := p.table
-	if int(f.explicit) > t.explicit.n-edge {
+// parseRow makes the row of object i, and reports whether it is valid. at is what precedes
+// the object, and then what precedes the next one.
+func (p *tableParser) parseRow(i int, at *counts) (valid bool) {
+	t, number := p.table, p.templates.at(i)
+	if number >= len(t.templates) {
 		return false
 	}
-	for k := range f.explicit {
-		v := int(t.explicit.at(edge + int(k)))
-		if !t.isEdge(i, v) {
-			return false
+	f := &t.templates[number]
+	data := &at.data[partOf(f.kind)]
+	r := row{from: uint32(*data), explicit: int32(at.edge), parent: -1, link: -1, template: uint16(number)}
+	valid = true
+	if f.sized {
+		size := 0
+		if at.sized < p.sizes.n {
+			size = p.sizes.at(at.sized)
 		}
-		if f.explicit == 1 {
-			r.explicit = v
-		}
-		if v >= t.n {
-			continue
-		}
-		if k == 0 && f.parents > 0 && f.parentDelta == 0 {
-			r.setParent(v)
-		}
-		if k == f.before && f.links > 0 && f.linkDelta == 0 {
-			r.setLink(v)
+		at.sized++
+		if valid = size > 0 && size <= objects.MaxSize; valid {
+			r.size = uint32(size)
+			*data += size
 		}
 	}
-	return true
+	for k, delta := range f.deltas {
+		to := i - int(delta)
+		if delta == 0 {
+			to = len(t.ids)
+			if at.edge < t.explicit.n {
+				to = t.explicit.at(at.edge)
+			}
+			at.edge++
+		}
+		switch { // an object refers to those before it, or to ids that are not of the table
+		case to < 0 || to >= i && to < t.n || to >= len(t.ids):
+			valid = false
+		case to >= t.n:
+		case k == f.parents:
+			r.link = int16(to)
+		case k == 0:
+			r.parent = int16(to)
+		}
+	}
+	t.rows[i] = r
+	return valid
 }
-
-// isEdge reports whether object i may refer to an id: of an object before it, or of none
-// of the table.
-func (t *Table) isEdge(i, to int) bool { return to < i || to >= t.n && to < len(t.ids) }
