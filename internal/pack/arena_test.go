@@ -20,7 +20,7 @@ func TestTablesInOneArena(t *testing.T) {
 		var read [][]objects.Object
 		parts := slices.Collect(slices.Chunk(list, size))
 		for n, part := range parts {
-			ids, table, _ := EncodeTable(part, 0, nil)
+			ids, table, _ := EncodeTable(part, 0)
 			s, err := ParseTable(len(part), ids, table, &arena)
 			if err != nil {
 				t.Fatal(err)

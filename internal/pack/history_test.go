@@ -103,7 +103,7 @@ func TestTableRoundTrip(t *testing.T) {
 }
 
 func wantTable(t *rapid.T, list []objects.Object) {
-	ids, table, body := EncodeTable(list, 0, nil)
+	ids, table, body := EncodeTable(list, 0)
 	s, err := ParseTable(len(list), ids, table, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func wantTable(t *rapid.T, list []objects.Object) {
 			t.Fatalf("object %d: %v\nhave %+v\nwant %+v", i, err, o, list[i])
 		}
 	}
-	again, told, rest := EncodeTable(list, 0, nil)
+	again, told, rest := EncodeTable(list, 0)
 	if !bytes.Equal(ids, again) || !bytes.Equal(table, told) || !bytes.Equal(body, rest) {
 		t.Fatal("the same objects are encoded in two ways")
 	}
@@ -155,7 +155,7 @@ func plainLine(t testing.TB, n int) (list []objects.Object) {
 // salvaged one a wrong byte costs at most half of the commits in the mean.
 func TestDamagedTableGivesNothingWrong(t *testing.T) {
 	list := plainLine(t, 150)
-	ids, table, _ := EncodeTable(list, 0, nil)
+	ids, table, _ := EncodeTable(list, 0)
 	var most, lost int
 	for bit := 0; bit < len(table)*8; bit += 11 {
 		bad := bytes.Clone(table)
@@ -202,7 +202,7 @@ func wantNothingElse(t *testing.T, list []objects.Object, s *Table) (found []obj
 func TestIDsThatComeLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawStory(t).put
-		ids, table, _ := EncodeTable(list, 0, nil)
+		ids, table, _ := EncodeTable(list, 0)
 		merged := map[objects.ID]bool{}
 		for _, o := range list {
 			for _, p := range o.Parents {
@@ -276,7 +276,7 @@ func vectorObjects(t *testing.T, file string) (list []objects.Object) {
 
 func compareTable(t *testing.T, file string, list []objects.Object) {
 	t.Helper()
-	ids, table, _ := EncodeTable(list, 0, nil)
+	ids, table, _ := EncodeTable(list, 0)
 	v := tableVector{Count: len(list), IDs: hex.EncodeToString(ids), Table: hex.EncodeToString(table)}
 	s, err := ParseTable(len(list), ids, table, nil)
 	if err != nil {
@@ -305,7 +305,7 @@ func compareTable(t *testing.T, file string, list []objects.Object) {
 
 func FuzzTable(f *testing.F) {
 	list := plainLine(f, 5)
-	ids, table, _ := EncodeTable(list, 0, nil)
+	ids, table, _ := EncodeTable(list, 0)
 	f.Add(len(list), ids, table)
 	f.Fuzz(func(t *testing.T, n int, ids, table []byte) {
 		s, err := ParseTable(n, ids, table, nil)

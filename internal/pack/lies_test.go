@@ -31,7 +31,7 @@ func TestChangedTables(t *testing.T) {
 		if rapid.Bool().Draw(t, "long") {
 			list = append(list, unlikeOthers()...)
 		}
-		ids, table, _ := EncodeTable(list, 0, nil)
+		ids, table, _ := EncodeTable(list, 0)
 		s, err := ParseTable(len(list), ids, table, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func wantSense(t *rapid.T, list []objects.Object, s *Table) {
 // refused.
 func TestContradictingTables(t *testing.T) {
 	list := plainLine(t, 150)
-	ids, table, _ := EncodeTable(list, 0, nil)
+	ids, table, _ := EncodeTable(list, 0)
 	refused := func(what string, at int, b []byte) {
 		if _, err := ParseTable(len(list), ids, b, nil); err == nil {
 			t.Errorf("%s: byte %d is another, and the table is parsed", what, at)

@@ -17,7 +17,7 @@ func TestRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, seed))
 	for range 20 {
 		list := tangled(r, 1+r.IntN(500))
-		ids, table, body := EncodeTable(list, 0, nil)
+		ids, table, body := EncodeTable(list, 0)
 		s, err := ParseTable(len(list), ids, table, nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

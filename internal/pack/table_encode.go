@@ -3,7 +3,6 @@ package pack
 import (
 	"encoding/binary"
 	"math/bits"
-	"slices"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -12,84 +11,69 @@ import (
 // refers to another one of the list comes after it, or the edge leads out of the table.
 // ids are those of the objects and then of the other objects that they refer to. body is
 // the data of the contents and then of all other objects but commits, after as many zero
-// bytes as skip says. With an arena ids and table are part of it, until its Reset.
-func EncodeTable(list []objects.Object, skip int, a *Arena) (ids, table, body []byte) {
-	if a == nil {
-		a = new(Arena)
+// bytes as skip says.
+func EncodeTable(list []objects.Object, skip int) (ids, table, body []byte) {
+	e := tableEncoder{at: make(map[objects.ID]int, len(list)), numbers: map[string]int{}}
+	e.ids = make([]byte, 0, len(list)*(idSize+idSize/4))
+	for i := range list {
+		e.ids = append(e.ids, list[i].ID[:]...)
 	}
-	e := &a.encoder
-	if e.at == nil {
-		e.at, e.numbers = make(map[objects.ID]int, len(list)), map[string]int{}
+	for i := range list {
+		if i%checkpointEvery == 0 && i > 0 {
+			e.checkpoint()
+		}
+		e.object(i, &list[i])
+		e.at[list[i].ID] = i
 	}
-	e.list = list
-	defer func() { e.list = nil }()
-	e.encode()
-	return e.ids, e.table(), e.body(skip)
+	body = make([]byte, skip, skip+e.size[partContent]+e.size[partOther])
+	for _, part := range [...]uint8{partContent, partOther} {
+		for i := range list {
+			if partOf(list[i].Kind) == part {
+				body = append(body, list[i].Data...)
+			}
+		}
+	}
+	return e.ids, e.table(), body
 }
 
-// tableEncoder is the state of an EncodeTable, and memory for the next one.
+// tableEncoder is the state of an EncodeTable.
 type tableEncoder struct {
-	list []objects.Object
-	ids  []byte
-	at   map[objects.ID]int // the place of an id
+	ids []byte
+	at  map[objects.ID]int // the place of an id
 
 	numbers     map[string]int // of the templates
 	templates   []byte         // encoded
 	template    []uint64       // of each object: its number
+	one         []byte         // the template of the last object; its memory is used again
 	sizes       []uint64
 	explicit    []uint64
 	data        []byte
 	size        [parts]int
 	checkpoints []byte // encoded: each less the one before it
 	last        counts
-	deltas      []byte // of the object at hand
-	one         []byte // its template
-	all         []byte // the table
 }
 
 // maxDelta is the greatest delta of an edge in a template. With a greater one too many
 // templates would have a single object.
 const maxDelta = 31
 
-func (e *tableEncoder) encode() {
-	e.ids = slices.Grow(e.ids[:0], len(e.list)*(idSize+idSize/4))
-	for i := range e.list {
-		e.ids = append(e.ids, e.list[i].ID[:]...)
-	}
-	clear(e.at)
-	clear(e.numbers)
-	e.templates, e.template, e.sizes, e.explicit = e.templates[:0], e.template[:0], e.sizes[:0], e.explicit[:0]
-	e.data, e.checkpoints, e.size, e.last = e.data[:0], e.checkpoints[:0], [parts]int{}, counts{}
-	for i := range e.list {
-		e.object(i)
-		e.at[e.list[i].ID] = i
-	}
-}
-
-func (e *tableEncoder) object(i int) {
-	o := &e.list[i]
-	if i%checkpointEvery == 0 && i > 0 {
-		e.checkpoint()
-	}
-	e.deltas = e.deltas[:0]
-	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
-		for k := range ids {
-			e.edge(i, &ids[k])
-		}
-	}
-	size, first := len(o.Data), byte(o.Kind)
+func (e *tableEncoder) object(i int, o *objects.Object) {
+	kind := byte(o.Kind)
 	if o.Kind == objects.KindCommit {
 		e.data = append(e.data, o.Data...)
 	}
-	e.size[partOf(o.Kind)] += size
-	if size > 0 {
-		first |= sizedTemplate
-		e.sizes = append(e.sizes, uint64(size))
+	e.size[partOf(o.Kind)] += len(o.Data)
+	if len(o.Data) > 0 {
+		kind |= sizedTemplate
+		e.sizes = append(e.sizes, uint64(len(o.Data)))
 	}
-	b := append(e.one[:0], first)
-	b = binary.AppendUvarint(b, uint64(len(o.Parents)))
+	b := binary.AppendUvarint(append(e.one[:0], kind), uint64(len(o.Parents)))
 	b = binary.AppendUvarint(b, uint64(len(o.Links)))
-	b = append(b, e.deltas...)
+	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
+		for k := range ids {
+			b = append(b, e.edge(i, &ids[k]))
+		}
+	}
 	e.one = b
 	n, ok := e.numbers[string(b)]
 	if !ok {
@@ -112,25 +96,24 @@ func (e *tableEncoder) checkpoint() {
 	e.last = now
 }
 
-// edge adds an edge of object i.
-func (e *tableEncoder) edge(i int, id *objects.ID) {
+// edge returns the delta of an edge of object i, or adds it to the explicit ones and returns 0.
+func (e *tableEncoder) edge(i int, id *objects.ID) (delta byte) {
 	at, ok := e.at[*id]
 	if ok && at < i && i-at <= maxDelta {
-		e.deltas = append(e.deltas, byte(i-at))
-		return
+		return byte(i - at)
 	}
 	if !ok {
 		at = len(e.ids) / idSize
 		e.ids = append(e.ids, id[:]...)
 		e.at[*id] = at
 	}
-	e.deltas = append(e.deltas, 0)
 	e.explicit = append(e.explicit, uint64(at))
+	return 0
 }
 
 // table returns the table without the ids.
 func (e *tableEncoder) table() []byte {
-	b := slices.Grow(e.all[:0], 2*len(e.templates)+8*len(e.list)+len(e.data))
+	b := make([]byte, 0, 2*len(e.templates)+8*len(e.template)+len(e.data))
 	b = binary.AppendUvarint(b, uint64(len(e.numbers)))
 	b = append(b, e.templates...)
 	b = append(b, width(e.template))
@@ -147,8 +130,7 @@ func (e *tableEncoder) table() []byte {
 			}
 		}
 	}
-	e.all = appendTrailer(append(b, e.data...), b[:header])
-	return e.all
+	return appendTrailer(append(b, e.data...), b[:header])
 }
 
 // width returns how many bytes the largest of some numbers needs.
@@ -158,17 +140,4 @@ func width(numbers []uint64) byte {
 		all |= v
 	}
 	return byte(bits.Len64(all)+7) / 8
-}
-
-// body returns the data of all objects but commits, after skip zero bytes.
-func (e *tableEncoder) body(skip int) []byte {
-	b := make([]byte, skip, skip+e.size[partContent]+e.size[partOther])
-	for _, part := range [...]uint8{partContent, partOther} {
-		for i := range e.list {
-			if partOf(e.list[i].Kind) == part {
-				b = append(b, e.list[i].Data...)
-			}
-		}
-	}
-	return b
 }

@@ -20,7 +20,7 @@ func TestAnEdgeLeadsToWhatComesBefore(t *testing.T) {
 		places[k.ID], places[c.ID] = len(list), len(list)+1
 		list = append(list, k, c)
 	}
-	ids, table, _ := EncodeTable(list, 0, nil)
+	ids, table, _ := EncodeTable(list, 0)
 	header := int(binary.BigEndian.Uint32(table[len(table)-4:]))
 	read := 0
 	for at := header; at < len(table)-header-4; at++ {
@@ -56,7 +56,7 @@ func TestFarEdgesHaveRows(t *testing.T) {
 	}
 	far := []objects.ID{list[0].ID}
 	list = append(list, objects.New(objects.KindCommit, far, nil, []byte("!parent")), objects.New(objects.KindCommit, nil, far, []byte("!link")))
-	ids, table, _ := EncodeTable(list, 0, nil)
+	ids, table, _ := EncodeTable(list, 0)
 	s, err := ParseTable(len(list), ids, table, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func TestAppendChain(t *testing.T) {
 	for from := 0; from < len(list); {
 		part := list[from:min(from+1+r.IntN(300), len(list))]
 		from += len(part)
-		ids, table, body := EncodeTable(part, 0, nil)
+		ids, table, body := EncodeTable(part, 0)
 		s, err := ParseTable(len(part), ids, table, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
@@ -49,15 +48,9 @@ var (
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// tableArenas is memory for encoding tables.
-var tableArenas = sync.Pool{New: func() any { return new(packs.Arena) }}
-
 // encodePack encodes the head and the body of a pack, compressed where that is shorter.
 func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
-	room := tableArenas.Get().(*packs.Arena) //nolint:forcetypeassert // it holds nothing else
-	defer tableArenas.Put(room)
-	room.Reset()
-	ids, table, body := packs.EncodeTable(list, bodyStart, room)
+	ids, table, body := packs.EncodeTable(list, bodyStart)
 	others := len(ids)/idSize - len(list)
 	head = make([]byte, 8, packIDs+len(ids)+len(table))
 	head = binary.BigEndian.AppendUint16(head, uint16(len(list)))

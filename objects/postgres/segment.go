@@ -63,7 +63,7 @@ func encodeSegment(line, gen0 int64, list []entry, put int64) (row segmentRow, h
 		}
 		all = append(all, list[i].commit)
 	}
-	ids, table, body := pack.EncodeTable(all, 0, nil)
+	ids, table, body := pack.EncodeTable(all, 0)
 	stored := make([]byte, 0, len(ids))
 	for i := range all {
 		if all[i].Kind != objects.KindCommit {

@@ -18,7 +18,7 @@ type memorySource struct {
 }
 
 func (s *memorySource) head(n int) (Head, error) {
-	ids, table, _ := pack.EncodeTable(s.packs[n], 0, nil)
+	ids, table, _ := pack.EncodeTable(s.packs[n], 0)
 	t, err := pack.ParseTable(len(s.packs[n]), ids, table, nil)
 	return Head{Table: t, Number: uint32(n + 1), Others: len(ids)/len(objects.ID{}) - len(s.packs[n])}, err
 }
