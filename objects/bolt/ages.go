@@ -34,28 +34,23 @@ func encodeAges(list []packAge) []byte {
 	for _, f := range list {
 		numbers = append(numbers, uint64(f.pack), f.ms)
 	}
-	var r canonical.Record
-	r.Uints(1, &numbers)
-	return seal(agesKey, r.Bytes())
+	return encodeRecord(agesKey, func(r *canonical.Record) { r.Uints(1, &numbers) })
 }
 
 func decodeAges(value []byte) (list []packAge, err error) {
 	if value == nil {
 		return nil, nil // no checkpoint was made yet
 	}
-	record, err := unseal(agesKey, value)
-	if err != nil {
-		return nil, err
-	}
 	var numbers []uint64
-	r := canonical.NewReader(record)
-	if r.Uints(1, &numbers); len(numbers)%2 != 0 {
-		r.Refuse("half a time")
-	}
+	err = decodeRecord(agesKey, value, func(r *canonical.Record) {
+		if r.Uints(1, &numbers); len(numbers)%2 != 0 {
+			r.Refuse("half a time")
+		}
+	})
 	for ; len(numbers) > 1; numbers = numbers[2:] {
 		list = append(list, packAge{uint32(numbers[0]), numbers[1]})
 	}
-	return list, r.Err()
+	return list, err
 }
 
 // ageChange returns the change that records the last pack, if the last record is old enough.

@@ -207,7 +207,7 @@ func (a *checker) checkRecord(key, record []byte) error {
 	case bytes.Equal(key, agesKey):
 		_, err = decodeAges(record)
 	case bytes.Equal(key, purgeKey):
-		if _, err = decodePurge(record); err == nil {
+		if err = decodeRecord(key, record, purgeRecord(new([]objects.Tombstone))); err == nil {
 			return a.reportHarmless("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
 		}
 	default:

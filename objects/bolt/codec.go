@@ -26,13 +26,15 @@ const (
 	codecPurged codec = 0x80 // added to one of these: objects of the pack were purged
 )
 
-// shorter returns closed, the compressed form of b with that many bytes of data, if it is
-// shorter and not too large to be read.
-func shorter(b, closed []byte, data int) ([]byte, bool) {
-	if len(closed) >= len(b) || data > compression.MaxSize {
-		return b, false
+// compressAfter compresses what follows the first n bytes of b, and adds a flag to the byte at an
+// offset below n, unless b is then no shorter or is too large to be read.
+func compressAfter(b []byte, n, at int, flag byte) []byte {
+	closed := compression.CompressBest(slices.Clone(b[:n]), b[n:])
+	if len(closed) >= len(b) || len(b) > compression.MaxSize {
+		return b
 	}
-	return closed, true
+	closed[at] |= flag
+	return closed
 }
 
 // inflate returns before, followed by the content of a compressed frame. With an error it
@@ -47,15 +49,6 @@ func inflate(a *arena, before, frame []byte) ([]byte, error) {
 	return compression.Append(room[:copy(room, before)], frame)
 }
 
-// compressHead compresses what follows the ids of a head, if that makes it shorter.
-func compressHead(b []byte, ids int) []byte {
-	closed, ok := shorter(b, compression.CompressBest(slices.Clone(b[:ids]), b[ids:]), len(b)-ids)
-	if ok {
-		closed[8] |= packZstd >> 8
-	}
-	return closed
-}
-
 // recordZstd is added to the kind of an object; the rest of its record is then in zstd.
 const recordZstd = 0x80
 
@@ -67,8 +60,7 @@ func compressRecord(b []byte) []byte {
 	if len(b) == 0 || b[0]&recordZstd != 0 || isTombstone(b) {
 		return b
 	}
-	closed, _ := shorter(b, compression.CompressBest([]byte{b[0] | recordZstd}, b[1:]), len(b))
-	return closed
+	return compressAfter(b, 1, 0, recordZstd)
 }
 
 // decompressRecord returns the uncompressed record of an object.
@@ -77,12 +69,6 @@ func decompressRecord(b []byte) ([]byte, error) {
 		return b, nil
 	}
 	return inflate(nil, []byte{byte(recordKind(b[0]))}, b[1:])
-}
-
-// compressBody compresses a body, if that makes it shorter.
-func compressBody(b []byte) []byte {
-	closed, _ := shorter(b, compression.CompressBest(append(slices.Clone(b[:8]), b[8]|byte(codecZstd)), b[bodyStart:]), len(b))
-	return closed
 }
 
 // decodeBody returns the data of a body, which must have the size that the head states, and

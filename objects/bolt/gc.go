@@ -74,10 +74,8 @@ func (c *gc) begin(ctx context.Context, s *store) error {
 		if err := t.resumePurge(h); err != nil {
 			return err
 		}
-		if h.journal.Length() > 0 {
-			if err := t.checkpoint(h, h.mark); err != nil {
-				return err
-			}
+		if err := t.flushJournal(h); err != nil {
+			return err
 		}
 		c.out.repack = true
 		return c.out.create(t, t.path, journal.Binding{Generation: 1})
@@ -127,10 +125,8 @@ func (c *gc) replace() error {
 		if h.number != src.number {
 			return src.replaced()
 		}
-		if h.journal.Length() > 0 {
-			if err := t.checkpoint(h, h.mark); err != nil {
-				return err
-			}
+		if err := t.flushJournal(h); err != nil {
+			return err
 		}
 		src.locked = newSnapshot(h.file, h.now.meta)
 		if err := c.copier.Round(); err != nil {

@@ -217,7 +217,11 @@ func (l *snapshot) readPacked(p *pack, slot int) (objects.Object, error) {
 // objectData reads the data of one object of a body.
 func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 	from, size := p.Data(slot)
-	e, begin, err := l.beginBody(p.n)
+	e, err := l.ofPack(bodiesBucket, p.n)
+	if err != nil {
+		return nil, err
+	}
+	begin, err := e.Part(0, min(bodyStart, e.ValueSize))
 	if err != nil {
 		return nil, err
 	}
@@ -241,28 +245,6 @@ func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 		return nil, fmt.Errorf("pack %d: %w: a body of %d bytes, not %d", p.n, errPack, len(data), p.BodySize())
 	}
 	return data[from : from+size], nil
-}
-
-// beginBody returns the body of a pack and its first bytes. They are kept, since more objects of
-// the body mostly follow.
-func (l *snapshot) beginBody(n uint32) (e page.Entry, begin []byte, err error) {
-	if b := &l.lastBody; b.begin != nil && b.pack == n {
-		return b.entry, b.begin, nil
-	}
-	if e, err = l.ofPack(bodiesBucket, n); err != nil {
-		return e, nil, err
-	}
-	if begin, err = e.Part(0, min(bodyStart, e.ValueSize)); err == nil && l.arena == nil {
-		l.lastBody = bodyEntry{n, e, begin}
-	}
-	return e, begin, err
-}
-
-// bodyEntry is a body with its first bytes.
-type bodyEntry struct {
-	pack  uint32
-	entry page.Entry
-	begin []byte
 }
 
 // verified returns an object if its hash is its id.

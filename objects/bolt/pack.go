@@ -58,7 +58,8 @@ func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 	head = append(append(head, ids...), table...)
 	body[8] = byte(codecRaw)
 	if c == codecZstd {
-		head, body = compressHead(head, packIDs+len(ids)), compressBody(body)
+		head = compressAfter(head, packIDs+len(ids), 8, packZstd>>8)
+		body = compressAfter(body, bodyStart, 8, byte(codecZstd))
 	}
 	key := packKey(n)
 	binary.BigEndian.PutUint64(head, checksum.Sum(key, head[8:]))

@@ -86,6 +86,14 @@ func (s *store) exclusively(ctx context.Context, op string, f func(h *handle) er
 	return s.explain(op, f(h))
 }
 
+// flushJournal makes a checkpoint unless the journal is empty.
+func (s *store) flushJournal(h *handle) error {
+	if h.journal.Length() <= 0 {
+		return nil
+	}
+	return s.checkpoint(h, h.mark)
+}
+
 // planPurge returns the tombstones of the objects that are not erased yet, in the order of
 // the packs that they are in.
 func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]objects.Tombstone, error) {
@@ -125,10 +133,8 @@ func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]obje
 
 // step does a part of the purge.
 func (p *purge) step(s *store, h *handle) (done bool, err error) {
-	if h.journal.Length() > 0 {
-		if err := s.checkpoint(h, h.mark); err != nil {
-			return false, err
-		}
+	if err := s.flushJournal(h); err != nil {
+		return false, err
 	}
 	if !p.journal {
 		removeLeftovers(s.path, true)
@@ -151,7 +157,7 @@ func (p *purge) erase(s *store, h *handle) error {
 	l := newSnapshot(h.file, h.now.meta)
 	var list []journal.Change
 	if !p.stored {
-		list = append(list, setKey(metaBucket, purgeKey, encodePurge(p.rest)))
+		list = append(list, setKey(metaBucket, purgeKey, encodeRecord(purgeKey, purgeRecord(&p.rest))))
 	}
 	rows, size, n := map[uint32][]uint16{}, 0, 0
 	for ; n < len(p.rest) && n < purgeCount && size < cmp.Or(p.bytes, purgeBytes); n++ {
@@ -226,7 +232,7 @@ func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw compaction.Pack, err 
 			return raw, err
 		}
 	}
-	raw.Body = compressBody(body)
+	raw.Body = compressAfter(body, bodyStart, 8, byte(codecZstd))
 	f := parsePackHeader(raw.Head)
 	table, _, err := f.splitTable(raw.Head)
 	if err != nil {
@@ -286,33 +292,19 @@ func (p *purge) wipeFree(h *handle) error {
 	return journal.SyncData(h.file)
 }
 
-// encodePurge makes the value of the key "purge".
-func encodePurge(list []objects.Tombstone) []byte {
-	var r canonical.Record
-	purgeFields(&r, &list)
-	return seal(purgeKey, r.Bytes())
-}
-
-func decodePurge(value []byte) (list []objects.Tombstone, err error) {
-	record, err := unseal(purgeKey, value)
-	if err != nil {
-		return nil, err
+// purgeRecord is the fields of the value of the key "purge".
+func purgeRecord(list *[]objects.Tombstone) func(r *canonical.Record) {
+	return func(r *canonical.Record) {
+		canonical.List(r, 1, list, func(t *objects.Tombstone) []byte {
+			return append(bytes.Clone(t.ID[:]), t.Record()...)
+		}, func(t *objects.Tombstone, b []byte) (err error) {
+			if len(b) < idSize {
+				return errors.New("a tombstone without an id")
+			}
+			*t, err = objects.ParseTombstone(objects.ID(b[:idSize]), b[idSize:])
+			return err
+		})
 	}
-	r := canonical.NewReader(record)
-	purgeFields(&r, &list)
-	return list, r.Err()
-}
-
-func purgeFields(r *canonical.Record, list *[]objects.Tombstone) {
-	canonical.List(r, 1, list, func(t *objects.Tombstone) []byte {
-		return append(bytes.Clone(t.ID[:]), t.Record()...)
-	}, func(t *objects.Tombstone, b []byte) (err error) {
-		if len(b) < idSize {
-			return errors.New("a tombstone without an id")
-		}
-		*t, err = objects.ParseTombstone(objects.ID(b[:idSize]), b[idSize:])
-		return err
-	})
 }
 
 // resumePurge completes a purge whose process was killed.
@@ -322,7 +314,7 @@ func (s *store) resumePurge(h *handle) error {
 		return err
 	}
 	p := &purge{stored: true}
-	if p.rest, err = decodePurge(value); err != nil {
+	if err = decodeRecord(purgeKey, value, purgeRecord(&p.rest)); err != nil {
 		return err
 	}
 	for done := false; !done && err == nil; {

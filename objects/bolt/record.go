@@ -77,22 +77,34 @@ func unseal(key, value []byte) ([]byte, error) {
 	return value[sealSize:], nil
 }
 
-func encodeFormat(version uint64) []byte {
+// encodeRecord seals the record that fields writes.
+func encodeRecord(key []byte, fields func(r *canonical.Record)) []byte {
 	var r canonical.Record
-	r.Uint(1, &version)
-	return seal(formatKey, r.Bytes())
+	fields(&r)
+	return seal(key, r.Bytes())
+}
+
+// decodeRecord reads the fields of a sealed record.
+func decodeRecord(key, value []byte, fields func(r *canonical.Record)) error {
+	record, err := unseal(key, value)
+	if err != nil {
+		return err
+	}
+	r := canonical.NewReader(record)
+	fields(&r)
+	return r.Err()
+}
+
+func encodeFormat(version uint64) []byte {
+	return encodeRecord(formatKey, func(r *canonical.Record) { r.Uint(1, &version) })
 }
 
 func decodeFormat(value []byte) (version uint64, err error) {
-	record, err := unseal(formatKey, value)
-	if err != nil {
-		return 0, err
-	}
-	r := canonical.NewReader(record)
-	if r.Uint(1, &version); version > formatVersion {
+	err = decodeRecord(formatKey, value, func(r *canonical.Record) { r.Uint(1, &version) })
+	if version > formatVersion {
 		return version, nil // a newer format may add fields
 	}
-	return version, r.Err()
+	return version, err
 }
 
 func encodeObject(o objects.Object) []byte {
@@ -139,8 +151,6 @@ type refRecord struct {
 	entry objects.ID
 }
 
-func encodeRef(r refRecord) []byte { return seal([]byte(r.Name), appendRefRecord(nil, &r)) }
-
 // appendRefRecord returns the record of a ref, in the memory of room if that is large enough.
 func appendRefRecord(room []byte, r *refRecord) []byte {
 	record := canonical.NewWriter(room)
@@ -158,12 +168,7 @@ func (r *refRecord) fields(record *canonical.Record) {
 
 func decodeRef(name string, value []byte) (refRecord, error) {
 	r := refRecord{Ref: objects.Ref{Name: name}}
-	record, err := unseal([]byte(name), value)
-	fields := canonical.NewReader(record)
-	r.fields(&fields)
-	if err == nil {
-		err = fields.Err()
-	}
+	err := decodeRecord([]byte(name), value, r.fields)
 	if err == nil && (r.Target.IsZero() || r.Version == 0) {
 		err = errors.New("no target")
 	}

@@ -16,17 +16,16 @@ import (
 // snapshot is the store as it is at one moment: the pages of the file after one transaction,
 // under what the journal says. It is for one goroutine.
 type snapshot struct {
-	pages    *page.Reader
-	number   uint64          // of the file; see Spot
-	mem      *memtable.Table // the changes of the journal; nil: none
-	mark     memtable.Mark   // how much of it is visible
-	packs    map[uint32]*pack
-	lastBody bodyEntry
-	bodies   *bodyCache
-	index    *index.Runs // nil: not read yet
-	chunk    cachedChunk // of the index
-	scan     *readAdvice // of many packs; nil: it is of few
-	arena    *arena      // for what is read of packs; nil: it is kept
+	pages  *page.Reader
+	number uint64          // of the file; see Spot
+	mem    *memtable.Table // the changes of the journal; nil: none
+	mark   memtable.Mark   // how much of it is visible
+	packs  map[uint32]*pack
+	bodies *bodyCache
+	index  *index.Runs // nil: not read yet
+	chunk  cachedChunk // of the index
+	scan   *readAdvice // of many packs; nil: it is of few
+	arena  *arena      // for what is read of packs; nil: it is kept
 }
 
 func newSnapshot(f io.ReaderAt, m page.Meta) *snapshot {
