@@ -131,31 +131,24 @@ func (l *snapshot) locateIn(r index.Run, id objects.ID) (place, bool, error) {
 	return place{}, false, nil
 }
 
-// entriesOf returns the entries of a run that have the prefix of an id.
+// entriesOf returns the entries of a run that have the prefix of an id. If no chunk can have it,
+// the chunk after it is checked: were the key of that, or of a branch above it, damaged, its
+// checksum or its order would be wrong.
 func (l *snapshot) entriesOf(r index.Run, id objects.ID) ([]index.Entry, error) {
 	prefix := index.Prefix(id[:])
-	if c := l.chunk; c.run != r || prefix < c.entries[0].Prefix || prefix > c.entries[len(c.entries)-1].Prefix {
-		want := r.ChunkKey(prefix)
-		key, value, err := l.floor(want)
-		if err != nil {
-			return nil, err
-		}
-		if !r.Has(key) {
-			if err = checkOtherRun(key, value); err == nil {
-				err = l.checkNextChunk(want)
+	entries := l.chunk.entries
+	if l.chunk.run != r || prefix < entries[0].Prefix || prefix > entries[len(entries)-1].Prefix {
+		entries = nil
+		for chunk, err := range l.chunks(r, prefix) {
+			if err != nil {
+				return nil, err
 			}
-			return nil, err
-		}
-		entries, err := decodeChunk(key, value)
-		if err != nil {
-			return nil, err
-		}
-		l.chunk = cachedChunk{r, entries}
-		if prefix > entries[len(entries)-1].Prefix {
-			return nil, l.checkNextChunk(want)
+			l.chunk, entries = cachedChunk{r, chunk}, chunk
+			if prefix <= chunk[len(chunk)-1].Prefix {
+				break
+			}
 		}
 	}
-	entries := l.chunk.entries
 	from, end := index.Search(entries, prefix), len(entries)
 	if prefix < 1<<32-1 {
 		end = index.Search(entries, prefix+1)
@@ -204,22 +197,6 @@ func checkOtherRun(key, value []byte) error {
 	}
 	_, err := decodeChunk(key, value)
 	return err
-}
-
-// checkNextChunk checks the chunk after a key that no chunk contains: if the key of that chunk,
-// or of a branch above it, is damaged, its checksum or its order is wrong.
-func (l *snapshot) checkNextChunk(key []byte) error {
-	for e, err := range l.scanFile(indexBucket, key, false) {
-		var value []byte
-		if err == nil {
-			value, err = e.Value()
-		}
-		if err == nil {
-			_, err = decodeChunk(e.Key, value)
-		}
-		return err
-	}
-	return nil
 }
 
 // addRun returns the changes that write a run of new entries, and merge runs of a level that is
