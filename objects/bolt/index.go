@@ -64,12 +64,20 @@ func decodeChunk(key, value []byte) ([]index.Entry, error) {
 func (l *snapshot) chunks(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, error] {
 	return func(yield func([]index.Entry, error) bool) {
 		start, value, err := l.floor(r.ChunkKey(prefix))
-		if err == nil && !r.Has(start) {
-			err, start = checkOtherRun(start, value), r.Key()
+		var first []index.Entry
+		if err == nil && start != nil { // also of another run: its key may be damaged
+			first, err = decodeChunk(start, value)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			yield(nil, err)
 			return
+		case !r.Has(start):
+			start = r.Key()
+		case !yield(first, nil):
+			return
+		default:
+			start = append(slices.Clone(start), 0) // the key after it
 		}
 		for e, err := range l.scanFile(indexBucket, start, false) {
 			var entries []index.Entry
@@ -187,16 +195,6 @@ func (l *snapshot) places(id objects.ID) (list []place, err error) {
 		}
 	}
 	return list, nil
-}
-
-// checkOtherRun checks a chunk that a search met although it belongs to another run: its key
-// may be damaged, and then its checksum is wrong.
-func checkOtherRun(key, value []byte) error {
-	if key == nil {
-		return nil
-	}
-	_, err := decodeChunk(key, value)
-	return err
 }
 
 // addRun returns the changes that write a run of new entries, and merge runs of a level that is
