@@ -32,14 +32,15 @@ func newSkip(a *app) *cobra.Command {
 		`  tract skip 3fa2c1d -m "off topic"`)
 }
 
-// newPriority makes the command for a priority; the empty one is the second argument.
+// newPriority returns the command that sets a priority. If word is empty, the second argument
+// names the priority.
 func newPriority(a *app, word, use, short, long, example string) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.annotate(cmd.Context(), args[0], firstOf(word, args[len(args)-1]), reason)
+			return a.annotate(cmd.Context(), args[0], firstNonEmpty(word, args[len(args)-1]), reason)
 		},
 	}
 	cmd.Flags().StringVarP(&reason, "message", "m", "", "reason")

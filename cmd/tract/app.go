@@ -31,23 +31,23 @@ type app struct {
 	dir, url, branch, from string
 	set                    []string
 	settingFlags           []settingFlag
-	newBranch              bool // branch may be made, empty
+	newBranch              bool // --new: create the branch, empty, if it does not exist
 	json, verbose          bool
 
 	location     *storeLocation
 	loaded       *settings.Values // once settings or open was called
-	configured   settings.Values  // loaded, without the flags that set one setting
+	configured   settings.Values  // loaded, but without the flags of single settings
 	repo         *tract.Repo
-	openedWith   settings.Values // that repo was opened with
+	openedWith   settings.Values // settings with which repo was opened
 	readOnly     bool
-	running      bool     // the command itself runs
-	streaming    bool     // an answer is being shown: its last line may be open
-	pendingDebug []string // lines that wait until it is not
-	inSession    bool     // it is a session, where hints name the session's commands
+	running      bool     // the command runs; false while the shell completes a word
+	streaming    bool     // a response is being printed: its last line may be incomplete
+	pendingDebug []string // messages to print after the response
+	inSession    bool     // hints name the commands of a session
 	secretCounts secretCounts
-	damage       damageLog // met while something was listed
+	damage       damageLog // damage found while listing
 
-	signals []os.Signal        // that end a command; none: the caller's context does
+	signals []os.Signal        // signals that end the command; none: only the context ends it
 	cancel  context.CancelFunc // of the command
 }
 
@@ -69,7 +69,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.BoolVar(&a.screen.noPager, "no-pager", false, "do not use a pager")
 	complete := func(name string, c cobra.CompletionFunc) {
 		if err := root.RegisterFlagCompletionFunc(name, c); err != nil {
-			panic(err) // the flag was just made
+			panic(err) // cannot happen: the flag was just added
 		}
 	}
 	complete("branch", a.completeBranches)
@@ -111,7 +111,7 @@ func (a *app) settings() (settings.Values, error) {
 	if err != nil {
 		return settings.Values{}, settingsError(err)
 	}
-	if a.running { // not when a name is completed
+	if a.running { // not while the shell completes a word
 		a.reportIgnored(p.settings().Path, v.Ignored())
 	}
 	for _, s := range a.set {
@@ -179,13 +179,14 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	return repo, nil
 }
 
-// settingChanges is the settings of now, for a call of the library.
+// settingChanges returns the current settings that differ from those that the repo was opened
+// with.
 func (a *app) settingChanges() (map[string]string, error) {
 	v, err := a.settings()
 	return v.Over(a.openedWith), err
 }
 
-// storeError makes an address that no engine can do with one of usage.
+// storeError turns the error for a store URL that no engine handles into a usage error.
 func (a *app) storeError(err error) error {
 	f := classify(err)
 	if a.url != "" && !isServer(a.url) && f.kind == "failed" {
@@ -203,7 +204,8 @@ func (a *app) close() error {
 	return repo.Close()
 }
 
-// author returns the author of commits: the setting, or the user of the system.
+// author returns the author of commits: the setting user.name, or the name of the operating
+// system's user.
 func author(v settings.Values) string {
 	for _, name := range []string{v.Text("user.name"), os.Getenv("USER"), os.Getenv("LOGNAME"), os.Getenv("USERNAME")} {
 		if name != "" {
@@ -217,15 +219,15 @@ func author(v settings.Values) string {
 // detached.
 func (a *app) branchName(ctx context.Context) (string, error) {
 	if a.branch != "" {
-		return a.branch, a.checkBranch(ctx)
+		return a.branch, a.checkBranchExists(ctx)
 	}
 	h, err := a.head()
 	return h.branch, err
 }
 
-// checkBranch refuses a missing --branch unless --new or --from creates it. The branch of HEAD
+// checkBranchExists refuses a missing --branch unless --new or --from creates it. The branch of HEAD
 // exists, even without commits.
-func (a *app) checkBranch(ctx context.Context) error {
+func (a *app) checkBranchExists(ctx context.Context) error {
 	if a.branch == "" || a.newBranch || a.from != "" {
 		return nil
 	}
@@ -253,8 +255,8 @@ func (a *app) checkBranch(ctx context.Context) error {
 	return withHint(unknown, "--new creates it empty, --from REV at a revision; tract branch lists branches")
 }
 
-// currentBranch returns the branch to add to. A missing one starts at --from, or empty with
-// --new.
+// currentBranch returns the branch to commit to. If it does not exist, --from creates it at a
+// revision and --new creates it empty.
 func (a *app) currentBranch(ctx context.Context) (*tract.Branch, error) {
 	repo, err := a.open(ctx, true)
 	if err != nil {
@@ -293,7 +295,7 @@ func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, erro
 	if err != nil {
 		return refs.Resolver{}, err
 	}
-	if err := a.checkBranch(ctx); err != nil {
+	if err := a.checkBranchExists(ctx); err != nil {
 		return refs.Resolver{}, err
 	}
 	h := head{branch: a.branch}
@@ -372,7 +374,7 @@ func (a *app) resolveRange(ctx context.Context, rev string) (string, error) {
 	return from.String() + ".." + to.String(), nil
 }
 
-// revOrHead is the one argument of a command, or HEAD.
+// revOrHead returns the only argument of a command, or HEAD.
 func revOrHead(args []string) string {
 	if len(args) == 0 {
 		return "HEAD"
@@ -391,8 +393,9 @@ func (a *app) atRevision(run func(ctx context.Context, id objects.ID) error) fun
 	}
 }
 
-// saveMemory collects garbage more often until restore is called. Commands that go through a
-// whole store hold large tables, and would let as much garbage as that grow beside them.
+// saveMemory makes the garbage collector run more often until restore is called. Commands that
+// read a whole store hold large tables, and by default the garbage may grow as large as the live
+// memory.
 func saveMemory() (restore func()) {
 	old := debug.SetGCPercent(20)
 	return func() { debug.SetGCPercent(old) }

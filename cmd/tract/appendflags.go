@@ -16,7 +16,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// appendFlags is the flags of every command that commits a block.
+// appendFlags are the flags of every command that commits a block.
 type appendFlags struct {
 	textFlags
 	label, author, key string
@@ -50,7 +50,7 @@ func (o *appendFlags) flags(a *app, cmd *cobra.Command) {
 	a.completeFlag(cmd, "priority", words("skip", "normal", "pinned"))
 }
 
-// appendOptions returns the options of the library that the flags ask for.
+// appendOptions returns the library options for the flags.
 func (o *appendFlags) appendOptions(a *app) tract.AppendOptions {
 	return tract.AppendOptions{
 		Author: o.author, Label: o.label, Key: o.key, Meta: o.meta, Priority: o.priority, Time: o.date, OnWarning: a.warn,
@@ -71,7 +71,7 @@ func (a *app) commitBlock(ctx context.Context, block content.Block, opts tract.A
 	return a.printAppended(ctx, b, ids...)
 }
 
-// changeCommit changes what later prompts have of a commit, and prints the new commits.
+// changeCommit runs a change of a commit's effect on later prompts, and prints the new commits.
 func (a *app) changeCommit(ctx context.Context, rev string, change func(b *tract.Branch, at string) ([]objects.ID, error)) error {
 	b, err := a.currentBranch(ctx)
 	if err != nil {

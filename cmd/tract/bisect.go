@@ -68,7 +68,7 @@ type bisection struct {
 	skip  map[objects.ID]bool
 
 	suspects []*commit.Commit // may be the first bad commit, oldest first; the last one is bad
-	next     *commit.Commit   // to be tested; nil: none
+	next     *commit.Commit   // commit to test next; nil: none
 	found    bool             // one suspect is left
 }
 
@@ -76,7 +76,7 @@ func newBisection() *bisection {
 	return &bisection{log: []string{"start"}, skip: map[objects.ID]bool{}}
 }
 
-// mark records a mark of a commit and reports whether the word is known.
+// mark adds a mark (good, bad or skip) for a commit. It reports whether the word is known.
 func (b *bisection) mark(word string, id objects.ID) (known bool) {
 	switch word {
 	case "bad":
@@ -95,13 +95,13 @@ func (b *bisection) mark(word string, id objects.ID) (known bool) {
 	return true
 }
 
-// halve finds what is left and what to judge next.
-func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
+// chooseNext computes the remaining suspects and the commit to test next.
+func (b *bisection) chooseNext(ctx context.Context, r objects.Reader) error {
 	b.suspects, b.next, b.found = nil, nil, false
 	if b.bad.IsZero() || len(b.good) == 0 {
 		return nil
 	}
-	reached, err := b.reached(ctx, r)
+	reached, err := b.hasGoodAncestor(ctx, r)
 	for c, e := range commit.History(ctx, r, []objects.ID{b.bad}, b.good) {
 		if err = cmp.Or(err, e); err != nil {
 			break
@@ -121,7 +121,8 @@ func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
 	}
 	best := 0
 	for i, has := range ancestorCounts(b.suspects) {
-		// Of what has about half of all before it; the bad one itself is known.
+		// Choose the commit with about half of the suspects among its ancestors; the last one is
+		// known to be bad.
 		uneven := max(2*has-len(b.suspects), len(b.suspects)-2*has)
 		if at := b.suspects[i]; at.ID != b.bad && !b.skip[at.ID] && (b.next == nil || uneven <= best) {
 			b.next, best = at, uneven
@@ -130,9 +131,9 @@ func (b *bisection) halve(ctx context.Context, r objects.Reader) error {
 	return nil
 }
 
-// reached reports whether the first bad commit has a good ancestor. A later bad commit may be on
+// hasGoodAncestor reports whether the first bad commit has a good ancestor. A later bad commit may be on
 // a branch that began earlier.
-func (b *bisection) reached(ctx context.Context, r objects.Reader) (bool, error) {
+func (b *bisection) hasGoodAncestor(ctx context.Context, r objects.Reader) (bool, error) {
 	for _, id := range b.good {
 		base, err := commit.MergeBase(ctx, r, b.first, id)
 		if err != nil || base == id {
@@ -142,8 +143,8 @@ func (b *bisection) reached(ctx context.Context, r objects.Reader) (bool, error)
 	return false, nil
 }
 
-// ancestorCounts returns, for commits with parents before children, how many of them are
-// ancestors of each, itself included.
+// ancestorCounts returns for each commit of a list how many commits of the list are its ancestors,
+// itself included. Parents must come before children.
 func ancestorCounts(list []*commit.Commit) []int {
 	at := make(map[objects.ID]int, len(list))
 	counts := make([]int, len(list))
@@ -158,14 +159,14 @@ func ancestorCounts(list []*commit.Commit) []int {
 		if len(parents) == 1 {
 			counts[i] = counts[parents[0]] + 1
 		} else {
-			counts[i] = 1 + countUnion(list, at, parents)
+			counts[i] = 1 + countReachable(list, at, parents)
 		}
 	}
 	return counts
 }
 
-// countUnion counts the commits that several reach, each once.
-func countUnion(list []*commit.Commit, at map[objects.ID]int, from []int) int {
+// countReachable counts the commits of the list that are reachable from the indexes in from.
+func countReachable(list []*commit.Commit, at map[objects.ID]int, from []int) int {
 	seen := make([]bool, len(list))
 	n := 0
 	for len(from) > 0 {
@@ -184,7 +185,7 @@ func countUnion(list []*commit.Commit, at map[objects.ID]int, from []int) int {
 	return n
 }
 
-// steps is about how many more commits have to be judged.
+// steps estimates how many more commits have to be tested.
 func (b *bisection) steps() int { return bits.Len(uint(max(len(b.suspects)-1, 0))) }
 
 type bisectJSON struct {

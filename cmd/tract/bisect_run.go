@@ -27,7 +27,7 @@ the search.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.bisectRun(cmd.Context(), args) },
 	}
-	cmd.Flags().SetInterspersed(false) // what follows the command is its own
+	cmd.Flags().SetInterspersed(false) // flags after COMMAND belong to it
 	return cmd
 }
 

@@ -16,10 +16,10 @@ import (
 
 // The state of a search is a log with one mark per line: a word and an id.
 
-// maxBisect is more bytes than the log of a search has.
+// maxBisect is the largest size of the log of a search, in bytes.
 const maxBisect = 1 << 20
 
-// bisectFile is where the log lies, and whose files are accepted there.
+// bisectFile returns the path of the log, and the policy for files in its folder.
 func (a *app) bisectFile() (string, safefile.Policy, error) {
 	p, err := a.findStore()
 	if err != nil {
@@ -66,13 +66,13 @@ func (a *app) bisection(ctx context.Context) (*bisection, error) {
 			return nil, withHint(fmt.Errorf("bisect: %s: %w", path, err), "tract bisect reset")
 		}
 	}
-	return b, b.halve(ctx, repo.Store())
+	return b, b.chooseNext(ctx, repo.Store())
 }
 
 // advanceBisection finds the next commit to test after new marks, and saves them. Marks that leave
 // nothing to search are refused.
 func (a *app) advanceBisection(ctx context.Context, b *bisection) error {
-	if err := b.halve(ctx, a.repo.Store()); err != nil {
+	if err := b.chooseNext(ctx, a.repo.Store()); err != nil {
 		return err
 	}
 	path, _, err := a.bisectFile()

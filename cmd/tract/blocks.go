@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// blockOptions is for the commands that commit one block of text.
+// blockOptions are the options of the commands that commit one block of text.
 type blockOptions struct {
 	appendFlags
 	name   string         // of a system block
@@ -85,7 +85,8 @@ you write in $EDITOR. It is stored byte for byte.`,
 	return cmd
 }
 
-// warnInvalidUTF8 warns of text that cannot be sent as it is stored.
+// warnInvalidUTF8 warns that text is not valid UTF-8, and therefore cannot be sent exactly as
+// stored.
 func (a *app) warnInvalidUTF8(text string) {
 	if !utf8.ValidString(text) {
 		fmt.Fprintln(a.err, "tract: warning: the text is not valid UTF-8: it is stored byte for byte, and sent with U+FFFD for invalid bytes")

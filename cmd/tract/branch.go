@@ -82,20 +82,20 @@ func (a *app) branches(ctx context.Context, o *branchOptions, args []string) err
 	if len(args) == 2 {
 		rev = args[1]
 	}
-	return a.makeBranch(ctx, args[0], rev)
+	return a.createAndPrintBranch(ctx, args[0], rev)
 }
 
-// makeBranch creates a branch at a revision and prints it.
-func (a *app) makeBranch(ctx context.Context, name, rev string) error {
-	at, err := a.forkAt(ctx, name, rev, "branch")
+// createAndPrintBranch creates a branch at a revision and prints it.
+func (a *app) createAndPrintBranch(ctx context.Context, name, rev string) error {
+	at, err := a.createBranch(ctx, name, rev, "branch")
 	if err != nil {
 		return err
 	}
 	return a.printRef("branch", "made", name, at)
 }
 
-// forkAt creates a branch at a revision and returns the commit.
-func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects.ID, err error) {
+// createBranch creates a branch at a revision and returns the commit.
+func (a *app) createBranch(ctx context.Context, name, rev, command string) (at objects.ID, err error) {
 	if err := checkName("branch", name); err != nil {
 		return at, err
 	}
@@ -110,15 +110,15 @@ func (a *app) forkAt(ctx context.Context, name, rev, command string) (at objects
 		return at, err
 	}
 	b := repo.Branch(name)
-	if err := checkFree(ctx, b); err != nil {
+	if err := checkBranchIsNew(ctx, b); err != nil {
 		return at, err
 	}
 	_, err = b.Fork(tract.AsOperation(ctx, command), name, at.String())
 	return at, branchError(err)
 }
 
-// checkFree refuses an existing branch, as git does, even at the same commit.
-func checkFree(ctx context.Context, b *tract.Branch) error {
+// checkBranchIsNew refuses an existing branch, as git does, even at the same commit.
+func checkBranchIsNew(ctx context.Context, b *tract.Branch) error {
 	tip, err := b.Tip(ctx)
 	if err == nil && !tip.IsZero() {
 		err = branchError(fmt.Errorf("branch %q: %w", b.Name(), objects.ErrExists))
@@ -126,7 +126,7 @@ func checkFree(ctx context.Context, b *tract.Branch) error {
 	return err
 }
 
-// checkName refuses a name that no branch and no tag can have.
+// checkName returns an error for a name that a branch or a tag cannot have.
 func checkName(what, name string) error {
 	err := refs.Check(name)
 	if err == nil {
@@ -192,7 +192,7 @@ func (a *app) listBranches(ctx context.Context, o *branchOptions, args []string)
 		if r.Updated != nil {
 			updated = r.Updated.Local().Format(time.DateTime)
 		}
-		table = append(table, []string{mark, name, shortOrDashes(r.Target), updated, firstOf(r.Description, r.line, r.Branch)})
+		table = append(table, []string{mark, name, shortOrDashes(r.Target), updated, firstNonEmpty(r.Description, r.line, r.Branch)})
 	}
 	out.Table(table)
 	return out.Err()
@@ -228,7 +228,7 @@ func (a *app) branchRow(ctx context.Context, ref objects.Ref) (r branchJSON, err
 		return r, nil
 	}
 	c, err := a.repo.Show(ctx, ref.Target.String())
-	if err := a.damage.record(err); err != nil {
+	if err := a.damage.collectDamage(err); err != nil {
 		return r, err
 	}
 	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)
@@ -247,12 +247,12 @@ func (a *app) description(ctx context.Context, branch string) (string, error) {
 	return "", nil
 }
 
-// shortRef is how a ref is called in a list: without refs/heads/ or refs/.
+// shortRef returns the name of a ref in a list: without refs/heads/ or refs/.
 func shortRef(full string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(full, refs.Heads), "refs/")
 }
 
-// refsToList is the refs to list, of those whose names begin so.
+// refsToList returns the refs that the flags select, of those whose names begin with prefix.
 func (a *app) refsToList(ctx context.Context, o *branchOptions, prefix string) ([]objects.Ref, error) {
 	q := objects.RefQuery{Prefix: refs.Heads + prefix, Newest: o.sort == "-time"}
 	keep := func(objects.Ref) bool { return true }
@@ -340,7 +340,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	return a.printRef("branch", "described", name, tip)
 }
 
-// renameBranch renames or copies a branch. HEAD goes along with its own.
+// renameBranch renames or copies a branch. HEAD follows if its branch is renamed.
 func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string) error {
 	repo, err := a.open(ctx, true)
 	if err != nil {
@@ -369,9 +369,9 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 		if tip.IsZero() {
 			return refs.None(refs.Heads + from)
 		}
-		return a.makeBranch(ctx, to, refs.Heads+from)
+		return a.createAndPrintBranch(ctx, to, refs.Heads+from)
 	}
-	if err := checkFree(ctx, repo.Branch(to)); err != nil {
+	if err := checkBranchIsNew(ctx, repo.Branch(to)); err != nil {
 		return err
 	}
 	if _, err := old.Rename(tract.AsOperation(ctx, "branch -m"), to); err != nil {

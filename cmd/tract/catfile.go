@@ -67,7 +67,7 @@ func (a *app) catFile(ctx context.Context, o *catFileOptions, rev string) error 
 	return err
 }
 
-// catPretty prints the content of an object or, if it has none, its edges and its record.
+// catPretty prints the content of an object or, if it has no content, its links and its record.
 func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 	p := a.printer()
 	switch obj.Kind {

@@ -97,7 +97,7 @@ func (a *app) chatBlocks(ctx context.Context, o *chatOptions, args []string) ([]
 	}
 	var parts []string
 	if len(args) == 1 && args[0] != "-" {
-		piped, err := a.piped(ctx)
+		piped, err := a.readPipe(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (a *app) chatBlocks(ctx context.Context, o *chatOptions, args []string) ([]
 	return append(blocks, content.User(text)), nil
 }
 
-// selectBranch goes to the conversation that --new or --continue names.
+// selectBranch selects the branch for --new or --continue.
 func (a *app) selectBranch(cmd *cobra.Command, o *chatOptions) error {
 	ctx := cmd.Context()
 	switch {
@@ -155,7 +155,7 @@ func (a *app) selectBranch(cmd *cobra.Command, o *chatOptions) error {
 			return err
 		}
 		a.newBranch = true
-		return checkFree(ctx, repo.Branch(a.branch))
+		return checkBranchIsNew(ctx, repo.Branch(a.branch))
 	case o.newName != "" && o.dryRun:
 		a.branch, a.newBranch = newBranchName(o.newName), true
 	case o.newName != "":
@@ -171,7 +171,7 @@ func newBranchName(name string) string {
 	return name
 }
 
-// startConversation goes to an empty branch.
+// startConversation selects a new, empty branch.
 func (a *app) startConversation(ctx context.Context, name string) error {
 	if err := a.moveHeadToEmpty(ctx, "start a conversation", name, true); err != nil {
 		return err
@@ -181,10 +181,11 @@ func (a *app) startConversation(ctx context.Context, name string) error {
 	return nil
 }
 
-// chatSystem is the name of the instruction of --system, so that a later one replaces it.
+// chatSystem is the name of the instruction that --system commits, so that a later one replaces
+// it.
 const chatSystem = "chat"
 
-// commitInstruction commits an instruction, unless it is the one that holds already.
+// commitInstruction commits an instruction, unless the branch already has it as the current one.
 func (a *app) commitInstruction(ctx context.Context, b *tract.Branch, text string) error {
 	if text == "" {
 		return nil

@@ -48,14 +48,14 @@ type problemJSON struct {
 }
 
 func (a *app) check(ctx context.Context, o *checkOptions, id objects.ID) error {
-	target, err := targetFor(o.to)
+	target, err := parseTarget(o.to)
 	if o.to == "" {
 		target, err = a.client()
 	}
 	if err != nil {
 		return err
 	}
-	problems, err := a.repo.Check(ctx, id.String(), target, requestOptions(asTarget(target, o.compileOptions())))
+	problems, err := a.repo.Check(ctx, id.String(), target, requestOptions(withTarget(target, o.compileOptions())))
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,6 @@ func (a *app) warn(found tract.Problem) {
 		if a.inSession {
 			undo = "/undo"
 		}
-		a.info("hint: to answer it after all: %s, then %s (or --abandon)", undo, a.resultCommand(found.CallID))
+		a.info("hint: to answer it after all: %s, then %s (or --abandon)", undo, a.toolResultCommandOf(found.CallID))
 	}
 }

@@ -49,12 +49,12 @@ a path or a URL.`,
 	return cmd
 }
 
-func kindNames() []string { return listOf(content.Kinds(), content.Kind.String) }
+func kindNames() []string { return mapSlice(content.Kinds(), content.Kind.String) }
 
-// textKinds is the names of the kinds that a text alone makes.
+// textKinds are the names of the kinds that need only a text.
 func textKinds() []string {
 	kinds := slices.DeleteFunc(content.Kinds(), func(k content.Kind) bool { return !k.Traits().Text })
-	return listOf(kinds, content.Kind.String)
+	return mapSlice(kinds, content.Kind.String)
 }
 
 func (a *app) commit(ctx context.Context, o *commitOptions, args []string) error {
@@ -80,7 +80,7 @@ func (a *app) commit(ctx context.Context, o *commitOptions, args []string) error
 	return a.commitBlock(ctx, block, opts)
 }
 
-// blockOf makes the block that the flags and the text describe.
+// blockOf returns the block for the flags and the text.
 func (a *app) blockOf(ctx context.Context, o *commitOptions, kind content.Kind, args []string) (content.Block, error) {
 	if kind == content.KindImage || kind == content.KindFile {
 		if o.path == "" || len(args) > 0 || o.file != "" {
@@ -107,7 +107,7 @@ func (a *app) blockOf(ctx context.Context, o *commitOptions, kind content.Kind, 
 	}
 	switch kind {
 	case content.KindToolCall:
-		return content.ToolCall{CallID: o.callID, Name: o.name, Arguments: firstOf(text, "{}")}, nil
+		return content.ToolCall{CallID: o.callID, Name: o.name, Arguments: firstNonEmpty(text, "{}")}, nil
 	case content.KindToolResult:
 		return content.ToolResult{CallID: o.callID, Name: o.name, Text: text}, nil
 	case content.KindReasoning:
@@ -121,7 +121,7 @@ func (a *app) blockOf(ctx context.Context, o *commitOptions, kind content.Kind, 
 	return nil, usageError("a block of kind %s cannot be made from a text: use the Go API", kind)
 }
 
-// media makes the block of an image or a file at a path or an address.
+// media returns the block for an image or a file at a path or a URL.
 func media(ctx context.Context, kind content.Kind, path, name string) (content.Block, error) {
 	typeOf := func(path string) string {
 		t, _, _ := strings.Cut(mime.TypeByExtension(filepath.Ext(path)), ";")
@@ -137,14 +137,14 @@ func media(ctx context.Context, kind content.Kind, path, name string) (content.B
 	if data == "" {
 		return nil, fmt.Errorf("%s %s: %w", kind, path, tract.ErrEmpty)
 	}
-	m := content.Media{Of: kind, MediaType: typeOf(path), Name: firstOf(name, filepath.Base(path)), Data: data}
+	m := content.Media{Of: kind, MediaType: typeOf(path), Name: firstNonEmpty(name, filepath.Base(path)), Data: data}
 	if m.MediaType == "" {
 		m.MediaType, _, _ = strings.Cut(http.DetectContentType([]byte(data[:min(len(data), 512)])), ";")
 	}
 	return m, nil
 }
 
-// mediaKind is the kind of block for an attachment.
+// mediaKind returns the kind of block for an attachment.
 func mediaKind(path string) content.Kind {
 	if strings.HasPrefix(mime.TypeByExtension(strings.ToLower(filepath.Ext(path))), "image/") {
 		return content.KindImage

@@ -24,7 +24,7 @@ type compileOptions struct {
 	explain   bool
 }
 
-// promptFlags is what decides on a prompt, for compile and diff.
+// promptFlags are the flags that affect a compiled prompt, for compile and diff.
 type promptFlags struct {
 	include bool
 	budget  uint
@@ -69,8 +69,8 @@ the provider of the settings, if there is one, decides what must be included.`,
 func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
 	if o.to == "" {
 		opts, err = a.configuredOptions()
-	} else if target, targetErr := targetFor(o.to); targetErr == nil {
-		opts = asTarget(target, opts)
+	} else if target, targetErr := parseTarget(o.to); targetErr == nil {
+		opts = withTarget(target, opts)
 	} else {
 		err = targetErr
 	}
@@ -130,7 +130,8 @@ func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
 	})
 }
 
-// loadSkipped loads the content that compiling did not need: that of blocks left out.
+// loadSkipped loads the content of blocks that are left out of the prompt, which compiling does
+// not load.
 func (a *app) loadSkipped(ctx context.Context, p *compile.Prompt) error {
 	p.Entries = slices.Clone(p.Entries) // prompts share theirs
 	var list []*compile.Entry
@@ -159,13 +160,14 @@ func (a *app) printRequest(ctx context.Context, rev string, opts tract.CompileOp
 	return nil
 }
 
-// requestOptions is the options of a request whose prompt is compiled with others.
+// requestOptions returns the request options that correspond to compile options.
 func requestOptions(o tract.CompileOptions) tract.RequestOptions {
 	return tract.RequestOptions{Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Until: o.Until}
 }
 
-// asTarget returns opts for a target, whose model takes precedence over that of the settings.
-func asTarget(target llm.Target, opts tract.CompileOptions) tract.CompileOptions {
+// withTarget returns opts with a target. The target's model takes precedence over the model in the
+// settings.
+func withTarget(target llm.Target, opts tract.CompileOptions) tract.CompileOptions {
 	opts.Target = target
 	if model := target.Address().Model; model != "" {
 		opts.Settings = map[string]string{"model": model}
@@ -173,9 +175,9 @@ func asTarget(target llm.Target, opts tract.CompileOptions) tract.CompileOptions
 	return opts
 }
 
-// targetFor returns the target of "DIALECT[/MODEL]"; the name of a provider stands for its
-// dialect.
-func targetFor(name string) (*providers.Client, error) {
+// parseTarget returns the target for the text "DIALECT[/MODEL]" of --for. A provider's name may be
+// used instead of a dialect.
+func parseTarget(name string) (*providers.Client, error) {
 	provider, model, _ := strings.Cut(name, "/")
 	client, err := providers.Open(provider, providers.Config{Model: model})
 	if err != nil {

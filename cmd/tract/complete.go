@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/internal/settings"
 )
 
-// most names that a completion offers.
+// maxCompletions is the largest number of names that a completion offers.
 const maxCompletions = 200
 
 func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFunc) {
@@ -127,7 +127,7 @@ func (a *app) pendingCalls(ctx context.Context, repo *tract.Repo) (ids []string,
 
 func rescueNames(ctx context.Context, repo *tract.Repo) ([]string, error) {
 	rescues, err := repo.Rescues(ctx)
-	return listOf(rescues, func(r tract.Rescue) string { return r.Name }), err
+	return mapSlice(rescues, func(r tract.Rescue) string { return r.Name }), err
 }
 
 // completeKeys completes the name of a setting, then its value.
@@ -175,7 +175,7 @@ func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]str
 	var names []string
 	for _, config := range files {
 		if found, err := config.Profiles(); err == nil {
-			names = append(names, listOf(found, settings.File.ProfileName)...)
+			names = append(names, mapSlice(found, settings.File.ProfileName)...)
 		}
 	}
 	return printableNames(names), cobra.ShellCompDirectiveNoFileComp

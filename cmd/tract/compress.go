@@ -50,8 +50,8 @@ tract expand restores them all, tract annotate a single one.`,
 	return cmd
 }
 
-// covers is what of its range the summary stands for.
-func (o *compressOptions) covers() commit.SummaryScope {
+// summaryScope returns which blocks of the range the summary replaces.
+func (o *compressOptions) summaryScope() commit.SummaryScope {
 	switch {
 	case o.keep:
 		return commit.ScopeDialogue
@@ -66,7 +66,7 @@ func (a *app) compress(ctx context.Context, o *compressOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	opts := tract.CompressOptions{Covers: o.covers(), Label: o.label, Author: o.author, DryRun: true}
+	opts := tract.CompressOptions{Covers: o.summaryScope(), Label: o.label, Author: o.author, DryRun: true}
 	rng := ""
 	if len(args) == 1 {
 		if rng, err = a.resolveRange(ctx, args[0]); err != nil {
@@ -94,7 +94,7 @@ func (a *app) compress(ctx context.Context, o *compressOptions, args []string) e
 	return a.printAppended(ctx, b, r.ID)
 }
 
-// summaryFrom reads the text of -F, else it finds the model that writes the summary.
+// summaryFrom sets the text of the summary from -F or, without -F, the model that writes it.
 func (a *app) summaryFrom(ctx context.Context, o *compressOptions, opts *tract.CompressOptions) (err error) {
 	if o.file != "" {
 		if opts.Text, err = (&textFlags{file: o.file}).read(ctx, a, nil, ""); err == nil {
@@ -112,16 +112,16 @@ func (a *app) summaryFrom(ctx context.Context, o *compressOptions, opts *tract.C
 	return nil
 }
 
-// printRange lists what a summary would stand for.
+// printRange lists the commits that a summary would replace.
 func (a *app) printRange(r *tract.Summary) error {
-	commits := listOf(r.Commits, func(c *commit.Commit) format.Commit { return format.Commit{Commit: c} })
+	commits := mapSlice(r.Commits, func(c *commit.Commit) format.Commit { return format.Commit{Commit: c} })
 	v := struct {
 		First   objects.ID `json:"first"`
 		Last    objects.ID `json:"last"`
 		Widened bool       `json:"widened,omitempty"`
 		Tokens  int        `json:"tokens"`
 		Commits []any      `json:"commits"`
-	}{r.First, r.Last, r.Widened, r.Tokens, listOf(commits, format.CommitJSON)}
+	}{r.First, r.Last, r.Widened, r.Tokens, mapSlice(commits, format.CommitJSON)}
 	return a.emitPage(v, func(p *format.Printer) {
 		for _, c := range commits {
 			p.Log(c, format.LogStyle{Oneline: true})

@@ -101,13 +101,13 @@ type settingJSON struct {
 	Doc     string `json:"doc,omitempty"`
 }
 
-func settingOf(i settings.Item) settingJSON {
+func newSettingJSON(i settings.Item) settingJSON {
 	return settingJSON{Key: i.Key.Name, Value: i.Value, Origin: i.Origin.String(), Doc: i.Key.Doc}
 }
 
-// ignoredOf is a setting that does not count.
-func ignoredOf(i settings.Item) settingJSON {
-	s := settingOf(i)
+// newIgnoredJSON returns the JSON form of an ignored setting.
+func newIgnoredJSON(i settings.Item) settingJSON {
+	s := newSettingJSON(i)
 	s.Ignored = "not trusted"
 	return s
 }
@@ -129,10 +129,10 @@ func (a *app) configGet(o *configOptions, key string) error {
 	if err != nil {
 		return err
 	}
-	list := []settingJSON{settingOf(item)}
+	list := []settingJSON{newSettingJSON(item)}
 	for _, i := range v.Ignored() {
 		if o.origin && i.Key.Name == item.Key.Name {
-			list = append(list, ignoredOf(i))
+			list = append(list, newIgnoredJSON(i))
 		}
 	}
 	switch {
@@ -160,12 +160,12 @@ func (a *app) configList(o *configOptions) error {
 	list := []settingJSON{}
 	for _, item := range v.List() {
 		if item.Value != "" || o.all {
-			list = append(list, settingOf(item))
+			list = append(list, newSettingJSON(item))
 		}
 	}
 	for _, i := range v.Ignored() {
 		if o.origin {
-			list = append(list, ignoredOf(i))
+			list = append(list, newIgnoredJSON(i))
 		}
 	}
 	var rows [][]string
@@ -182,7 +182,7 @@ func (a *app) configList(o *configOptions) error {
 	return a.emitRows(list, rows)
 }
 
-// settingFiles is the files that set, unset and profiles change.
+// settingFiles are the files that config set, config unset and profiles change.
 type settingFiles struct {
 	folder settings.File // in the store's folder; without a path: none
 	own    settings.File // of the user: all of it, or what it says about the store
@@ -212,19 +212,20 @@ func (a *app) settingFiles(global bool) (settingFiles, error) {
 	return settingFiles{folder: p.settings(), own: p.userSettingsOfStore()}, nil
 }
 
-// list returns the files that there are.
+// list returns the files that have a path.
 func (f settingFiles) list() []settings.File {
 	return slices.DeleteFunc([]settings.File{f.folder, f.own}, func(file settings.File) bool { return file.Path == "" })
 }
 
-// forValue returns the file for a value: that of the folder if the value counts there.
-func (f settingFiles) forValue(k settings.Key, value string) (settings.File, error) {
+// fileForValue returns the file to store a value in: the file in the store's folder if the value
+// is safe there, else the user's own file.
+func (f settingFiles) fileForValue(k settings.Key, value string) (settings.File, error) {
 	if f.folder.Path != "" && k.SafeAs(value) {
 		return f.folder, nil
 	}
 	if f.own.Path == "" {
 		err := fmt.Errorf("set %s: it is kept in your own settings, and there is no home folder", k.Name)
-		return f.own, withHint(err, "set HOME or XDG_CONFIG_HOME; %s sets it for now", firstOf(k.Variable(), "--set"))
+		return f.own, withHint(err, "set HOME or XDG_CONFIG_HOME; %s sets it for now", firstNonEmpty(k.Variable(), "--set"))
 	}
 	return f.own, nil
 }
@@ -244,7 +245,7 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	if err != nil {
 		return err
 	}
-	file, err := files.forValue(k, value)
+	file, err := files.fileForValue(k, value)
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	})
 }
 
-// knownProvider refuses a value of the setting provider that no provider has as its name.
+// knownProvider returns an error if a value of the setting provider is not the name of a provider.
 func knownProvider(k settings.Key, value string) error {
 	if k.Name != "provider" || value == "" {
 		return nil
@@ -270,7 +271,7 @@ func knownProvider(k settings.Key, value string) error {
 	return err
 }
 
-// whichFile names a file of settings, and that only a part of it is meant.
+// whichFile describes a settings file for messages, including the section if only one is meant.
 func whichFile(f settings.File) string {
 	if f.Store != "" {
 		return f.Path + ", for this store"
@@ -278,7 +279,7 @@ func whichFile(f settings.File) string {
 	return f.Path
 }
 
-// fileError names the file, when it is that which is wrong.
+// fileError adds the path of the file to an error about its contents.
 func fileError(err error, path string) error {
 	f := classify(err)
 	if f.kind == "failed" {
@@ -306,6 +307,6 @@ func (a *app) configUnset(o *configOptions, key string) error {
 	if _, err := settings.Find(key); err != nil {
 		return err
 	}
-	a.info("%s is not set in %s", key, firstOf(files.folder.Path, files.own.Path))
+	a.info("%s is not set in %s", key, firstNonEmpty(files.folder.Path, files.own.Path))
 	return negative()
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// yesHelp is the help of the flag --yes.
+// yesHelp is the help text of the flag --yes.
 const yesHelp = "do not ask; required if stdin is not a terminal"
 
-// confirm returns nil if something irreversible, such as "erase the content of 2 blocks", shall be
-// done. It asks on a terminal and refuses elsewhere, unless yes is set.
+// confirm returns nil if the user agrees to something irreversible, such as "erase the content of
+// 2 blocks". It asks on a terminal and returns an error elsewhere; if yes is set, it does not ask.
 func (a *app) confirm(ctx context.Context, yes bool, what string) error {
 	if yes {
 		return nil
@@ -26,7 +26,7 @@ func (a *app) confirm(ctx context.Context, yes bool, what string) error {
 		}
 	}
 	fmt.Fprintf(a.err, "Permanently %s? This cannot be undone. [y/N] ", what)
-	answer, err := await(ctx, func() (string, error) {
+	answer, err := runUntilDone(ctx, func() (string, error) {
 		line, _ := bufio.NewReader(a.in).ReadString('\n') // a failed read is no yes
 		return strings.ToLower(strings.TrimSpace(line)), nil
 	})

@@ -8,15 +8,15 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// damageLog collects damage found while listing. The rest is listed, and the damage is the error
-// of the command at its end.
+// damageLog collects the damage found while listing. The list continues, and the command ends with
+// the damage as its error.
 type damageLog struct {
 	first   error
 	commits map[objects.ID]bool
 }
 
-// record collects damage of a single commit and returns any other error.
-func (d *damageLog) record(err error) error {
+// collectDamage collects damage of a single commit and returns any other error.
+func (d *damageLog) collectDamage(err error) error {
 	var one *commit.DamagedError
 	ok := errors.As(err, &one)
 	if !ok {
@@ -29,9 +29,9 @@ func (d *damageLog) record(err error) error {
 	return nil
 }
 
-// result returns the error with which a listing ends: err, or the damage.
-func (d *damageLog) result(err error) error {
-	if d.first == nil || err != nil && !isQuiet(err) {
+// finalError returns the error with which a listing ends: err, or the damage.
+func (d *damageLog) finalError(err error) error {
+	if d.first == nil || err != nil && !isNegative(err) {
 		return err
 	}
 	if n := len(d.commits); n > 1 {
@@ -40,8 +40,8 @@ func (d *damageLog) result(err error) error {
 	return d.first
 }
 
-// isQuiet reports whether an error is only a negative answer.
-func isQuiet(err error) bool {
+// isNegative reports whether an error is only a negative answer: an exit code without a message.
+func isNegative(err error) bool {
 	var f *failure
 	ok := errors.As(err, &f)
 	return ok && f.quiet

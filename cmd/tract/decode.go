@@ -150,7 +150,7 @@ func (a *app) decodeReplay(o *decodeOptions, api string, r *llm.Response, err er
 	if r == nil {
 		return decodeError(err)
 	}
-	part, replayErr := providers.Replay(api, o.provider, firstOf(o.model, r.Model), r.Blocks)
+	part, replayErr := providers.Replay(api, o.provider, firstNonEmpty(o.model, r.Model), r.Blocks)
 	if replayErr != nil {
 		return replayErr
 	}

@@ -60,7 +60,8 @@ func (a *app) demo(ctx context.Context, args []string) error {
 	return nil
 }
 
-// demoFolder is a folder for the store of the demo, in which there is none yet.
+// demoFolder returns the folder for the demo's store: the argument, which must not have a store
+// yet, or a new temporary folder.
 func demoFolder(args []string) (string, error) {
 	if len(args) == 0 {
 		return os.MkdirTemp("", "tract-demo-")
@@ -75,7 +76,7 @@ func demoFolder(args []string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o777)
 }
 
-// show is the conversation and the look back at it.
+// show runs the commands of the demo: the conversation, and then commands that inspect it.
 func (d *demoRun) show(ctx context.Context) error {
 	tools := filepath.Join(d.dir, "tools.json")
 	if err := newFile(tools, demo.Tools+"\n"); err != nil {
@@ -120,7 +121,7 @@ func newFile(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// heading is a line of the teller.
+// heading prints an explanation before the next commands.
 func (d *demoRun) heading(text string) {
 	p := d.a.printer()
 	p.Text("\n" + p.Accent("# "+text) + "\n")

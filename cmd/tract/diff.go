@@ -73,7 +73,7 @@ func (a *app) diff(ctx context.Context, o *diffOptions, args []string) error {
 	return err
 }
 
-// diffSides is the two commits that are compared.
+// diffSides returns the two commits to compare.
 func (a *app) diffSides(ctx context.Context, args []string) (before, after objects.ID, err error) {
 	if len(args) == 1 && !strings.Contains(args[0], "..") {
 		args = append(args, "HEAD")
@@ -101,29 +101,29 @@ func (a *app) diffPrompts(ctx context.Context, o *diffOptions, before, after obj
 	})
 }
 
-// ownCommits returns the commits that only one of two histories has, loaded and newest first,
-// and the merge base.
-func (a *app) ownCommits(ctx context.Context, before, after objects.ID) (lines [2][]*commit.Commit, base objects.ID, err error) {
+// commitsOnOneSide returns, for each of two histories, the commits that the other one does not
+// have, loaded and newest first; and their merge base.
+func (a *app) commitsOnOneSide(ctx context.Context, before, after objects.ID) (sides [2][]*commit.Commit, base objects.ID, err error) {
 	if base, err = commit.MergeBase(ctx, a.repo.Store(), before, after); err != nil {
-		return lines, base, fmt.Errorf("diff: %w", err)
+		return sides, base, fmt.Errorf("diff: %w", err)
 	}
 	for i, tip := range []objects.ID{before, after} {
 		other := []objects.ID{before, after}[1-i]
 		for c, err := range commit.History(ctx, a.repo.Store(), []objects.ID{tip}, []objects.ID{other}) {
 			if err != nil {
-				return lines, base, fmt.Errorf("diff: %w", err)
+				return sides, base, fmt.Errorf("diff: %w", err)
 			}
-			lines[i] = append(lines[i], c)
+			sides[i] = append(sides[i], c)
 		}
-		if err := commit.LoadAll(ctx, a.repo.Store(), lines[i]...); err != nil {
-			return lines, base, fmt.Errorf("diff: %w", err)
+		if err := commit.LoadAll(ctx, a.repo.Store(), sides[i]...); err != nil {
+			return sides, base, fmt.Errorf("diff: %w", err)
 		}
 	}
-	return lines, base, nil
+	return sides, base, nil
 }
 
 func (a *app) diffRuns(ctx context.Context, o *diffOptions, before, after objects.ID) (differ bool, err error) {
-	lines, base, err := a.ownCommits(ctx, before, after)
+	lines, base, err := a.commitsOnOneSide(ctx, before, after)
 	if err != nil {
 		return false, err
 	}
@@ -146,15 +146,15 @@ func (a *app) diffManifests(ctx context.Context, o *diffOptions, before, after o
 		Diff  any                     `json:"diff"`
 	}{asked, format.DiffJSON(d)}
 	return !d.Equal() || len(asked) > 0, a.emitPage(v, func(p *format.Printer) {
-		p.Table(listOf(asked, func(c inspect.RequestChange) []string {
-			return []string{"~ " + c.Name, firstOf(c.A, "unsaid") + " → " + firstOf(c.B, "unsaid")}
+		p.Table(mapSlice(asked, func(c inspect.RequestChange) []string {
+			return []string{"~ " + c.Name, firstNonEmpty(c.A, "unsaid") + " → " + firstNonEmpty(c.B, "unsaid")}
 		}))
 		p.Diff(d, o.DiffStyle)
 	})
 }
 
 func (a *app) diffHistories(ctx context.Context, before, after objects.ID) (differ bool, err error) {
-	lines, base, err := a.ownCommits(ctx, before, after)
+	lines, base, err := a.commitsOnOneSide(ctx, before, after)
 	if err != nil {
 		return false, err
 	}

@@ -27,7 +27,7 @@ The exit code is 1 if something is wrong.`,
 	}
 }
 
-// doctorCheckJSON is what doctor found out about one thing.
+// doctorCheckJSON is the result of one check.
 type doctorCheckJSON struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -97,7 +97,7 @@ func (a *app) checkStore(ctx context.Context) (string, error) {
 		return "", err
 	}
 	s := a.storeStatus(ctx)
-	return fmt.Sprintf("%s %s, %s", s.Engine, firstOf(s.Path, a.location.shown()), kib(s.Bytes)), nil
+	return fmt.Sprintf("%s %s, %s", s.Engine, firstNonEmpty(s.Path, a.location.shown()), kib(s.Bytes)), nil
 }
 
 func (a *app) checkPermissions(context.Context) (string, error) {
@@ -132,7 +132,7 @@ func (a *app) checkHead(ctx context.Context) (string, error) {
 	return "at commit " + h.at.Short(), err
 }
 
-// checkLeftovers names what killed processes have left.
+// checkLeftovers names the temporary files that killed processes have left.
 func (a *app) checkLeftovers(ctx context.Context) (string, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
@@ -177,13 +177,13 @@ func (a *app) checkProvider(context.Context) (string, error) {
 		return "", err
 	}
 	at := client.Address()
-	return fmt.Sprintf("%s, dialect %s, model %s, host %s", at.Provider, at.Dialect, firstOf(at.Model, "not set"), firstOf(at.Endpoint, "none")), nil
+	return fmt.Sprintf("%s, dialect %s, model %s, host %s", at.Provider, at.Dialect, firstNonEmpty(at.Model, "not set"), firstNonEmpty(at.Endpoint, "none")), nil
 }
 
 // checkKeys lists the variables that hold a key, not what they hold.
 func checkKeys(context.Context) (string, error) {
 	found, _ := keysInEnvironment()
-	return firstOf(strings.Join(found, ", "), "none in the environment"), nil
+	return firstNonEmpty(strings.Join(found, ", "), "none in the environment"), nil
 }
 
 func (a *app) checkTerminal(context.Context) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// dryRun prints a request and, on stderr, the settings behind its fields.
+// dryRun prints a request and, on stderr, the settings that determine its fields.
 func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract.AskOptions, then ...content.Block) error {
 	req, err := a.repo.Request(ctx, rev, target, tract.RequestOptions{
 		Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Tools: o.Tools, Stream: !o.NoStream, UserMessage: then,
@@ -58,7 +58,7 @@ func originOf(o settings.Origin) string {
 	return o.String()
 }
 
-// settingRemovers is what takes each setting out of a request.
+// settingRemovers are the functions that remove the effect of each setting from a request.
 var settingRemovers = []struct {
 	name string
 	take func(s *llm.Settings)
@@ -76,8 +76,8 @@ var settingRemovers = []struct {
 	{"request.extra", func(s *llm.Settings) { s.Extra = nil }, ""},
 }
 
-// settingsOfFields finds the settings behind the fields of a body, in any dialect, by encoding
-// the request without each of them.
+// settingsOfFields returns the settings that determine each field of a body, in any dialect. It
+// encodes the request again without each setting, and compares the bodies.
 func settingsOfFields(req *llm.Request, target llm.Target) (map[string][]string, error) {
 	causes := map[string][]string{}
 	for _, setting := range settingRemovers {
@@ -88,7 +88,7 @@ func settingsOfFields(req *llm.Request, target llm.Target) (map[string][]string,
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range differences(nil, "", rawjson.Value(req.Body), other) {
+		for _, path := range differingMembers(nil, "", rawjson.Value(req.Body), other) {
 			if setting.only == "" || setting.only == path {
 				causes[path] = append(causes[path], setting.name)
 			}
@@ -97,15 +97,15 @@ func settingsOfFields(req *llm.Request, target llm.Target) (map[string][]string,
 	return causes, nil
 }
 
-// differences lists the members in which an object differs from another, looking into objects
+// differingMembers lists the members in which an object differs from another, looking into objects
 // that both have.
-func differences(list []string, above string, v, other rawjson.Value) []string {
+func differingMembers(list []string, above string, v, other rawjson.Value) []string {
 	for key, member := range v.Members() {
 		path, was := above+key, other.Get(key)
 		switch {
 		case rawjson.Equal(member, was):
 		case member.Kind() == rawjson.KindObject && was.Kind() == rawjson.KindObject:
-			list = differences(list, path+".", member, was)
+			list = differingMembers(list, path+".", member, was)
 		default:
 			list = append(list, path)
 		}

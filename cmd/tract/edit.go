@@ -63,10 +63,11 @@ func (a *app) editBlock(ctx context.Context, o *editOptions, rev string, args []
 		return err
 	}
 	a.warnInvalidUTF8(text)
-	return a.edited(ctx, b, edited)
+	return a.printEdit(ctx, b, edited)
 }
 
-// text is the text that a block gets, or the revision of --source.
+// text returns the new text of the block, and the revision of --source if the text comes from
+// there.
 func (o *editOptions) text(ctx context.Context, a *app, args []string, id objects.ID) (text, source string, err error) {
 	if o.source != "" {
 		if len(args) > 0 {
@@ -83,8 +84,8 @@ func (o *editOptions) text(ctx context.Context, a *app, args []string, id object
 	return text, "", err
 }
 
-// edited prints an edit, and warns if it replaces what a model wrote.
-func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) error {
+// printEdit prints an edit, and warns if it replaces what a model wrote.
+func (a *app) printEdit(ctx context.Context, b *tract.Branch, edit objects.ID) error {
 	c, err := a.repo.Show(ctx, edit.String())
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (a *app) edited(ctx context.Context, b *tract.Branch, edit objects.ID) erro
 		return err
 	}
 	if c.ContentID != block.ContentID && block.Origin != nil && block.Origin.Source != commit.SourceUser && block.Role == content.RoleAssistant {
-		a.info("warning: %s was written by %s; prompts now show your text as its own (tract undo takes it back)", block.ID.Short(), firstOf(block.Origin.Model, "a model"))
+		a.info("warning: %s was written by %s; prompts now show your text as its own (tract undo takes it back)", block.ID.Short(), firstNonEmpty(block.Origin.Model, "a model"))
 	}
 	if a.json {
 		return a.printAppended(ctx, b, edit)

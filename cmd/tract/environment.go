@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// newEnvironment is a topic of the help: it cannot be run.
+// newEnvironment returns a help topic. It cannot be run.
 func newEnvironment(*app) *cobra.Command {
 	var b strings.Builder
 	b.WriteString("Environment variables that tract reads. An empty variable counts as not set, except\nTRACT_PAGER.\n")
@@ -35,7 +35,7 @@ type variables struct {
 	list  []variable
 }
 
-// environment is every variable that the program reads.
+// environment returns all environment variables that the program reads.
 func environment() []variables {
 	groups := []variables{
 		{"Store, branch and messages", []variable{
@@ -96,7 +96,7 @@ func environment() []variables {
 	return append(groups, providerKeys(), rest)
 }
 
-// providerKeys is the variables that hold keys.
+// providerKeys returns the environment variables that hold the keys of providers.
 func providerKeys() variables {
 	keys := variables{title: "Keys of providers"}
 	for _, name := range providers.Names() {

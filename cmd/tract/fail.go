@@ -24,17 +24,17 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// The exit codes: the one table.
+// The exit codes.
 const (
 	codeOK          = 0
-	codeNo          = 1 // a negative answer, or an operation that did not work
+	codeNo          = 1 // a negative answer, or a failed operation
 	codeUsage       = 2
 	codeNotFound    = 3
 	codeBusy        = 4
 	codeDamaged     = 5
 	codeProvider    = 6
 	codeInterrupted = 130
-	codePipe        = 141 // nobody reads the output any more; as shells count one that SIGPIPE ended
+	codePipe        = 141 // the reader of the output has closed it; the code of shells for SIGPIPE
 )
 
 const exitCodeHelp = `
@@ -42,33 +42,34 @@ Exit codes: 0 success, 1 negative answer or failed operation, 2 usage, 3 not fou
 ambiguous, 4 busy or moved, 5 damaged, 6 provider error, 130 interrupted.
 `
 
-// failure is an error that knows its exit code, its kind and what to do.
+// failure is an error with its exit code, its kind and a hint.
 type failure struct {
 	code    int
-	kind    string // for programs: one word
+	kind    string // one word, for programs
 	hint    string
-	rescued string // ref that a reply is kept under
+	rescued string // ref under which a response is kept
 
-	conflicts []any   // of a merge, as format.ConflictJSON gives them
-	errors    []error // that it sums up
+	conflicts []any   // conflicts of a merge, as format.ConflictJSON returns them
+	errors    []error // errors that the failure combines
 	cause     error
-	quiet     bool // there is nothing to say beside the code
+	quiet     bool // print nothing
 }
 
 func (f *failure) Error() string { return f.cause.Error() }
 func (f *failure) Unwrap() error { return f.cause }
 
-// usageError is a mistake on the command line. Without a hint, it points to the help of the command.
+// usageError returns the error for a mistake on the command line. Its default hint names the help
+// of the command.
 func usageError(format string, args ...any) error {
 	return &failure{code: codeUsage, kind: "usage", cause: fmt.Errorf(format, args...)}
 }
 
-// negative is a negative answer: an exit code and no message.
+// negative returns the error for a negative answer: exit code 1 and no message.
 func negative() error {
 	return &failure{code: codeNo, kind: "no", quiet: true, cause: errors.New("no")}
 }
 
-// withHint returns an error with a hint of its own.
+// withHint returns err with a hint, which replaces the hint of its kind.
 func withHint(err error, hint string, args ...any) error {
 	f := classify(err)
 	f.hint = fmt.Sprintf(hint, args...)
@@ -84,57 +85,57 @@ var kinds = []struct {
 }{
 	{isBrokenPipe, codePipe, kindPipe, ""},
 	{isOutputError, codeNo, "output", "the command is done, only its output is lost: see tract op log and tract status"},
-	{as[*objects.ConflictError], codeBusy, "moved", "see what changed in the meantime (tract log), then try again"},
-	{as[*tract.MovedError], codeBusy, "moved", "tract op log shows what changed in the meantime"},
-	{as[*tract.MisplacedError], codeBusy, "moved", ""},
-	{is(objects.ErrExists), codeNo, "exists", "choose another name"},
-	{as[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
-	{is(objects.ErrNotFound), codeNotFound, "not_found", ""},
-	{is(objects.ErrPurged), codeNotFound, "erased", "its content was purged for good; tract show says when and why"},
-	{is(objects.ErrBusy), codeBusy, "busy", "another process is using the store; try again, or see tract doctor"},
-	{is(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck explains the damage, tract recover salvages what is intact"},
-	{is(objects.ErrFormat), codeDamaged, "format", "it may come from another version of tract (see tract version), or is not a store"},
-	{is(safefile.ErrNotRegular), codeNo, "unsafe", "move it away: tract reads regular files only"},
-	{is(objects.ErrUnsafe), codeNo, "unsafe", "name the target of a link, and make the files your own: chown, chmod -R go-w"},
-	{is(objects.ErrReadOnly), codeNo, "read_only", "the store is read-only here; copy it to a writable place"},
-	{is(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit the file name"},
-	{is(llm.ErrNoKey), codeUsage, "no_key", ""},
-	{as[*providers.UnknownError], codeUsage, "no_provider", ""},
-	{as[*llm.APIError], codeProvider, "provider", ""},
-	{is(llm.ErrTimeout), codeProvider, "timeout", "the question is kept: tract generate asks it again"},
-	{is(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what was received"},
-	{is(llm.ErrProtocol), codeProvider, "protocol", "check the base URL and the dialect with tract generate --dry-run"},
-	{as[*llm.NetworkError], codeProvider, "network", "check that the provider is up and the base URL is right"},
-	{as[*tract.ResultError], codeNotFound, "not_found", "tract status lists pending tool calls"},
-	{as[*tract.KeyError], codeNo, "key", "use another --key to commit this too; tract show shows the commit with the key"},
-	{as[*tract.PendingError], codeNo, "pending", ""},
-	{as[*tract.ToolLoopError], codeNo, "open_turn", "let the model answer first: tract tool-result, then tract generate"},
-	{as[*tract.MergeConflictError], codeNo, "conflict", "resolve them with --ours, --theirs or --edit"},
-	{is(tract.ErrNotFastForward), codeNo, "diverged", ""},
-	{is(tract.ErrUnrelated), codeNo, "unrelated", ""},
-	{is(tract.ErrNoChange), codeNo, "no_change", "tract show lists its edits"},
-	{as[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force sends it anyway"},
-	{as[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, start another conversation (tract chat --new), or omit --enforce; the question is kept"},
-	{is(settings.ErrNoHome), codeNo, "no_home", "set HOME or XDG_CONFIG_HOME"},
-	{as[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
-	{as[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
-	{as[*tract.DivergedError], codeNo, "failed", "tract import --as NAME imports it to another branch"},
-	{as[*importers.UnknownError], codeNo, "failed", "want a message array, a request body or a session log; --format sets the format if it is not detected"},
-	{as[*importers.LineError], codeNo, "failed", "all readable lines are imported; correct this one and import again"},
-	{as[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
-	{is(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},
-	{as[*settings.UnknownError], codeUsage, "setting", "tract config list --all lists the settings"},
-	{as[*settings.ValueError], codeUsage, "setting", "tract config list --all lists the settings"},
-	{as[*settings.SecretError], codeUsage, "secret", ""},
-	{is(context.Canceled), codeInterrupted, "interrupted", ""},
-	{is(context.DeadlineExceeded), codeBusy, "timeout", ""},
-	{is(syscall.EISDIR), codeNo, "folder", "this is a folder: name a file"},
-	{is(syscall.EMFILE), codeNo, "limit", "the process has too many open files: ulimit -n"},
-	{is(syscall.EFBIG), codeNo, kindNoSpace, "file size limit reached (ulimit -f); nothing was changed"},
-	{is(syscall.ENOSPC), codeNo, kindNoSpace, "free space on the disk; nothing was changed"},
-	{is(fs.ErrPermission), codeNo, "permission", "check who owns the file"},
-	{is(fs.ErrNotExist), codeNotFound, "not_found", "check the path"},
-	{is(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is not a folder"},
+	{isType[*objects.ConflictError], codeBusy, "moved", "see what changed in the meantime (tract log), then try again"},
+	{isType[*tract.MovedError], codeBusy, "moved", "tract op log shows what changed in the meantime"},
+	{isType[*tract.MisplacedError], codeBusy, "moved", ""},
+	{isError(objects.ErrExists), codeNo, "exists", "choose another name"},
+	{isType[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
+	{isError(objects.ErrNotFound), codeNotFound, "not_found", ""},
+	{isError(objects.ErrPurged), codeNotFound, "erased", "its content was purged for good; tract show says when and why"},
+	{isError(objects.ErrBusy), codeBusy, "busy", "another process is using the store; try again, or see tract doctor"},
+	{isError(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck explains the damage, tract recover salvages what is intact"},
+	{isError(objects.ErrFormat), codeDamaged, "format", "it may come from another version of tract (see tract version), or is not a store"},
+	{isError(safefile.ErrNotRegular), codeNo, "unsafe", "move it away: tract reads regular files only"},
+	{isError(objects.ErrUnsafe), codeNo, "unsafe", "name the target of a link, and make the files your own: chown, chmod -R go-w"},
+	{isError(objects.ErrReadOnly), codeNo, "read_only", "the store is read-only here; copy it to a writable place"},
+	{isError(objects.ErrLimit), codeNo, "limit", "split it, or keep it in a file and commit the file name"},
+	{isError(llm.ErrNoKey), codeUsage, "no_key", ""},
+	{isType[*providers.UnknownError], codeUsage, "no_provider", ""},
+	{isType[*llm.APIError], codeProvider, "provider", ""},
+	{isError(llm.ErrTimeout), codeProvider, "timeout", "the question is kept: tract generate asks it again"},
+	{isError(llm.ErrTruncated), codeProvider, "truncated", "tract rescue list shows what was received"},
+	{isError(llm.ErrProtocol), codeProvider, "protocol", "check the base URL and the dialect with tract generate --dry-run"},
+	{isType[*llm.NetworkError], codeProvider, "network", "check that the provider is up and the base URL is right"},
+	{isType[*tract.ResultError], codeNotFound, "not_found", "tract status lists pending tool calls"},
+	{isType[*tract.KeyError], codeNo, "key", "use another --key to commit this too; tract show shows the commit with the key"},
+	{isType[*tract.PendingError], codeNo, "pending", ""},
+	{isType[*tract.ToolLoopError], codeNo, "open_turn", "let the model answer first: tract tool-result, then tract generate"},
+	{isType[*tract.MergeConflictError], codeNo, "conflict", "resolve them with --ours, --theirs or --edit"},
+	{isError(tract.ErrNotFastForward), codeNo, "diverged", ""},
+	{isError(tract.ErrUnrelated), codeNo, "unrelated", ""},
+	{isError(tract.ErrNoChange), codeNo, "no_change", "tract show lists its edits"},
+	{isType[*tract.RuleError], codeNo, "rule", "tract check lists every rule and commit; --force sends it anyway"},
+	{isType[*tract.BudgetError], codeNo, "spent", "raise reasoning.budget, start another conversation (tract chat --new), or omit --enforce; the question is kept"},
+	{isError(settings.ErrNoHome), codeNo, "no_home", "set HOME or XDG_CONFIG_HOME"},
+	{isType[*settings.ProfileError], codeUsage, "usage", "tract profile list shows profiles"},
+	{isType[*priority.OverBudgetError], codeNo, "budget", "raise --budget, or unpin something: tract compile --explain shows what is pinned"},
+	{isType[*tract.DivergedError], codeNo, "failed", "tract import --as NAME imports it to another branch"},
+	{isType[*importers.UnknownError], codeNo, "failed", "want a message array, a request body or a session log; --format sets the format if it is not detected"},
+	{isType[*importers.LineError], codeNo, "failed", "all readable lines are imported; correct this one and import again"},
+	{isType[*compile.RangeError], codeNo, "range", "tract compile --explain lists the commits; choose another range"},
+	{isError(tract.ErrEmpty), codeUsage, "empty", "give a TEXT, -F FILE, or - for stdin"},
+	{isType[*settings.UnknownError], codeUsage, "setting", "tract config list --all lists the settings"},
+	{isType[*settings.ValueError], codeUsage, "setting", "tract config list --all lists the settings"},
+	{isType[*settings.SecretError], codeUsage, "secret", ""},
+	{isError(context.Canceled), codeInterrupted, "interrupted", ""},
+	{isError(context.DeadlineExceeded), codeBusy, "timeout", ""},
+	{isError(syscall.EISDIR), codeNo, "folder", "this is a folder: name a file"},
+	{isError(syscall.EMFILE), codeNo, "limit", "the process has too many open files: ulimit -n"},
+	{isError(syscall.EFBIG), codeNo, kindNoSpace, "file size limit reached (ulimit -f); nothing was changed"},
+	{isError(syscall.ENOSPC), codeNo, kindNoSpace, "free space on the disk; nothing was changed"},
+	{isError(fs.ErrPermission), codeNo, "permission", "check who owns the file"},
+	{isError(fs.ErrNotExist), codeNotFound, "not_found", "check the path"},
+	{isError(syscall.ENOTDIR), codeNotFound, "not_found", "check the path: a part of it is not a folder"},
 }
 
 // Kinds that other code compares with.
@@ -143,24 +144,26 @@ const (
 	kindNoSpace = "no_space"
 )
 
-// isOutputError reports whether only the output could not be written.
+// isOutputError reports whether the only failure is that the output could not be written.
 func isOutputError(err error) bool {
 	var e *fs.PathError
 	ok := errors.As(err, &e)
 	return ok && e.Op == "write" && (e.Path == os.Stdout.Name() || e.Path == os.Stderr.Name())
 }
 
-// isBrokenPipe reports whether the reader of the output is gone.
+// isBrokenPipe reports whether the reader of the output has closed it.
 func isBrokenPipe(err error) bool { return isOutputError(err) && errors.Is(err, syscall.EPIPE) }
 
-func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
+func isError(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
 
-func as[T error](err error) bool {
+func isType[T error](err error) bool {
 	var t T
 	return errors.As(err, &t)
 }
 
-// classify finds out what an error means at the terminal.
+// classify returns an error with the exit code, kind and hint for the terminal.
 func classify(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
@@ -183,7 +186,7 @@ func classify(err error) *failure {
 	return f
 }
 
-// addDetails makes the hint of an error that carries more than its kind.
+// addDetails sets the hint and the JSON members from the fields of certain error types.
 func (f *failure) addDetails(err error) {
 	var unknown *refs.UnknownError
 	var pending *tract.PendingError
@@ -200,10 +203,10 @@ func (f *failure) addDetails(err error) {
 		f.code, f.kind, f.rescued = codeBusy, "moved", moved.Rescued
 		f.hint = "see what changed in the meantime (tract log), then try again"
 		if moved.Rescued != "" {
-			f.hint = takeHint(moved.Rescued)
+			f.hint = movedBranchHint(moved.Rescued)
 		}
 	case errors.As(err, &misplaced):
-		f.rescued, f.hint = misplaced.Rescued, takeHint(misplaced.Rescued)
+		f.rescued, f.hint = misplaced.Rescued, movedBranchHint(misplaced.Rescued)
 	case errors.As(err, &broken):
 		f.rescued = broken.Rescued
 		f.hint = "tract rescue show " + shellQuote(strings.TrimPrefix(broken.Rescued, refs.Rescued)) + " shows the received part; tract generate asks again"
@@ -221,8 +224,8 @@ func (f *failure) addDetails(err error) {
 	}
 }
 
-// takeHint tells where a kept response can go if its branch has moved.
-func takeHint(rescued string) string {
+// movedBranchHint returns the hint for committing a kept response whose branch has moved.
+func movedBranchHint(rescued string) string {
 	return "tract rescue take " + shellQuote(strings.TrimPrefix(rescued, refs.Rescued)) + " --branch NAME --new commits it where it was asked, on a new branch; --here at the end of the branch as it is now"
 }
 
@@ -257,7 +260,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	case a.json:
 		e := format.ErrorJSON{
 			Code: f.code, Kind: f.kind, Message: message(f), Hint: f.hint, Rescued: f.rescued,
-			Errors: listOf(f.errors, message), Conflicts: f.conflicts,
+			Errors: mapSlice(f.errors, message), Conflicts: f.conflicts,
 		}
 		_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 	default:

@@ -9,10 +9,10 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// timeRange is the flags --since and --until. The zero value contains every time.
+// timeRange holds the flags --since and --until. The zero value contains every time.
 type timeRange struct{ since, until time.Time }
 
-// register adds the flags; what names what they select, such as "commits".
+// register adds the flags. what names the selected things in the help, such as "commits".
 func (r *timeRange) register(cmd *cobra.Command, what string) {
 	timeFlag(cmd, &r.since, "since", "only "+what+" from this `time` on, such as yesterday")
 	timeFlag(cmd, &r.until, "until", "only "+what+" up to this `time`")
@@ -22,7 +22,7 @@ func (r *timeRange) contains(t time.Time) bool {
 	return !t.Before(r.since) && (r.until.IsZero() || !t.After(r.until))
 }
 
-// commitFilter is the flags that select commits by time and text.
+// commitFilter holds the flags that select commits by time and text.
 type commitFilter struct {
 	timeRange
 	grep *regexp.Regexp

@@ -16,7 +16,7 @@ import (
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
-// choice is a flag whose value is one of a list.
+// choice is a flag value that must be one of a list.
 type choice struct {
 	value *string
 	list  []string
@@ -54,7 +54,7 @@ func (a *app) choiceFlag(cmd *cobra.Command, to *string, name, help string, list
 	a.completeFlag(cmd, name, words(list...))
 }
 
-// settingFlag is a flag that sets a setting for one command, as --set does.
+// settingFlag adds a flag that sets a setting for one command, as --set does.
 type settingFlag struct {
 	value     *string
 	name, key string
@@ -65,7 +65,7 @@ func (a *app) settingFlag(cmd *cobra.Command, to *string, name, short, key, help
 	a.settingFlags = append(a.settingFlags, settingFlag{to, name, key})
 }
 
-// limit is a flag with a count; 0 stands for no limit.
+// limit is a flag value with a count; 0 is no limit.
 type limit int
 
 func (l *limit) String() string { return strconv.Itoa(int(*l)) }
@@ -133,7 +133,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return usageError("%s", err)
 }
 
-// wantedValue returns what a flag expects, without a repetition of its value.
+// wantedValue returns a flag's description of what it expects, without repeating the given value.
 func wantedValue(bad *pflag.InvalidValueError) string {
 	var number *strconv.NumError
 	isNumber := errors.As(bad, &number)

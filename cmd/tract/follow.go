@@ -32,7 +32,7 @@ func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 			start.limit = followStartCommits
 		}
 		w := &logWalk{app: a, o: &start}
-		last, err := collect(w.newestFirst(ctx, tip.String()))
+		last, err := collectUntilError(w.newestFirst(ctx, tip.String()))
 		for _, c := range slices.Backward(last) {
 			if err == nil {
 				err = a.showFollowed(o, c)
@@ -86,7 +86,7 @@ func (a *app) showChange(ctx context.Context, o *logOptions, change tract.Branch
 	}
 	for _, id := range ids {
 		c, damaged := a.repo.Show(ctx, id.String())
-		if err := a.damage.record(damaged); err != nil {
+		if err := a.damage.collectDamage(damaged); err != nil {
 			return err
 		}
 		if !o.matches(c) {

@@ -29,7 +29,7 @@ does not count.`,
 	}
 }
 
-// healthJSON is what fsck found.
+// healthJSON is the result of fsck.
 type healthJSON struct {
 	OK          bool         `json:"ok"`
 	Objects     int          `json:"objects"`
@@ -41,7 +41,7 @@ type healthJSON struct {
 	Problems    []damageJSON `json:"problems"`
 }
 
-// damageJSON is one thing that is wrong.
+// damageJSON is one damage that fsck found.
 type damageJSON struct {
 	Where    string   `json:"where"`
 	What     string   `json:"what"`
@@ -80,23 +80,23 @@ func (a *app) fsck(ctx context.Context) error {
 		}})
 	}
 	v := healthJSON{
-		health.OK(), health.Objects, health.Commits, health.Refs, health.Entries, health.Erased, health.Unreachable, listOf(health.Damages, damageOf),
+		health.OK(), health.Objects, health.Commits, health.Refs, health.Entries, health.Erased, health.Unreachable, mapSlice(health.Damages, damageOf),
 	}
 	err = a.emit(v, func(p *format.Printer) { a.showHealth(p, health) })
 	if err == nil && !health.OK() {
-		err = damaged(health, p)
+		err = damagedStoreError(health, p)
 	}
 	return err
 }
 
-// damaged is the error of a store that is not sound.
-func damaged(h *maintain.FsckResult, p *storeLocation) error {
+// damagedStoreError returns the error for a damaged store.
+func damagedStoreError(h *maintain.FsckResult, p *storeLocation) error {
 	harmful := slices.DeleteFunc(slices.Clone(h.Damages), func(d maintain.Damage) bool { return d.Harmless })
 	err := fmt.Errorf("fsck: %s found: %w", count(len(harmful), "damage"), objects.ErrCorrupt)
 	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.shown()))
 }
 
-// maxDamagesShown is how many damages are shown to people unless they ask for all.
+// maxDamagesShown is the number of damages that are printed as text unless all are requested.
 const maxDamagesShown = 20
 
 func (a *app) showHealth(p *format.Printer, h *maintain.FsckResult) {

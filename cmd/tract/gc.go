@@ -51,7 +51,7 @@ name them. Others may use the store meanwhile. Nothing is removed from a damaged
 	return cmd
 }
 
-// gcJSON is what gc took away, or would.
+// gcJSON is what gc removed, or would remove.
 type gcJSON struct {
 	Pruned bool         `json:"pruned"`
 	Packed bool         `json:"packed"`
@@ -104,13 +104,13 @@ func (a *app) gc(ctx context.Context, o *gcOptions) error {
 	return a.printGC(o, got, old)
 }
 
-// purgeExpired purges the reasoning that is older than its ttl, with --prune and after
-// confirmation.
+// purgeExpired purges the reasoning that is older than reasoning.ttl, if --prune is given and the
+// user confirms.
 func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if o.pack {
 		return nil, nil
 	}
-	old, err := a.expired(ctx)
+	old, err := a.findExpired(ctx)
 	if err != nil || old == nil || !o.prune || old.Blocks == 0 {
 		return old, err
 	}
@@ -155,7 +155,7 @@ func (a *app) printGC(o *gcOptions, got objects.Swept, old *expiry) error {
 	return p.Err()
 }
 
-// detachedHead is the commit that HEAD is at when it is on no branch.
+// detachedHead returns the commit of a detached HEAD; none if HEAD is on a branch.
 func (a *app) detachedHead() ([]objects.ID, error) {
 	h, err := a.head()
 	if err != nil || h.branch != "" {

@@ -56,13 +56,13 @@ func (a *app) generate(ctx context.Context, o *requestFlags) error {
 	return a.ask(ctx, o, b, client, nil, opts)
 }
 
-// model is a provider's client, as commands use it.
+// model is the part of a provider's client that the commands use.
 type model interface {
 	llm.Client
 	llm.Target
 }
 
-// prepare makes the client and the options of a question.
+// prepare returns the client and the options for a request.
 func (a *app) prepare(ctx context.Context, o *requestFlags) (model, tract.AskOptions, error) {
 	client, err := a.client()
 	if err != nil {

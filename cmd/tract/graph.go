@@ -14,8 +14,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// tips is the commits that branches and tags are at, each once.
-func tips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
+// branchAndTagTips returns the commits that branches and tags point to, each once.
+func branchAndTagTips(ctx context.Context, repo *tract.Repo) ([]objects.ID, error) {
 	var list []objects.ID
 	seen := map[objects.ID]bool{}
 	for _, infos := range []iter.Seq2[tract.RefInfo, error]{repo.Refs(ctx, tract.RefQuery{}), repo.Refs(ctx, tract.RefQuery{Tags: true})} {
@@ -44,7 +44,7 @@ func newGraph(draw bool, w io.Writer, o format.Options) *graph {
 	return &graph{out: g, p: format.New(g, o), draw: draw}
 }
 
-// log shows a commit, newest first, with its place in the graph.
+// log prints a commit with its part of the graph. Commits must come newest first.
 func (g *graph) log(c format.Commit, style format.LogStyle) {
 	if !g.draw {
 		g.p.Log(c, style)
@@ -63,15 +63,15 @@ func (g *graph) log(c format.Commit, style format.LogStyle) {
 		}
 	}
 	g.lanes[at] = c.Parent()
-	g.out.gap, g.out.first, g.out.rest = bars(waiting, -1, ""), bars(len(g.lanes), at, "* "), bars(len(g.lanes), -1, "")
+	g.out.gap, g.out.first, g.out.rest = laneLine(waiting, -1, ""), laneLine(len(g.lanes), at, "* "), laneLine(len(g.lanes), -1, "")
 	switch {
 	case c.Op == commit.Merge:
 		g.out.first += "  "
 		g.out.fork = strings.Repeat("| ", at) + `|\` + strings.Repeat(` \`, len(g.lanes)-at-1) + "  "
 		g.lanes = slices.Insert(g.lanes, at+1, c.SecondParent())
-		g.out.rest = bars(len(g.lanes), -1, "")
+		g.out.rest = laneLine(len(g.lanes), -1, "")
 	case c.Parent().IsZero():
-		g.out.rest = bars(len(g.lanes), at, "  ")
+		g.out.rest = laneLine(len(g.lanes), at, "  ")
 		g.lanes = slices.Delete(g.lanes, at, at+1)
 	}
 	g.out.ahead = true
@@ -83,8 +83,8 @@ func (g *graph) log(c format.Commit, style format.LogStyle) {
 	g.out.ahead, g.out.rest = false, ""
 }
 
-// skip is for a commit that is not shown: its lines wait for its parents.
-func (g *graph) skip(c *commit.Commit) {
+// skipCommit passes over a commit that is not shown: its lanes continue to its parents.
+func (g *graph) skipCommit(c *commit.Commit) {
 	for i, id := range g.lanes {
 		if id == c.ID {
 			g.lanes[i] = c.Parent()
@@ -104,7 +104,7 @@ type graphWriter struct {
 	ahead, inLine          bool // ahead: the first line is still to come
 }
 
-// Write writes whole or fails.
+// Write adds the prefixes to p and writes all of it, or returns an error.
 func (g *graphWriter) Write(b []byte) (int, error) {
 	var out []byte
 	for line := range bytes.Lines(b) {
@@ -130,8 +130,9 @@ func (g *graphWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// bars is a line of the graph: a bar for each lane, mark in the place of one.
-func bars(lanes, at int, mark string) string {
+// laneLine returns a line of the graph: a bar for each lane, and mark instead of the bar of lane
+// at.
+func laneLine(lanes, at int, mark string) string {
 	var b strings.Builder
 	for i := range lanes {
 		if i == at {

@@ -43,7 +43,7 @@ matches come first, as they are found. The exit code is 1 if nothing matches.`,
 	return cmd
 }
 
-// query is what the flags and the arguments look for.
+// query returns the pattern and the options of the search.
 func (o *grepOptions) query(args []string) (pattern *regexp.Regexp, g inspect.GrepOptions, err error) {
 	g.First = o.names
 	if o.all && len(args) > 1 {
@@ -88,7 +88,7 @@ func (a *app) grep(ctx context.Context, o *grepOptions, args []string) error {
 	found := 0
 	matches := func(yield func(inspect.Match, error) bool) {
 		for m, damaged := range inspect.Grep(ctx, repo, pattern, g) {
-			if err := a.damage.record(damaged); err != nil {
+			if err := a.damage.collectDamage(damaged); err != nil {
 				yield(m, err)
 				return
 			}

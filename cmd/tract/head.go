@@ -21,10 +21,10 @@ type head struct {
 	at     objects.ID // when it is on no branch
 }
 
-// maxHead is how much of the file HEAD counts: the name of a branch is not as long.
+// maxHead is the number of bytes of the file HEAD that are read. No branch name is as long.
 const maxHead = 300
 
-// String is the branch or the id, for a resolver.
+// String returns the branch or the id, as a revision for a resolver.
 func (h head) String() string {
 	if h.branch != "" {
 		return h.branch

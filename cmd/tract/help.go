@@ -4,7 +4,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newHelp is help as a command. Unlike cobra's own it refuses what is no command.
+// newHelp returns the command help. Unlike cobra's own, it returns an error for an unknown
+// command.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND|TOPIC]", Short: "Show the help of a command", GroupID: groupStore,

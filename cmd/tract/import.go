@@ -49,7 +49,7 @@ code is 1.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.as, "as", "", "name of the branch")
-	formats := listOf(importers.Formats(), func(f importers.Format) string { return string(f) })
+	formats := mapSlice(importers.Formats(), func(f importers.Format) string { return string(f) })
 	a.choiceFlag(cmd, &o.format, "format", "format of the file: "+strings.Join(formats, ", "), formats...)
 	f.BoolVar(&o.dry, "dry-run", false, "only report what would be imported")
 	return cmd
@@ -87,7 +87,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 			return err
 		}
 	}
-	files, folder, err := sources(path)
+	files, folder, err := logFiles(path)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	}
 	end()
 	if err == nil && m.failed == 0 && len(m.done) == 0 {
-		return errNothing(path, folder, len(files))
+		return noMessagesError(path, folder, len(files))
 	}
 	switch bad := splitErrors(err); {
 	case m.failed > 0:
@@ -129,8 +129,8 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	return m.noSpaceHint(err)
 }
 
-// sources is the files that an argument names, and whether it is their folder.
-func sources(path string) (files []string, folder bool, err error) {
+// logFiles returns the files that an argument names, and whether the argument is a folder.
+func logFiles(path string) (files []string, folder bool, err error) {
 	if path == "-" {
 		return []string{path}, false, nil
 	}
@@ -139,12 +139,12 @@ func sources(path string) (files []string, folder bool, err error) {
 		return []string{path}, false, err
 	}
 	if files, err = logsIn(path); err == nil && len(files) == 0 {
-		err = errNothing(path, true, 0)
+		err = noMessagesError(path, true, 0)
 	}
 	return files, true, err
 }
 
-// logsIn is the files of a folder that may hold conversations, in order.
+// logsIn returns the files of a folder that may have conversations, in order.
 func logsIn(root string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -165,7 +165,7 @@ func logsIn(root string) ([]string, error) {
 
 // skipUnknown reports whether a file of a folder is not a conversation, and prints that.
 func (m *importRun) skipUnknown(err error) bool {
-	if !as[*importers.UnknownError](err) {
+	if !isType[*importers.UnknownError](err) {
 		return false
 	}
 	m.app.info("skipped %s", err)
@@ -241,12 +241,12 @@ func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.S
 // namer names the branches of the sessions in one file.
 type namer struct {
 	as, stem string
-	within   bool   // as is the first part of all names
-	first    string // session that has the name given
+	within   bool   // as is the first part of all branch names
+	first    string // session whose branch is named as
 	sessions map[string]string
 }
 
-// branch is the name of the branch of the conversation that a message is in.
+// branch returns the name of the branch for the conversation of a message.
 func (n *namer) branch(e *importers.Entry) string {
 	id := e.Original["session"]
 	own := cleanName(id)
@@ -277,7 +277,7 @@ func (n *namer) branch(e *importers.Entry) string {
 	return name
 }
 
-// cleanName makes the name of a branch of what is nearly one.
+// cleanName returns a valid branch name made from s, by replacing what a branch name cannot have.
 func cleanName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" ~^:?*[\\\"'`<>|/@", r) || !unicode.IsPrint(r) {
@@ -291,7 +291,7 @@ func cleanName(s string) string {
 	return strings.TrimRight(strings.TrimLeft(strings.TrimSuffix(s, ".lock"), ".-"), ".")
 }
 
-// Write counts bytes that are read, for the progress bar.
+// Write counts the bytes that were read, for the progress bar.
 func (m *importRun) Write(b []byte) (int, error) {
 	m.bytes += int64(len(b))
 	if m.step != nil {
@@ -305,14 +305,14 @@ func (m *importRun) show() error {
 	if m.o.dry {
 		did = "would be added"
 	}
-	return m.app.emitRows(append([]importJSON{}, m.done...), listOf(m.done, func(d importJSON) []string {
+	return m.app.emitRows(append([]importJSON{}, m.done...), mapSlice(m.done, func(d importJSON) []string {
 		return []string{d.Branch, strconv.Itoa(d.Added) + " of " + count(d.Commits, "block") + " " + did, d.Source}
 	}))
 }
 
-// errNothing is the error for a file without messages, such as one of session titles by Claude
-// Code, and for a folder without conversations.
-func errNothing(path string, folder bool, files int) error {
+// noMessagesError returns the error for a file without messages, such as a log of Claude Code that
+// has only session titles, or for a folder without conversations.
+func noMessagesError(path string, folder bool, files int) error {
 	if path == "-" {
 		path = "stdin"
 	}
@@ -327,7 +327,8 @@ func errNothing(path string, folder bool, files int) error {
 	return withHint(fmt.Errorf("import %s: %s", path, what), "%s", hint)
 }
 
-// noSpaceHint adds how much was imported to the hint of an error about a full disk.
+// noSpaceHint adds to an error about a full disk a hint with the number of messages that were
+// imported.
 func (m *importRun) noSpaceHint(err error) error {
 	added := 0
 	for _, d := range m.done {
@@ -354,7 +355,7 @@ func splitErrors(err error) []error {
 	return []error{err}
 }
 
-// combineErrors is many errors of an import as one.
+// combineErrors returns the errors of an import as one error.
 func combineErrors(list []error, format string, args ...any) error {
 	return &failure{
 		code: codeNo, kind: "failed", errors: list, cause: fmt.Errorf(format, args...),

@@ -70,11 +70,11 @@ func (a *app) init(ctx context.Context, args []string) error {
 		verb = "Store already exists in"
 	}
 	return a.emit(map[string]any{"path": p.root, "store": p.shown(), "branch": h.branch, "again": again}, func(out *format.Printer) {
-		out.Line(verb + " " + firstOf(p.server, p.root, p.url) + " (branch " + h.String() + ")")
+		out.Line(verb + " " + firstNonEmpty(p.server, p.root, p.url) + " (branch " + h.String() + ")")
 	})
 }
 
-// newStoreLocation is where init makes the store.
+// newStoreLocation returns the location of the store that init creates.
 func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 	switch {
 	case isServer(a.storeURL()):
@@ -88,7 +88,7 @@ func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 		}
 		return locationOf(filepath.Join(here, folder))
 	case len(args) == 0:
-		return locationOf(storeIn(firstOf(a.dir, os.Getenv("TRACT_DIR"))))
+		return locationOf(storeFolderOf(firstNonEmpty(a.dir, os.Getenv("TRACT_DIR"))))
 	}
 	dir, err := filepath.Abs(args[0])
 	if err != nil {
@@ -97,10 +97,10 @@ func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 	return locationOf(filepath.Join(dir, folder))
 }
 
-// newServerLocation is a store on a server, with HEAD and the settings in the folder of DIR or
-// of this one.
+// newServerLocation returns the location of a store on a server. HEAD and the settings are in the
+// folder .tract of DIR or of the current folder.
 func (a *app) newServerLocation(args []string) (*storeLocation, error) {
-	dir := firstOf(a.dir, os.Getenv("TRACT_DIR"))
+	dir := firstNonEmpty(a.dir, os.Getenv("TRACT_DIR"))
 	if len(args) > 0 {
 		dir = args[0]
 	}
@@ -117,7 +117,7 @@ func (a *app) newServerLocation(args []string) (*storeLocation, error) {
 }
 
 // writeStoreFiles writes HEAD and .gitignore and reports whether HEAD existed.
-func (a *app) writeStoreFiles(root, branch string) (again bool, err error) {
+func (a *app) writeStoreFiles(root, branch string) (existed bool, err error) {
 	ignore := filepath.Join(root, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
 		if err := safefile.Write(ignore, []byte("*\n"), nil); err != nil {

@@ -66,7 +66,7 @@ func (e *lineEditor) read(prompt string) (string, error) {
 	return text, nil
 }
 
-// paste is a pasted text and what stands for it in the line.
+// paste is a pasted text and its placeholder in the line.
 type paste struct{ name, text string }
 
 // keyReader filters keys for the terminal package, which truncates long lines: a long paste
@@ -83,7 +83,7 @@ var (
 	pasteEnd   = []byte("\x1b[201~")
 )
 
-// longestTyped is the longest paste, in bytes, that goes into the line as if typed.
+// longestTyped is the longest paste, in bytes, that is inserted into the line as if typed.
 const longestTyped = 400
 
 // Read returns keys.
@@ -101,7 +101,7 @@ func (k *keyReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// decode moves what is understood from held to ready.
+// decode moves complete keys and pastes from undecoded to ready.
 func (k *keyReader) decode() {
 	for len(k.undecoded) > 0 {
 		at := bytes.IndexByte(k.undecoded, 0x1b)
@@ -120,7 +120,7 @@ func (k *keyReader) decode() {
 			if end < 0 {
 				return
 			}
-			k.pasted(string(k.undecoded[len(pasteBegin):end]))
+			k.addPaste(string(k.undecoded[len(pasteBegin):end]))
 			k.undecoded = k.undecoded[end+len(pasteEnd):]
 		case bytes.HasPrefix(pasteBegin, k.undecoded):
 			return
@@ -130,7 +130,7 @@ func (k *keyReader) decode() {
 	}
 }
 
-func (k *keyReader) pasted(text string) {
+func (k *keyReader) addPaste(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	clean := format.Line(text) == text && !strings.ContainsAny(text, "\t\uFFFD")
 	if clean && len(text) <= longestTyped {

@@ -15,13 +15,13 @@ import (
 // folder is the name of the folder that holds a store.
 const folder = ".tract"
 
-// storeLocation is where the store of this process lies.
+// storeLocation is the location of the store that this process uses.
 type storeLocation struct {
 	url      string
 	server   string          // of a store on a server: the URL without secrets
 	root     string          // the folder of HEAD and config.toml; empty: there is none
-	files    safefile.Policy // whose files are accepted there
-	personal bool            // nobody asked for it and none is above
+	files    safefile.Policy // policy for the files in root
+	personal bool            // the personal store is used, because no other store was named or found
 }
 
 // findStore finds the store: --store, --dir, TRACT_STORE, TRACT_DIR, a parent folder, or the
@@ -39,7 +39,7 @@ func (a *app) findStore() (*storeLocation, error) {
 }
 
 func (a *app) searchStore() (*storeLocation, error) {
-	dir := firstOf(a.dir, os.Getenv("TRACT_DIR"))
+	dir := firstNonEmpty(a.dir, os.Getenv("TRACT_DIR"))
 	address := a.storeURL()
 	switch {
 	case isServer(address):
@@ -47,7 +47,7 @@ func (a *app) searchStore() (*storeLocation, error) {
 	case address != "":
 		return locationOf(address)
 	case dir != "":
-		return locationOf(storeIn(dir))
+		return locationOf(storeFolderOf(dir))
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -99,17 +99,18 @@ func locationOf(url string) (*storeLocation, error) {
 	return p, err
 }
 
-// storeIn is the store that --dir means: the folder itself, or the one in it.
-func storeIn(dir string) string {
+// storeFolderOf returns the folder of the store that --dir names: dir itself, or the folder .tract
+// in it.
+func storeFolderOf(dir string) string {
 	inner := filepath.Join(dir, folder)
-	if filepath.Base(filepath.Clean(dir)) == folder || !isFolder(inner) && hasStore(dir) {
+	if filepath.Base(filepath.Clean(dir)) == folder || !isFolder(inner) && isStoreFolder(dir) {
 		return dir
 	}
 	return inner
 }
 
-// hasStore reports whether a folder looks like a store.
-func hasStore(dir string) bool {
+// isStoreFolder reports whether a folder looks like a store.
+func isStoreFolder(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "HEAD"))
 	return err == nil || hasDatabase(dir)
 }
@@ -142,7 +143,7 @@ func findUpward(dir string) (string, error) {
 	}
 }
 
-// ownerOf is the user that a folder belongs to, where that is known.
+// ownerOf returns the user who owns a folder, if the system reports it.
 func ownerOf(dir string) (uid int, known bool) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -151,7 +152,8 @@ func ownerOf(dir string) (uid int, known bool) {
 	return safefile.Owner(info)
 }
 
-// personalStore is the folder of the store that serves where there is none upward.
+// personalStore returns the folder of the user's personal store, which is used if no parent folder
+// has a store.
 func personalStore() string {
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
 		return filepath.Join(data, "tract")

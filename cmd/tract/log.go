@@ -124,7 +124,7 @@ func (a *app) log(ctx context.Context, o *logOptions, args []string) error {
 	}
 	return a.pagedTo(func(out io.Writer, options format.Options) error {
 		g := newGraph(o.graph, out, options)
-		w.onHidden = g.skip
+		w.onHidden = g.skipCommit
 		for c, err := range w.commits(ctx, spec) {
 			if err != nil {
 				return err
@@ -153,7 +153,7 @@ type logWalk struct {
 // loadDecisions computes the turn and priority of every commit below the heads, by a walk to the
 // root.
 func (w *logWalk) loadDecisions(ctx context.Context, spec string) error {
-	heads, err := tips(ctx, w.app.repo)
+	heads, err := branchAndTagTips(ctx, w.app.repo)
 	if !w.o.all {
 		heads = make([]objects.ID, 1)
 		_, heads[0], err = refs.Resolver{Store: w.app.repo.Store()}.Range(ctx, spec)
@@ -185,7 +185,7 @@ func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Com
 		return w.newestFirst(ctx, spec)
 	}
 	return func(yield func(format.Commit, error) bool) {
-		all, err := collect(w.newestFirst(ctx, spec))
+		all, err := collectUntilError(w.newestFirst(ctx, spec))
 		if err != nil {
 			yield(format.Commit{}, err)
 			return
@@ -204,12 +204,12 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 		shown := 0
 		for c, err := range w.walk(ctx, spec) {
 			damaged := err
-			if err := w.app.damage.record(err); err != nil {
+			if err := w.app.damage.collectDamage(err); err != nil {
 				yield(format.Commit{}, err)
 				return
 			}
 			rev := w.revs.rev(c)
-			kept := w.keeps(c)
+			kept := w.visit(c)
 			if kept && !yield(w.decorate(c, rev, damaged), nil) {
 				return
 			}
@@ -228,15 +228,16 @@ func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commi
 	if !w.o.all {
 		return w.app.repo.Log(ctx, spec, tract.LogOptions{})
 	}
-	tips, err := tips(ctx, w.app.repo)
+	tips, err := branchAndTagTips(ctx, w.app.repo)
 	if err != nil {
 		return func(yield func(*commit.Commit, error) bool) { yield(nil, err) }
 	}
 	return w.app.repo.Log(ctx, "", tract.LogOptions{Tips: tips})
 }
 
-// keeps records what a commit changes about earlier ones and reports whether it is shown.
-func (w *logWalk) keeps(c *commit.Commit) (kept bool) {
+// visit records an edit or annotation for the commit that it changes, and reports whether c itself
+// is shown.
+func (w *logWalk) visit(c *commit.Commit) (kept bool) {
 	if c.Op != commit.Append {
 		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
 	}
@@ -246,7 +247,7 @@ func (w *logWalk) keeps(c *commit.Commit) (kept bool) {
 	return kept
 }
 
-// decorate puts beside a commit what is known of it here.
+// decorate returns a commit with its ~n, turn, priority, refs and changes.
 func (w *logWalk) decorate(c *commit.Commit, rev string, damaged error) format.Commit {
 	dressed := format.Commit{Commit: c, Level: c.Priority, Rev: rev, Refs: w.refs[c.ID], Agents: w.agents[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
 	if e := w.entries[c.ID]; e != nil {
@@ -262,7 +263,7 @@ func (w *logWalk) decorate(c *commit.Commit, rev string, damaged error) format.C
 	return dressed
 }
 
-// decorations is the names that point at commits: branches, tags and HEAD.
+// decorations returns the names of branches and tags, and HEAD, by the commit that they point to.
 func (a *app) decorations(ctx context.Context, repo *tract.Repo) (map[objects.ID][]string, error) {
 	h, err := a.head()
 	if err != nil {
@@ -291,5 +292,6 @@ func (a *app) decorations(ctx context.Context, repo *tract.Repo) (map[objects.ID
 	return names, nil
 }
 
-// maxDecorated is how many branches, and tags, are named in a log: the newest.
+// maxDecorated is the number of branches, and of tags, that a log shows beside commits: the newest
+// ones.
 const maxDecorated = 1000

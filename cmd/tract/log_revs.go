@@ -18,11 +18,11 @@ type revCounter struct {
 	started bool
 }
 
-// trailingSteps is the end of a revision that only counts back along first parents.
+// trailingSteps matches the end of a revision that only counts back along first parents.
 var trailingSteps = regexp.MustCompile(`(?:~\d*|\^)+$`)
 
-// newRevCounter returns the counter for the log of a revision or range: that of HEAD~3 starts
-// with ~3.
+// newRevCounter returns the counter for the log of a revision or range. The counter for HEAD~3
+// starts with ~3.
 func newRevCounter(rev string) *revCounter {
 	l := &revCounter{}
 	if strings.HasPrefix(rev, ":/") { // where all that follows belongs to the text
@@ -39,7 +39,7 @@ func newRevCounter(rev string) *revCounter {
 	return l
 }
 
-// rev is the ~n of the next commit of a walk; empty for what a merge brought.
+// rev returns the ~n of the next commit of a walk; empty for a commit that came in by a merge.
 func (l *revCounter) rev(c *commit.Commit) string {
 	if l == nil || l.started && c.ID != l.next {
 		return ""

@@ -15,7 +15,7 @@ import (
 
 func main() { os.Exit(mainCode()) }
 
-// mainCode is main without the exit, so that deferred work is done.
+// mainCode runs the program and returns its exit code, so that deferred calls run before the exit.
 func mainCode() int {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.signals = []os.Signal{os.Interrupt, syscall.SIGTERM}

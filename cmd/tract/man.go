@@ -74,7 +74,7 @@ func relatedCommands(cmd *cobra.Command) []*cobra.Command {
 	return subcommands(cmd)
 }
 
-// manSection is a part of a page whose lines stay as they are.
+// manSection is a part of a page whose lines are printed without filling.
 type manSection struct{ title, text string }
 
 // manSections returns the parts of a command's page after its description.
@@ -109,7 +109,7 @@ func manPage(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// roff escapes text so that nothing is a command to the formatter and hyphens can be copied.
+// roff escapes text so that the formatter reads no command in it, and hyphens can be copied.
 func roff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
 	for i, line := range lines {

@@ -70,7 +70,7 @@ A merge inside a tool loop is refused. tract undo takes a merge back.`,
 	return cmd
 }
 
-// editorWord stands for $EDITOR where --edit names no file.
+// editorWord is the value of --edit without a file; it selects $EDITOR.
 const editorWord = "$EDITOR"
 
 func (a *app) merge(ctx context.Context, o *mergeOptions, rev string) error {
@@ -91,7 +91,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, rev string) error {
 	return a.printMerge(b, o, r)
 }
 
-// prepare reads the flags into the options of the library.
+// prepare sets the library options from the flags.
 func (o *mergeOptions) prepare(ctx context.Context, a *app) error {
 	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolve(ctx, a, c) }
 	if o.summary != "" {
@@ -114,7 +114,7 @@ func (o *mergeOptions) prepare(ctx context.Context, a *app) error {
 	return err
 }
 
-// resolve resolves a conflict as the flags say; nil leaves it.
+// resolve resolves a conflict according to the flags; nil leaves it unresolved.
 func (o *mergeOptions) resolve(ctx context.Context, a *app, c tract.Conflict) (*tract.Change, error) {
 	switch {
 	case o.edit == editorWord && c.Op == commit.Edit:
@@ -179,7 +179,7 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 	if a.json {
 		return format.Encode(a.out, mergeJSON{
 			b.Name(), r.Kind, done, r.Base, r.Ours, r.Theirs, r.Tip, append([]objects.ID{}, r.Commits...),
-			listOf(r.Incoming, func(c *commit.Commit) any { return format.CommitJSON(format.Commit{Commit: c}) }), listOf(r.Conflicts, format.ConflictJSON),
+			mapSlice(r.Incoming, func(c *commit.Commit) any { return format.CommitJSON(format.Commit{Commit: c}) }), mapSlice(r.Conflicts, format.ConflictJSON),
 		})
 	}
 	p := a.printer()

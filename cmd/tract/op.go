@@ -64,7 +64,7 @@ func (a *app) opLog(ctx context.Context, ref string, limit int) error {
 	if err != nil {
 		return err
 	}
-	moves, err := a.movesOf(ctx, ref)
+	moves, err := a.refMovesOf(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func (a *app) opLog(ctx context.Context, ref string, limit int) error {
 // refMoves maps the number of a ref log entry to how often the ref has moved since.
 type refMoves map[uint64]int
 
-// movesOf is the moves of a ref; of the empty name, none.
-func (a *app) movesOf(ctx context.Context, ref string) (refMoves, error) {
+// refMovesOf returns the moves of a ref; none for the empty name.
+func (a *app) refMovesOf(ctx context.Context, ref string) (refMoves, error) {
 	if ref == "" {
 		return nil, nil
 	}
@@ -111,7 +111,7 @@ func (a *app) movesOf(ctx context.Context, ref string) (refMoves, error) {
 	return moves, err
 }
 
-// of lists the moves that were those of an operation.
+// of lists the moves that belong to an operation.
 func (m refMoves) of(op tract.Operation) (own []int) {
 	for _, seq := range append([]uint64{op.Seq}, op.Parts...) {
 		if n, ok := m[seq]; ok {
@@ -121,13 +121,14 @@ func (m refMoves) of(op tract.Operation) (own []int) {
 	return own
 }
 
-// moveRow is where an operation left a ref, and how that is written from here.
+// moveRow returns the table row for a ref that an operation moved, with a revision that names the
+// new position now.
 func moveRow(op tract.Operation, ref string, n int) []string {
 	at := slices.IndexFunc(op.Refs, func(u objects.RefUpdate) bool { return u.Name == ref })
 	return []string{shortOrDashes(op.Refs[at].New), fmt.Sprintf("%s@{%d}", refs.Name(ref), n)}
 }
 
-// opRow is an operation in one line.
+// opRow returns the table row of an operation.
 func opRow(op tract.Operation) []string {
 	what := op.Note.Command
 	if op.Of > 0 {
@@ -204,17 +205,17 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 	})
 }
 
-// maxOpShown is most commits that an operation is shown to have brought.
+// maxOpShown is the largest number of new commits that op show lists.
 const maxOpShown = 50
 
-// commitsOf is the commits that a move of a branch brought to it, newest first.
+// commitsOf returns the commits that a move added to a branch, newest first.
 func (a *app) commitsOf(ctx context.Context, u objects.RefUpdate) ([]format.Commit, error) {
 	if u.New.IsZero() || u.Old.IsZero() || refs.Heads+refs.Name(u.Name) != u.Name {
 		return nil, nil
 	}
 	var list []format.Commit
 	for c, damaged := range a.repo.Log(ctx, u.Old.String()+".."+u.New.String(), tract.LogOptions{Limit: maxOpShown}) {
-		if err := a.damage.record(damaged); err != nil {
+		if err := a.damage.collectDamage(damaged); err != nil {
 			return nil, err
 		}
 		list = append(list, format.Commit{Commit: c, Damaged: damaged})

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// openFile opens a file for reading. Waiting for the writer of a FIFO ends with the context.
+// openFile opens a file for reading. If the file is a FIFO, waiting for its writer ends with the
+// context.
 func openFile(ctx context.Context, path string) (io.ReadCloser, fs.FileInfo, error) {
 	plain := true
 	if info, err := os.Stat(path); err == nil {
@@ -39,9 +40,9 @@ type ctxFile struct {
 	io.Closer
 }
 
-// openUnlessDone opens a file, unless the context ends before that.
+// openUnlessDone opens a file, or returns an error if the context ends first.
 func openUnlessDone(ctx context.Context, path string) (*os.File, error) {
-	f, err := await(ctx, func() (*os.File, error) {
+	f, err := runUntilDone(ctx, func() (*os.File, error) {
 		f, err := os.Open(path)
 		if err == nil && ctx.Err() != nil {
 			return nil, f.Close()

@@ -77,8 +77,8 @@ func emitList[T any](a *app, lines bool, values iter.Seq2[T, error], toJSON func
 	})
 }
 
-// collect returns the values of a sequence up to its first error.
-func collect[T any](values iter.Seq2[T, error]) (list []T, err error) {
+// collectUntilError returns the values of a sequence up to its first error.
+func collectUntilError[T any](values iter.Seq2[T, error]) (list []T, err error) {
 	for v, err := range values {
 		if err != nil {
 			return list, err
@@ -88,8 +88,8 @@ func collect[T any](values iter.Seq2[T, error]) (list []T, err error) {
 	return list, nil
 }
 
-// listOf returns what f returns for each value of a list; never nil, which JSON would write as null.
-func listOf[T, U any](values []T, f func(T) U) []U {
+// mapSlice returns what f returns for each value of a list; never nil, which JSON would write as null.
+func mapSlice[T, U any](values []T, f func(T) U) []U {
 	list := make([]U, 0, len(values))
 	for _, v := range values {
 		list = append(list, f(v))
@@ -97,7 +97,7 @@ func listOf[T, U any](values []T, f func(T) U) []U {
 	return list
 }
 
-// plainCommit is a commit by itself, as it is shown where nothing is known of its history.
+// plainCommit returns a commit without decorations, for output that does not know its history.
 func plainCommit(c *commit.Commit) format.Commit { return format.Commit{Commit: c, Level: c.Priority} }
 
 // writeJSON writes JSON to stdout; on a terminal, with escapes for what could control it.

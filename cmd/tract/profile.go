@@ -88,7 +88,7 @@ func (a *app) profileFiles(global bool) ([]settings.File, error) {
 	return files, nil
 }
 
-// profileFile is the file that a profile is saved in, or deleted.
+// profileFile returns the file in which a profile is saved, or from which it is deleted.
 func (a *app) profileFile(global bool, name string) (settings.File, error) {
 	files, err := a.settingFiles(global)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *app) profileFile(global bool, name string) (settings.File, error) {
 	return files.own.Profile(name)
 }
 
-// readProfile finds a profile and reports which of its settings are ignored.
+// readProfile reads a profile, and prints which of its settings are ignored.
 func (a *app) readProfile(global bool, name string) (path string, set map[string]string, err error) {
 	files, err := a.profileFiles(global)
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 		if err != nil {
 			return err
 		}
-		file, err := files.forValue(k, value)
+		file, err := files.fileForValue(k, value)
 		if err != nil {
 			return err
 		}

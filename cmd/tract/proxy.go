@@ -89,15 +89,16 @@ type proxyServer struct {
 	recordError string // the newest error of the recorder
 }
 
-// startProxy listens and serves. The store is opened first; when that is not possible, the
-// proxy says so, unless strict is set: what passes waits in the spool until the store can be
-// opened. Where there is no folder for a spool, nothing is recorded.
+// startProxy opens the store, listens, and serves in the background. If the store cannot be
+// opened, startProxy returns the error if strict is set; otherwise it reports the error, and
+// exchanges wait in the spool until the store can be opened. Without a folder for a spool, nothing
+// is recorded then. fallback is the provider of requests whose path does not name one.
 func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback string) (*proxyServer, error) {
 	upstreams, err := inheritedUpstreams(os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
-	named, err := o.named()
+	named, err := o.parseUpstreams()
 	if err != nil {
 		return nil, err
 	}
@@ -171,10 +172,10 @@ func (a *app) spoolFolder() string {
 	return filepath.Join(a.location.root, "spool")
 }
 
-// providerOfTarget names the provider that a forwarded request goes to.
+// providerOfTarget returns the provider to which the proxy forwards a request.
 func providerOfTarget(req *http.Request) string { return proxy.TargetOf(req.Context()).Provider }
 
-// prefix returns the beginning of the names of branches.
+// prefix returns the prefix of the branch names.
 func (o *proxyOptions) prefix() string {
 	if o.name == "" {
 		return "proxy/"
@@ -182,8 +183,8 @@ func (o *proxyOptions) prefix() string {
 	return o.name + "/"
 }
 
-// named parses --upstream.
-func (o *proxyOptions) named() (map[string]*url.URL, error) {
+// parseUpstreams parses --upstream.
+func (o *proxyOptions) parseUpstreams() (map[string]*url.URL, error) {
 	upstreams := map[string]*url.URL{}
 	for _, text := range o.upstreams {
 		name, value, found := strings.Cut(text, "=")
@@ -202,15 +203,14 @@ func (o *proxyOptions) named() (map[string]*url.URL, error) {
 // base returns the base URL that a client on this machine uses.
 func (s *proxyServer) base() string { return "http://" + s.listener.Addr().String() }
 
-// stop ends the server, and waits at most for the grace until everything that passed is
-// recorded.
+// stop stops the server, and waits up to grace until all exchanges are recorded.
 func (s *proxyServer) stop(ctx context.Context, grace time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	_ = s.server.Shutdown(ctx) // requests that still run are cut at the end of the grace
+	_ = s.server.Shutdown(ctx) // requests that still run are aborted when grace is over
 	_ = s.server.Close()
 	if s.recorder != nil {
-		_ = s.recorder.Close(ctx) // what is left stays in the spool
+		_ = s.recorder.Close(ctx) // the rest stays in the spool
 	}
 }
 
@@ -225,7 +225,7 @@ func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
 		f.hint = "for example --token " + rand.Text()
 		return f
 	}
-	if _, err := o.named(); err != nil {
+	if _, err := o.parseUpstreams(); err != nil {
 		return usageError("%v", err)
 	}
 	ctx := cmd.Context()

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// A proxyClient is an agent whose base URL tract proxy knows how to set.
+// proxyClient is an agent whose base URL tract proxy knows how to set.
 type proxyClient struct {
-	name      string   // the name of its executable
+	name      string   // name of the executable
 	variables []string // environment variables that take the base URL
-	suffix    string   // what the client wants at the end of the base URL
-	provider  string   // whose API it speaks by default: the upstream of requests whose path does not tell one
+	suffix    string   // suffix that the client wants in the base URL
+	provider  string   // default provider: upstream of requests whose path does not name one
 
-	// arguments returns arguments to put before those of the user; nil: none.
+	// arguments returns arguments to put before the user's arguments; nil: none.
 	arguments func(base string) []string
 
-	// file is the configuration file that takes the base URL, and content what to write
-	// into it, for a client without a variable; tract never writes it.
+	// file is the configuration file for the base URL of a client without a variable, and content
+	// is the text to write into it; tract never writes it.
 	file    string
 	content func(base string) string
 }
@@ -105,8 +105,8 @@ func (c proxyClient) environment(base string, lookup func(string) (string, bool)
 	return list
 }
 
-// inheritedUpstreams returns the upstreams that the environment of the user already names:
-// what the proxy replaces becomes its own upstream.
+// inheritedUpstreams returns the base URLs that are already set in the environment. The proxy
+// replaces them for the agent, and uses them as its upstreams.
 func inheritedUpstreams(lookup func(string) (string, bool)) (map[string]*url.URL, error) {
 	upstreams := map[string]*url.URL{}
 	for name, provider := range map[string]string{"ANTHROPIC_BASE_URL": "anthropic", "OPENAI_BASE_URL": "openai", "GOOGLE_GEMINI_BASE_URL": "google"} {

@@ -43,7 +43,7 @@ variables that the SDKs of the providers read. tract never edits an agent's file
 	return cmd
 }
 
-// clientSetupJSON is what a client needs.
+// clientSetupJSON is the setup of a client for the proxy.
 type clientSetupJSON struct {
 	Client    string            `json:"client,omitempty"`
 	Variables map[string]string `json:"variables,omitempty"`

@@ -38,9 +38,9 @@ A base URL that is already in the environment becomes the upstream of the proxy.
 	return cmd
 }
 
-// runBehindProxy runs a command behind a proxy and exits as the command does.
+// runBehindProxy runs a command behind a proxy, and returns the command's exit code as an error.
 func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string) error {
-	if _, err := o.named(); err != nil {
+	if _, err := o.parseUpstreams(); err != nil {
 		return usageError("%v", err)
 	}
 	path, err := exec.LookPath(args[0])

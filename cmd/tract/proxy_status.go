@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// statusPath is where a running proxy answers tract proxy status. No provider has it.
+// statusPath is the path at which a running proxy serves tract proxy status. No provider uses it.
 const statusPath = "/.tract/status"
 
 // proxyStatusJSON is the state of a running proxy.

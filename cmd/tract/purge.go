@@ -21,7 +21,7 @@ import (
 
 type purgeOptions struct {
 	maintain.PurgeOptions
-	older    string // the flag, and then the age that counts
+	older    string // the flag; after resolveArguments the effective age
 	dry, yes bool
 }
 
@@ -89,7 +89,7 @@ of the same content leaves it out; a commit of the same content brings it back.`
 	return cmd
 }
 
-// withPurgeHint adds how to purge in a damaged store: files with damage cannot be rewritten.
+// withPurgeHint adds a hint to an error about damage, because damaged files cannot be rewritten.
 func (a *app) withPurgeHint(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.location == nil {
 		return err
@@ -98,14 +98,14 @@ func (a *app) withPurgeHint(err error) error {
 }
 
 func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
-	if err := o.check(args); err != nil {
+	if err := o.checkFlags(args); err != nil {
 		return err
 	}
 	repo, err := a.open(ctx, !o.dry)
 	if err != nil {
 		return err
 	}
-	if err := o.read(ctx, a, args); err != nil {
+	if err := o.resolveArguments(ctx, a, args); err != nil {
 		return err
 	}
 	run := func(dry bool) (*maintain.PurgeResult, error) {
@@ -142,8 +142,8 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 	return a.reportUnpurged(got.Remaining, err)
 }
 
-// check refuses what does not go together.
-func (o *purgeOptions) check(args []string) error {
+// checkFlags returns an error for flags and arguments that cannot be combined.
+func (o *purgeOptions) checkFlags(args []string) error {
 	switch {
 	case len(o.Why) > 1<<10:
 		return usageError("a message of %d bytes: at most 1024", len(o.Why))
@@ -159,28 +159,28 @@ func (o *purgeOptions) check(args []string) error {
 	return checkRules(o.Rules)
 }
 
-// read resolves what the flags and arguments name.
-func (o *purgeOptions) read(ctx context.Context, a *app, args []string) error {
+// resolveArguments fills in the purge options from the flags, settings and arguments.
+func (o *purgeOptions) resolveArguments(ctx context.Context, a *app, args []string) error {
 	o.Author = author(*a.loaded)
 	if o.Reasoning {
-		if e := a.ttl(); e != nil && o.older == "" {
+		if e := a.reasoningTTL(); e != nil && o.older == "" {
 			o.older = e.TTL
 		}
-		o.older = firstOf(o.older, defaultPurgeAge)
+		o.older = firstNonEmpty(o.older, defaultPurgeAge)
 		ok := false
 		if o.OlderThan, ok = settings.ParseDuration(o.older); !ok {
 			return usageError("--older-than %q: want a time such as 30d, 12h or 0", o.older)
 		}
 		if o.OlderThan > 0 {
-			o.Why = firstOf(o.Why, "older than "+o.older)
+			o.Why = firstNonEmpty(o.Why, "older than "+o.older)
 		}
 	}
-	o.Why = firstOf(o.Why, "purged")
+	o.Why = firstNonEmpty(o.Why, "purged")
 	if len(args) == 0 && a.branch != "" {
 		args = []string{refs.Heads + a.branch}
 	}
 	for _, rev := range args {
-		spec, err := a.purgeSpec(ctx, rev)
+		spec, err := a.resolvePurgeArgument(ctx, rev)
 		if err != nil {
 			return err
 		}
@@ -189,8 +189,8 @@ func (o *purgeOptions) read(ctx context.Context, a *app, args []string) error {
 	return nil
 }
 
-// purgeSpec resolves an argument to a commit, a range, or another object by its id.
-func (a *app) purgeSpec(ctx context.Context, rev string) (string, error) {
+// resolvePurgeArgument resolves an argument to a commit, a range, or another object by its id.
+func (a *app) resolvePurgeArgument(ctx context.Context, rev string) (string, error) {
 	r, err := a.resolver(ctx, rev)
 	if err != nil {
 		return "", err
@@ -215,7 +215,7 @@ func purgedJSON(c *commit.Commit) purgedCommitJSON {
 	return purgedCommitJSON{c.ID, c.Op.String(), c.Kind, c.ContentID, c.Time, c.Size}
 }
 
-// purgeReceipt is what a purge has removed, or would.
+// purgeReceipt lists what a purge has removed, or would remove.
 type purgeReceipt struct {
 	Purged  bool                    `json:"purged"`
 	Commits []purgedCommitJSON      `json:"commits"`
@@ -231,7 +231,7 @@ type purgeReceipt struct {
 	Before  int64                   `json:"size_before"`
 	After   int64                   `json:"size_after"`
 
-	blocks uint64 // and other objects, that are purged
+	blocks uint64 // number of purged blocks and other objects
 }
 
 // sparedJSON counts the reasoning that is not purged.
@@ -244,10 +244,10 @@ type sparedJSON struct {
 
 func newPurgeReceipt(got *maintain.PurgeResult) *purgeReceipt {
 	return &purgeReceipt{
-		Commits: listOf(got.Commits, purgedJSON), Shared: listOf(got.Shared, purgedJSON),
-		Copies: listOf(got.Copies, purgedJSON), Edits: listOf(got.Edits, purgedJSON),
+		Commits: mapSlice(got.Commits, purgedJSON), Shared: mapSlice(got.Shared, purgedJSON),
+		Copies: mapSlice(got.Copies, purgedJSON), Edits: mapSlice(got.Edits, purgedJSON),
 		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
-		Spared: sparedJSON(got.Spared), Left: listOf(listOf(got.Remaining, unpurgedSecret), format.SecretJSON),
+		Spared: sparedJSON(got.Spared), Left: mapSlice(mapSlice(got.Remaining, unpurgedSecret), format.SecretJSON),
 		Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,
 		blocks: uint64(len(got.Commits) + len(got.Shared) + len(got.Copies) + len(got.Others)),
 	}
@@ -308,7 +308,7 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 	return p.Err()
 }
 
-// unpurgedSecret is a secret that stays, and why.
+// unpurgedSecret returns a secret that stays, with the reason.
 func unpurgedSecret(l maintain.Leak) format.Secret {
 	s := format.Secret{Leak: l, Why: "an open tool loop needs it under its seal; purge it after the loop has ended"}
 	switch {
@@ -320,12 +320,12 @@ func unpurgedSecret(l maintain.Leak) format.Secret {
 	return s
 }
 
-// reportUnpurged lists the secrets that stay, and is the answer no when there are any.
+// reportUnpurged lists the secrets that stay, and returns a negative answer if there are any.
 func (a *app) reportUnpurged(list []maintain.Leak, err error) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	for _, s := range listOf(list, unpurgedSecret) {
+	for _, s := range mapSlice(list, unpurgedSecret) {
 		what := s.Where
 		if what == "content" {
 			what = s.Commit.Kind.String()

@@ -17,7 +17,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// reasoningFlags is the flags that select blocks of reasoning.
+// reasoningFlags holds the flags that select blocks of reasoning.
 type reasoningFlags struct {
 	commitFilter
 	session, model, source, seal string
@@ -120,9 +120,9 @@ reasoning of that response before it.`,
 	}
 }
 
-// scale returns the factor from estimates to tokens, of a revision or of HEAD; none without an
-// intact prompt.
-func (a *app) scale(ctx context.Context, revs []string) (compile.Scale, error) {
+// tokenScale returns the factor that converts estimates to tokens, for a revision or HEAD. It is
+// the zero Scale if the prompt is damaged or missing.
+func (a *app) tokenScale(ctx context.Context, revs []string) (compile.Scale, error) {
 	id, err := a.resolve(ctx, revOrHead(revs))
 	if err != nil {
 		if len(revs) == 0 {
@@ -144,22 +144,22 @@ func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []strin
 	if err != nil {
 		return nil, compile.Scale{}, err
 	}
-	revs, err := a.startRevs(ctx, args)
+	revs, err := a.reasoningRevs(ctx, args)
 	if err != nil {
 		return nil, compile.Scale{}, err
 	}
-	scale, err := a.scale(ctx, revs)
+	scale, err := a.tokenScale(ctx, revs)
 	return func(yield func(format.Reasoning, error) bool) {
 		shown := 0
 		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: turns || o.turn > 0}) {
-			if err := a.damage.record(damaged); err != nil {
+			if err := a.damage.collectDamage(damaged); err != nil {
 				yield(format.Reasoning{}, err)
 				return
 			}
 			if !o.matches(t) {
 				continue
 			}
-			if !yield(withTokens(t, scale, damaged), nil) {
+			if !yield(newReasoningJSON(t, scale, damaged), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
@@ -169,8 +169,8 @@ func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []strin
 	}, scale, err
 }
 
-// startRevs returns the commit to which a walk over everything is limited; none: no limit.
-func (a *app) startRevs(ctx context.Context, args []string) ([]string, error) {
+// reasoningRevs returns the revision whose history is searched for reasoning; none: all histories.
+func (a *app) reasoningRevs(ctx context.Context, args []string) ([]string, error) {
 	if len(args) == 0 && a.branch == "" {
 		return nil, nil
 	}
@@ -182,7 +182,7 @@ func (a *app) startRevs(ctx context.Context, args []string) ([]string, error) {
 	return []string{id.String()}, err
 }
 
-func withTokens(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
+func newReasoningJSON(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
 	return format.Reasoning{ReasoningBlock: t, Tokens: scale.Tokens(t.Estimate), Damaged: damaged}
 }
 
@@ -196,7 +196,7 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		return err
 	}
 	revs := []string{id.String()}
-	scale, err := a.scale(ctx, revs)
+	scale, err := a.tokenScale(ctx, revs)
 	if err != nil {
 		return err
 	}
@@ -209,10 +209,10 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		if !own && (c.Kind == content.KindReasoning || c.OriginID.IsZero() || t.Commit.OriginID != c.OriginID) {
 			break
 		}
-		if err := a.damage.record(damaged); err != nil {
+		if err := a.damage.collectDamage(damaged); err != nil {
 			return err
 		}
-		found = append([]format.Reasoning{withTokens(t, scale, damaged)}, found...)
+		found = append([]format.Reasoning{newReasoningJSON(t, scale, damaged)}, found...)
 		if own {
 			break
 		}
@@ -221,7 +221,7 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		err := &refs.UnknownError{Rev: rev, Why: fmt.Sprintf("this %s has no reasoning before it", c.Kind)}
 		return withHint(err, "tract reasoning list shows reasoning")
 	}
-	return a.emitPage(listOf(found, format.ReasoningJSON), func(p *format.Printer) {
+	return a.emitPage(mapSlice(found, format.ReasoningJSON), func(p *format.Printer) {
 		for _, t := range found {
 			p.WholeReasoning(t)
 		}

@@ -83,7 +83,7 @@ func (s *reasoningStat) reported() string {
 	return fmt.Sprintf("%d reported for %d of them", s.Reported, s.Traces-s.Unreported)
 }
 
-// setKey puts the name of the count into the JSON member of the key.
+// setKey sets the JSON member for the key by to the name of the group.
 func (s *reasoningStat) setKey(by string) {
 	*map[string]**string{"model": &s.Model, "session": &s.Session, "source": &s.Source, "seal": &s.Seal, "day": &s.Day}[by] = &s.name
 }
@@ -134,7 +134,7 @@ func (a *app) reasoningStats(ctx context.Context, o *reasoningFlags, by string, 
 	rows := [][]string{}
 	for _, s := range list {
 		rows = append(rows, []string{
-			firstOf(s.name, "(unknown)"), count(s.Traces, "block"), "about " + strconv.Itoa(s.Tokens) + " tokens", s.reported(),
+			firstNonEmpty(s.name, "(unknown)"), count(s.Traces, "block"), "about " + strconv.Itoa(s.Tokens) + " tokens", s.reported(),
 			fmt.Sprintf("%d sealed, %d without text", s.Sealed, s.Unread), s.First[:10] + " to " + s.Last[:10],
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/maintain"
 )
 
-// expiry is the setting reasoning.ttl, and what has passed it.
+// expiry has the setting reasoning.ttl, and the size of the reasoning that is older.
 type expiry struct {
 	TTL    string `json:"ttl"`
 	Blocks int    `json:"blocks"` // of reasoning, edits among them, that gc --prune would erase
@@ -17,9 +17,10 @@ type expiry struct {
 	length time.Duration
 }
 
-// expired finds the reasoning that has passed reasoning.ttl; nil: there is no ttl.
-func (a *app) expired(ctx context.Context) (*expiry, error) {
-	e := a.ttl()
+// findExpired returns the setting reasoning.ttl and how much reasoning is older; nil if the
+// setting has no value.
+func (a *app) findExpired(ctx context.Context) (*expiry, error) {
+	e := a.reasoningTTL()
 	if e == nil {
 		return nil, nil
 	}
@@ -33,20 +34,20 @@ func (a *app) expired(ctx context.Context) (*expiry, error) {
 	return e, nil
 }
 
-// ttl is the setting; nil: there is none.
-func (a *app) ttl() *expiry {
+// reasoningTTL returns the setting reasoning.ttl; nil if it has no value.
+func (a *app) reasoningTTL() *expiry {
 	if length := a.loaded.Duration("reasoning.ttl"); length > 0 {
 		return &expiry{TTL: a.loaded.Changed()["reasoning.ttl"], length: length}
 	}
 	return nil
 }
 
-// purgeOptions is what purges the reasoning that has passed the ttl.
+// purgeOptions returns the options that purge the reasoning older than the ttl.
 func (e *expiry) purgeOptions() maintain.PurgeOptions {
 	return maintain.PurgeOptions{Reasoning: true, OlderThan: e.length, Why: "older than " + e.TTL}
 }
 
-// String describes how much is older than the ttl.
+// String describes how much reasoning is older than the ttl.
 func (e *expiry) String() string {
 	return fmt.Sprintf("%s older than reasoning.ttl (%s)", count(e.Blocks, "reasoning block"), e.TTL)
 }

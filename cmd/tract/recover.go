@@ -32,7 +32,7 @@ last intact position is kept under refs/rescued/ (tract rescue list).`,
 	}
 }
 
-// recoveryJSON is what recover saved.
+// recoveryJSON is the result of recover.
 type recoveryJSON struct {
 	Path     string        `json:"path"`
 	Objects  int           `json:"objects"`
@@ -43,7 +43,7 @@ type recoveryJSON struct {
 	Problems []damageJSON  `json:"problems"`
 }
 
-// rescuedJSON is a ref whose commit is lost, and the name of what was saved of it.
+// rescuedJSON is a ref whose commit is lost, and the rescue ref of its last intact position.
 type rescuedJSON struct {
 	Ref  string `json:"ref"`
 	Kept string `json:"kept,omitempty"`
@@ -51,7 +51,7 @@ type rescuedJSON struct {
 
 func (a *app) recover(ctx context.Context, from, to string) error {
 	if isFolder(from) {
-		from = storeIn(from)
+		from = storeFolderOf(from)
 	}
 	root := from
 	if info, err := os.Stat(from); err == nil && !info.IsDir() {
@@ -105,6 +105,6 @@ func recoveryOf(r *maintain.Recovery, to string) recoveryJSON {
 	problem := func(d objects.Damage) damageJSON { return damageOf(maintain.Damage{Damage: d}) }
 	return recoveryJSON{
 		to, r.Objects, r.Lost, r.Refs, r.Entries,
-		listOf(slices.Sorted(maps.Keys(r.Rescued)), rescued), listOf(r.Damages, problem),
+		mapSlice(slices.Sorted(maps.Keys(r.Rescued)), rescued), mapSlice(r.Damages, problem),
 	}
 }

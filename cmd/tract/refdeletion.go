@@ -11,9 +11,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// refDeletion removes refs of a folder, all or none, as one operation.
+// refDeletion deletes refs below one prefix, all or none, as one operation.
 type refDeletion struct {
-	folder, member string // of the refs, and of their names in JSON
+	folder, member string // prefix of the refs, and JSON member of their names
 	command        string // for the ref log
 	verb, past     string // such as delete and deleted
 	line           string // for people, of what is done, the name and the commit
@@ -21,7 +21,7 @@ type refDeletion struct {
 	dryRun         bool
 }
 
-// run removes the refs, prints them, and returns how many they were.
+// run deletes the refs, prints them, and returns their number.
 func (d *refDeletion) run(ctx context.Context, a *app) (int, error) {
 	repo, err := a.open(ctx, !d.dryRun)
 	if err != nil {
@@ -72,5 +72,5 @@ func (a *app) printRef(kind, done, name string, at objects.ID) error {
 	})
 }
 
-// capital returns a text with a capital first letter.
+// capital returns the text with an upper-case first letter.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

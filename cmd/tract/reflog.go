@@ -47,11 +47,11 @@ type moveRefJSON struct {
 func moveOf(e objects.LogEntry) moveJSON {
 	return moveJSON{
 		Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash, Group: e.Note.Group, Reverts: e.Note.Reverts,
-		Refs: listOf(e.Refs, func(u objects.RefUpdate) moveRefJSON { return moveRefJSON{u.Name, u.Old, u.New} }),
+		Refs: mapSlice(e.Refs, func(u objects.RefUpdate) moveRefJSON { return moveRefJSON{u.Name, u.Old, u.New} }),
 	}
 }
 
-// reflog lists the moves of a ref; those of all, if HEAD is detached and none is named.
+// reflog lists the moves of a ref; of all refs if HEAD is detached and no ref is named.
 func (a *app) reflog(ctx context.Context, limit int, args []string) error {
 	if _, err := a.open(ctx, false); err != nil {
 		return err

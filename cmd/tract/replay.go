@@ -89,7 +89,7 @@ func (a *app) printReplay(o *replayOptions, again *tract.ReplayResult, name stri
 	if again.Same {
 		request = "the same request, byte for byte"
 	}
-	a.info("branch %s: %s, answered by %s", name, request, firstOf(again.Response.Model, "the model"))
+	a.info("branch %s: %s, answered by %s", name, request, firstNonEmpty(again.Response.Model, "the model"))
 	if d.Equal() {
 		p := a.printer()
 		p.Text("both responses are the same\n")
@@ -117,8 +117,8 @@ func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID)
 			opts.Settings[name] = value
 		}
 	}
-	name, base := firstOf(o.provider, x.Manifest.Provider), o.baseURL
-	if base == "" && (o.provider == "" || o.provider == v.Text("provider")) && name == firstOf(v.Text("provider"), "chat") {
+	name, base := firstNonEmpty(o.provider, x.Manifest.Provider), o.baseURL
+	if base == "" && (o.provider == "" || o.provider == v.Text("provider")) && name == firstNonEmpty(v.Text("provider"), "chat") {
 		base = v.Text("base_url") // which is that of the provider of the settings
 	}
 	if o.model == "" && x.Manifest.Model != "" {

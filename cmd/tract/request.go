@@ -18,7 +18,7 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// requestFlags is the flags of generate and chat about the request.
+// requestFlags holds the request flags of generate and chat.
 type requestFlags struct {
 	provider, model, baseURL, effort, maxTokens string // settings
 	tools, key                                  string
@@ -50,7 +50,7 @@ func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.jsonl, "jsonl", false, "write the events as JSON, one per line, and the response at the end")
 }
 
-// client makes the client that the settings name.
+// client returns the client for the provider in the settings.
 func (a *app) client() (*providers.Client, error) {
 	v, err := a.settings()
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *app) client() (*providers.Client, error) {
 	return a.clientOf(v.Text("provider"), v.Text("base_url"))
 }
 
-// clientOf makes the client of a provider; one of the two may be empty.
+// clientOf returns the client of a provider; the name or the base URL may be empty.
 func (a *app) clientOf(name, base string) (*providers.Client, error) {
 	if name == "" && base == "" {
 		err := &failure{code: codeUsage, kind: "no_provider", cause: fmt.Errorf("ask a model: no provider is set")}
@@ -79,7 +79,7 @@ func (a *app) clientOf(name, base string) (*providers.Client, error) {
 	})
 }
 
-// apiKey looks a provider's key up in the environment, and nowhere else.
+// apiKey returns a provider's key from the environment. It is read from nowhere else.
 func apiKey(provider string) string {
 	p, _ := providers.Lookup(provider)
 	for _, name := range append(slices.Clone(p.KeyEnv), "TRACT_API_KEY") {
@@ -90,7 +90,7 @@ func apiKey(provider string) string {
 	return ""
 }
 
-// keysInEnvironment lists the variables that hold a key, and for each the provider.
+// keysInEnvironment returns the set variables that hold a key, and the provider of each.
 func keysInEnvironment() (variables, names []string) {
 	for _, name := range providers.Names() {
 		p, _ := providers.Lookup(name)
@@ -128,8 +128,8 @@ func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (
 	return opts, nil
 }
 
-// askOptions returns the options of a request with the current settings, which prints warnings
-// and, with -v, details.
+// askOptions returns request options with the current settings and with functions that print
+// warnings and, with -v, details.
 func (a *app) askOptions() (tract.AskOptions, error) {
 	set, err := a.settingChanges()
 	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}, err
@@ -183,14 +183,15 @@ func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
 	case r.Disabled, r.Effort == "none" && r.MaxTokens == 0:
 		thinking = "thinking off"
 	case r.MaxTokens > 0:
-		thinking = fmt.Sprintf("thinking on (effort: %s, budget: %d tokens)", firstOf(r.Effort, "unset"), r.MaxTokens)
+		thinking = fmt.Sprintf("thinking on (effort: %s, budget: %d tokens)", firstNonEmpty(r.Effort, "unset"), r.MaxTokens)
 	case r.Effort != "":
 		thinking = "thinking on (effort: " + r.Effort + ")"
 	}
 	a.debug("%s; %s; %s", came, thinking, reasoningSentBack(req, reply))
 }
 
-// reasoningSentBack is how much reasoning a request has, as its provider reads it.
+// reasoningSentBack describes how much reasoning a request contains in the form that its provider
+// reads.
 func reasoningSentBack(req *llm.Request, reply *llm.Response) string {
 	sent, err := providers.DecodeRequest(reply.From.Dialect, reply.From.Provider, req.Body)
 	if err != nil {
@@ -207,13 +208,13 @@ func reasoningSentBack(req *llm.Request, reply *llm.Response) string {
 	return fmt.Sprintf("%s sent back in %s", count(n, "reasoning block"), fields)
 }
 
-// countReasoning counts the reasoning among blocks, and names the fields that it was in.
+// countReasoning returns the number of reasoning blocks, and the names of their response fields.
 func countReasoning(blocks []content.Block) (n int, fields string) {
 	var names []string
 	for _, b := range blocks {
 		if r, ok := b.(content.Reasoning); ok {
 			n++
-			if name := firstOf(r.Source, "no field"); !slices.Contains(names, name) {
+			if name := firstNonEmpty(r.Source, "no field"); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -229,7 +230,7 @@ type responsePrinter struct {
 	text      *format.Printer
 	started   time.Time
 	gotEvents bool                // events
-	budgets   []tract.BudgetUsage // that were reached meanwhile
+	budgets   []tract.BudgetUsage // budgets that reached their warning level
 }
 
 func (a *app) newResponsePrinter(o *requestFlags) *responsePrinter {
@@ -242,7 +243,7 @@ func (a *app) newResponsePrinter(o *requestFlags) *responsePrinter {
 	switch show := a.loaded.Bool("reasoning.include_in_response"); {
 	case show && isTerminal(a.out):
 		thoughts = s.text
-	case show: // the answer alone goes into a pipe
+	case show: // a pipe gets only the text of the response
 		thoughts = a.screen.shadedPrinter(a.err)
 	}
 	s.live = format.NewLive(s.text, thoughts)
@@ -292,14 +293,15 @@ func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOp
 	return s.text.Err()
 }
 
-// budget records that a budget has reached its warning level; only programs are told at once.
+// budget records that a budget has reached its warning level. With --jsonl it also prints that at
+// once.
 func (s *responsePrinter) budget(spent tract.BudgetUsage) {
 	s.budgets = append(s.budgets, spent)
 	if s.o.jsonl {
 		_ = format.EncodeLine(s.a.out, struct { // the reply is kept whoever reads on
 			Type string `json:"type"`
 			budgetJSON
-		}{"budget", budgetOf(spent)})
+		}{"budget", newBudgetJSON(spent)})
 	}
 }
 
@@ -309,7 +311,7 @@ func (s *responsePrinter) printBudgets() {
 	}
 }
 
-// writeJSON writes the response; after an error, the error has it too.
+// writeJSON writes the response as JSON. After an error, the error has the response too.
 func (s *responsePrinter) writeJSON(r *tract.Response, err error) error {
 	if r == nil {
 		return err
@@ -344,7 +346,7 @@ func (s *responsePrinter) printReceipt(b *tract.Branch, r *tract.Response) {
 	line += fmt.Sprintf(" · %.1f s", time.Since(s.started).Seconds())
 	p.Text(p.Dim(line) + "\n")
 	for _, c := range r.ToolCalls {
-		p.Line(fmt.Sprintf("%s is waiting for its result: %s", c.Name, s.a.resultCommand(c.CallID)))
+		p.Line(fmt.Sprintf("%s is waiting for its result: %s", c.Name, s.a.toolResultCommandOf(c.CallID)))
 	}
 }
 
@@ -360,7 +362,7 @@ func budgetLine(s tract.BudgetUsage) string {
 	return line
 }
 
-// usageLine is what an answer cost, in tokens.
+// usageLine describes the tokens of a response.
 func usageLine(u content.Usage) string {
 	line := fmt.Sprintf("%d tokens in, %d out", u.Input, u.Output)
 	if u.Reasoning > 0 {

@@ -89,7 +89,7 @@ func (a *app) rescueList(ctx context.Context) error {
 	}
 	list, rows := []rescueJSON{}, [][]string{}
 	for _, r := range rescues {
-		if err := a.damage.record(r.Damage); err != nil {
+		if err := a.damage.collectDamage(r.Damage); err != nil {
 			return err
 		}
 		last := r.Commits[len(r.Commits)-1]
@@ -108,7 +108,7 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	name = rescueName(name)
+	name = shortRescueName(name)
 	at := slices.IndexFunc(rescues, func(r tract.Rescue) bool { return r.Name == name })
 	if at < 0 {
 		return withRescueHint(refs.None(refs.Rescued + name))
@@ -116,22 +116,22 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	if err := rescues[at].Damage; err != nil {
 		return err
 	}
-	reply := listOf(rescues[at].Commits, plainCommit)
-	return a.emitPage(listOf(reply, format.ShowJSON), func(p *format.Printer) {
+	reply := mapSlice(rescues[at].Commits, plainCommit)
+	return a.emitPage(mapSlice(reply, format.ShowJSON), func(p *format.Printer) {
 		for _, c := range reply {
 			p.Show(c)
 		}
 	})
 }
 
-// rescueName returns the name of a kept response that is given as a ref.
-func rescueName(ref string) string {
+// shortRescueName returns the name of a kept response that is given as a ref.
+func shortRescueName(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "rescued/")
 }
 
-// withRescueHint points to the list when a name is not on it.
+// withRescueHint adds a hint to the error for an unknown name of a kept response.
 func withRescueHint(err error) error {
-	if as[*refs.UnknownError](err) {
+	if isType[*refs.UnknownError](err) {
 		return withHint(err, "tract rescue list shows their names")
 	}
 	return err
@@ -144,7 +144,7 @@ func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 	}
 	ids, err := b.TakeRescue(ctx, name, tract.RescueOptions{Anywhere: here})
 	if misplaced := (*tract.MisplacedError)(nil); errors.As(err, &misplaced) {
-		return a.misplaced(ctx, misplaced, err)
+		return a.withBranchHint(ctx, misplaced, err)
 	}
 	if err != nil {
 		return withRescueHint(err)
@@ -152,8 +152,9 @@ func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
 	return a.printAppended(ctx, b, ids...)
 }
 
-// misplaced adds the branch that a response belongs to, if it is still at the answered commit.
-func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error) error {
+// withBranchHint adds a hint with the response's own branch, if that branch is still at the
+// answered commit.
+func (a *app) withBranchHint(ctx context.Context, e *tract.MisplacedError, err error) error {
 	name := strings.TrimPrefix(e.Rescued, refs.Rescued)
 	own := a.repo.Branch(path.Dir(name))
 	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != e.Answered {
@@ -165,7 +166,7 @@ func (a *app) misplaced(ctx context.Context, e *tract.MisplacedError, err error)
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
 	d := &refDeletion{
 		folder: refs.Rescued, member: "name", command: "rescue drop", verb: "drop", past: "dropped",
-		line: "%s rescued response %s (its commits stay, at %s)", names: listOf(names, rescueName), dryRun: dryRun,
+		line: "%s rescued response %s (its commits stay, at %s)", names: mapSlice(names, shortRescueName), dryRun: dryRun,
 	}
 	_, err := d.run(ctx, a)
 	return withRescueHint(err)

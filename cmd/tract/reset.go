@@ -46,7 +46,7 @@ func (a *app) reset(ctx context.Context, rev string, dryRun bool) error {
 		return format.Encode(a.out, map[string]any{"branch": b.Name(), "from": from, "to": to, "done": what})
 	}
 	c, damaged := a.repo.Show(ctx, to.String())
-	if err := a.damage.record(damaged); err != nil {
+	if err := a.damage.collectDamage(damaged); err != nil {
 		return err
 	}
 	p := a.printer()

@@ -26,7 +26,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	help := &errWriter{w: a.out} // cobra passes over what cannot be written
 	root.SetOut(help)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = a.damage.result(err)
+	err = a.damage.finalError(err)
 	if err != nil && !a.running && !errors.As(err, new(*failure)) {
 		err = &failure{code: codeUsage, kind: "usage", hint: "see tract --help", cause: shortenExclusive(err)}
 	}
@@ -42,13 +42,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.report(ctx, err)
 }
 
-// errWriter remembers the first error of a writer.
+// errWriter keeps the first error of a writer.
 type errWriter struct {
 	w   io.Writer
 	err error
 }
 
-// Write writes, until there was an error.
+// Write writes p unless an earlier write failed.
 func (n *errWriter) Write(b []byte) (int, error) {
 	if n.err != nil {
 		return 0, n.err
@@ -58,7 +58,7 @@ func (n *errWriter) Write(b []byte) (int, error) {
 	return at, err
 }
 
-// shortenExclusive shortens cobra's error about exclusive flags.
+// shortenExclusive shortens cobra's error about mutually exclusive flags.
 func shortenExclusive(err error) error {
 	_, group, ok := strings.Cut(err.Error(), "; [")
 	flags, _, _ := strings.Cut(group, "] were all set")
@@ -68,7 +68,7 @@ func shortenExclusive(err error) error {
 	return fmt.Errorf("--%s given: use one", strings.ReplaceAll(flags, " ", " and --"))
 }
 
-// newRoot is the program with all its commands.
+// newRoot returns the root command with all commands.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tract",

@@ -48,7 +48,7 @@ setting controls what is masked before it is stored.`,
 }
 
 func ruleNames() []string {
-	return listOf(secrets.Rules(), func(r secrets.Rule) string { return r.Name })
+	return mapSlice(secrets.Rules(), func(r secrets.Rule) string { return r.Name })
 }
 
 type ruleJSON struct {
@@ -87,7 +87,7 @@ func (a *app) scan(ctx context.Context, o *scanOptions, args []string) error {
 	for l, damaged := range maintain.Scan(ctx, repo, s) {
 		if damaged == nil {
 			list = append(list, format.Secret{Leak: l})
-		} else if err = a.damage.record(damaged); err != nil {
+		} else if err = a.damage.collectDamage(damaged); err != nil {
 			break
 		}
 	}
@@ -102,7 +102,7 @@ func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
 	a.completeFlag(cmd, "rule", words(ruleNames()...))
 }
 
-// checkRules refuses rules that do not exist.
+// checkRules returns an error for rules that do not exist.
 func checkRules(rules []string) error {
 	for _, name := range rules {
 		if !slices.Contains(ruleNames(), name) {
@@ -115,7 +115,7 @@ func checkRules(rules []string) error {
 func (a *app) showSecrets(list []format.Secret, looked uint64) error {
 	var err error
 	if a.json {
-		err = format.Encode(a.out, listOf(list, format.SecretJSON))
+		err = format.Encode(a.out, mapSlice(list, format.SecretJSON))
 	} else {
 		err = a.paged(func(p *format.Printer) {
 			for _, s := range list {
@@ -132,6 +132,6 @@ func (a *app) showSecrets(list []format.Secret, looked uint64) error {
 
 func (a *app) listRules() error {
 	cells := func(r secrets.Rule) []string { return []string{r.Name, r.Doc} }
-	rules := listOf(secrets.Rules(), func(r secrets.Rule) ruleJSON { return ruleJSON(r) })
-	return a.emitPage(rules, func(p *format.Printer) { p.Table(listOf(secrets.Rules(), cells)) })
+	rules := mapSlice(secrets.Rules(), func(r secrets.Rule) ruleJSON { return ruleJSON(r) })
+	return a.emitPage(rules, func(p *format.Printer) { p.Table(mapSlice(secrets.Rules(), cells)) })
 }

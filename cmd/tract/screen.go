@@ -31,11 +31,11 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// printer writes to a stream as it can take it.
+// printer returns a printer for a stream, with the colors and width that the stream supports.
 func (s *screen) printer(w io.Writer) *format.Printer { return format.New(w, s.options(w)) }
 
-// shadedPrinter returns a printer that shades reasoning, for which it asks the terminal for its
-// background.
+// shadedPrinter returns a printer that shades reasoning. To choose the shade, it asks the terminal
+// for its background color.
 func (s *screen) shadedPrinter(w io.Writer) *format.Printer { return format.New(w, s.shadedOptions(w)) }
 
 func (s *screen) shadedOptions(w io.Writer) format.Options {
@@ -46,7 +46,7 @@ func (s *screen) shadedOptions(w io.Writer) format.Options {
 	return o
 }
 
-// options is how to write to a stream.
+// options returns the format options for a stream.
 func (s *screen) options(w io.Writer) format.Options {
 	o := format.Options{Color: s.colors(w), Raw: s.raw, Now: time.Now(), Zone: time.Local}
 	if isTerminal(w) {
@@ -55,7 +55,7 @@ func (s *screen) options(w io.Writer) format.Options {
 	return o
 }
 
-// colors reports whether a stream gets colors.
+// colors reports whether output to a stream is colored.
 func (s *screen) colors(w io.Writer) bool {
 	force := os.Getenv("CLICOLOR_FORCE")
 	switch {
@@ -71,7 +71,7 @@ func (s *screen) colors(w io.Writer) bool {
 	return isTerminal(w)
 }
 
-// width is the columns of a terminal; 0 when they are not known.
+// width returns the number of columns of a terminal; 0 if unknown.
 func width(w any) int {
 	if f, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
@@ -138,7 +138,7 @@ func queryBackground() format.Background {
 	return parseBackground(readAnswer(tty))
 }
 
-// readAnswer reads until the attributes are there ("... c") or the time is over.
+// readAnswer reads until the attributes ("... c") have arrived or the deadline has passed.
 func readAnswer(tty io.Reader) string {
 	var said []byte
 	for buf := make([]byte, 64); len(said) < 256; {
@@ -172,7 +172,7 @@ func parseBackground(answer string) format.Background {
 	return format.Dark
 }
 
-// paged prints through the pager when stdout is a terminal, otherwise to stdout.
+// paged prints through the pager if stdout is a terminal, otherwise directly to stdout.
 func (a *app) paged(show func(p *format.Printer)) error {
 	return a.pagedTo(func(w io.Writer, o format.Options) error {
 		p := format.New(w, o)
@@ -217,8 +217,8 @@ func (a *app) pagedTo(write func(w io.Writer, o format.Options) error) error {
 	return err
 }
 
-// programExists reports whether a shell finds a program; names with shell syntax are assumed to
-// exist.
+// programExists reports whether a shell would find a program. Names with shell syntax are assumed
+// to exist.
 func programExists(program string) bool {
 	if strings.ContainsAny(program, "$`'\"\\;&|<>(){}*?~=") {
 		return true
@@ -227,14 +227,14 @@ func programExists(program string) bool {
 	return err == nil
 }
 
-// pagerCommand is the pager to use; empty: none.
+// pagerCommand returns the command of the pager; empty: none.
 func (s *screen) pagerCommand() string {
 	if s.noPager || !isTerminal(s.out) {
 		return ""
 	}
 	command, chosen := os.LookupEnv("TRACT_PAGER")
 	if !chosen {
-		command = firstOf(s.pager, os.Getenv("PAGER"), "less -FRX")
+		command = firstNonEmpty(s.pager, os.Getenv("PAGER"), "less -FRX")
 	}
 	if command == "cat" {
 		return ""

@@ -8,21 +8,21 @@ import (
 	"github.com/tract-vcs/tract"
 )
 
-// secretCounts has the rules that found secrets in what a command commits, by what became of
-// the secrets.
+// secretCounts holds the rules that found secrets in the commits of a command, grouped by whether
+// the secrets were masked or stored.
 type secretCounts struct {
 	mu    sync.Mutex
 	rules [len(secretMessages)][]string
 }
 
-// secretMessages tell what became of secrets that were masked, stored, or stored under a seal.
+// secretMessages are the reports about secrets that were masked, stored, or stored under a seal.
 var secretMessages = [...]string{
 	"%s (%s) masked before storing",
 	"warning: %s (%s) stored unmasked; secrets.mask=all masks them, tract scan locates them",
 	"warning: %s (%s) stored unmasked because a seal covers them; tract scan locates them",
 }
 
-// countSecrets counts secrets in what is committed, for a report at the end.
+// countSecrets counts secrets in a commit, for the report at the end of the command.
 func (a *app) countSecrets(found []tract.Secret) {
 	a.secretCounts.mu.Lock()
 	defer a.secretCounts.mu.Unlock()
@@ -38,7 +38,7 @@ func (a *app) countSecrets(found []tract.Secret) {
 	}
 }
 
-// reportSecrets reports once what became of secrets.
+// reportSecrets reports once which secrets were masked or stored.
 func (a *app) reportSecrets() {
 	a.secretCounts.mu.Lock()
 	defer a.secretCounts.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// isServer reports whether a URL is that of a store on a server, which has no folder.
+// isServer reports whether an address is the URL of a store on a server, which has no folder.
 func isServer(address string) bool {
 	scheme, _, ok := strings.Cut(address, ":")
 	return ok && (scheme == "postgres" || scheme == "postgresql")
@@ -22,7 +22,7 @@ func isServer(address string) bool {
 func (a *app) serverLocation(address, dir string) (*storeLocation, error) {
 	p := &storeLocation{url: address, server: withoutSecrets(address)}
 	if dir != "" {
-		p.root = storeIn(dir)
+		p.root = storeFolderOf(dir)
 	} else if here, err := os.Getwd(); err == nil {
 		if p.root, err = findUpward(here); err != nil {
 			return nil, err
@@ -45,8 +45,8 @@ func hasDatabase(dir string) bool {
 	return len(found) > 0
 }
 
-// withoutSecrets is an address as it is shown: the URL of a server with the user, the hosts, the
-// database and the name of the store, and nothing else of it.
+// withoutSecrets returns an address for messages: of a server's URL, only the user, the hosts, the
+// database and the name of the store.
 func withoutSecrets(address string) string {
 	if !isServer(address) {
 		return address
@@ -70,7 +70,7 @@ func withoutSecrets(address string) string {
 	return strings.ReplaceAll(shown.String(), "%2F", "/")
 }
 
-// shown is the URL or the folder of the store, for people.
+// shown returns the URL or the folder of the store, for messages.
 func (p *storeLocation) shown() string {
 	if p.server != "" {
 		return p.server
@@ -78,7 +78,7 @@ func (p *storeLocation) shown() string {
 	return p.url
 }
 
-// makeRoot makes the folder of HEAD and the settings of a store on a server.
+// makeRoot creates the folder for HEAD and the settings of a store on a server.
 func (p *storeLocation) makeRoot() error {
 	if p.server == "" || p.root == "" {
 		return nil

@@ -20,24 +20,24 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// session is a conversation on a terminal.
+// session is an interactive conversation on a terminal.
 type session struct {
 	a      *app
 	o      *chatOptions
 	edit   *lineEditor
-	attach []content.Block // to be sent with the next text
-	shown  objects.ID      // tip whose state was shown
+	attach []content.Block // attachments for the next message
+	shown  objects.ID      // tip for which printState printed last
 	quit   bool
 	turn   context.Context //nolint:containedctx // of the operation of the last turn
 }
 
-// session runs a conversation until the person leaves.
+// session runs an interactive conversation until the user leaves.
 func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	in, ok := a.in.(*os.File)
 	if !ok {
 		return usageError("want a text")
 	}
-	// An answer is stopped by its own context, not by that of the process.
+	// Ctrl-C cancels the context of one response, not that of the process.
 	ctx := context.WithoutCancel(cmd.Context())
 	cmd.SetContext(ctx)
 	if _, _, err := a.prepare(ctx, &o.requestFlags); err != nil {
@@ -69,7 +69,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := s.state(ctx, name); err != nil {
+		if err := s.printState(ctx, name); err != nil {
 			a.report(ctx, err)
 		}
 		text, err := s.edit.read(format.Line(name) + "> ")
@@ -81,7 +81,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 			return err
 		}
 		a.damage = damageLog{}
-		if err := a.damage.result(s.handle(ctx, text)); err != nil {
+		if err := a.damage.finalError(s.handle(ctx, text)); err != nil {
 			a.report(ctx, err) // and go on
 		}
 	}
@@ -110,7 +110,7 @@ func (s *session) handle(ctx context.Context, text string) error {
 	return command.run(s, s.turn, rest)
 }
 
-// send sends a text and what was attached.
+// send sends a text with the attachments.
 func (s *session) send(ctx context.Context, text string) error {
 	blocks := slices.Clone(s.attach)
 	if text != "" {
@@ -120,7 +120,8 @@ func (s *session) send(ctx context.Context, text string) error {
 	return s.ask(ctx, blocks)
 }
 
-// ask sends a message, or asks without one. Ctrl-C stops the response; what was received is kept.
+// ask commits a message, if there is one, and asks the model. Ctrl-C stops the response; the
+// received part is kept.
 func (s *session) ask(ctx context.Context, message []content.Block) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -137,11 +138,11 @@ func (s *session) ask(ctx context.Context, message []content.Block) error {
 
 type sessionCommand struct {
 	name, args, about string
-	turn              bool // it begins a turn
+	turn              bool // the command begins a turn
 	run               func(s *session, ctx context.Context, rest string) error
 }
 
-// sessionCommands is what can be typed instead of a text.
+// sessionCommands returns the commands of a session, which begin with a slash.
 func sessionCommands() []sessionCommand {
 	return []sessionCommand{
 		{"/thinking", "effort|clear [VALUE], on, off", "set reasoning: effort high, clear true; without a value, show it", false, (*session).thinking},
@@ -165,7 +166,7 @@ func (s *session) undo(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	return s.a.reverse(ctx, false, tract.UndoOptions{Branch: name})
+	return s.a.undoOrRedo(ctx, false, tract.UndoOptions{Branch: name})
 }
 
 func (s *session) help(context.Context, string) error {
@@ -179,7 +180,7 @@ func (s *session) help(context.Context, string) error {
 	return p.Err()
 }
 
-// thinking changes or shows the reasoning settings.
+// thinking handles /thinking: it changes or shows the reasoning settings.
 func (s *session) thinking(_ context.Context, rest string) error {
 	word, value, _ := strings.Cut(rest, " ")
 	value = strings.TrimSpace(value)
@@ -217,7 +218,7 @@ func (s *session) showSettings(keys ...string) error {
 		if err != nil {
 			return err
 		}
-		s.a.info("%s is %s (%s)", item.Key.Name, firstOf(item.Value, "not set"), item.Origin)
+		s.a.info("%s is %s (%s)", item.Key.Name, firstNonEmpty(item.Value, "not set"), item.Origin)
 	}
 	return nil
 }
@@ -245,7 +246,7 @@ func (s *session) setForSession(set map[string]string) error {
 		if err != nil {
 			return err
 		}
-		s.a.info("%s is %s", name, firstOf(item.Value, "not set"))
+		s.a.info("%s is %s", name, firstNonEmpty(item.Value, "not set"))
 	}
 	return nil
 }
@@ -269,7 +270,7 @@ func (s *session) attachFile(ctx context.Context, path string) error {
 }
 
 func (s *session) newConversation(ctx context.Context, rest string) error {
-	return s.a.startConversation(ctx, newBranchName(firstOf(rest, newNameDefault)))
+	return s.a.startConversation(ctx, newBranchName(firstNonEmpty(rest, newNameDefault)))
 }
 
 func (s *session) branch(ctx context.Context, name string) error {
@@ -304,7 +305,7 @@ func (s *session) retry(ctx context.Context, name string) error {
 	return s.ask(ctx, nil)
 }
 
-// lastQuestion is the end of the last user message.
+// lastQuestion returns the id of the last commit of the last user message.
 func (s *session) lastQuestion(ctx context.Context) (string, error) {
 	tip, err := s.a.resolve(ctx, "HEAD")
 	if err != nil {

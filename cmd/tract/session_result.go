@@ -10,7 +10,8 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// result answers a pending tool call. After the last one, the model continues.
+// result commits the result of a pending tool call. After the last pending call, it asks the model
+// to continue.
 func (s *session) result(ctx context.Context, rest string) error {
 	b, err := s.a.currentBranch(ctx)
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 func (s *session) listPending(ctx context.Context, b *tract.Branch) (bool, error) {
 	calls, err := b.Pending(ctx)
 	for _, c := range calls {
-		s.a.info("%s is waiting for its result: %s", c.Name, s.a.resultCommand(c.CallID))
+		s.a.info("%s is waiting for its result: %s", c.Name, s.a.toolResultCommandOf(c.CallID))
 	}
 	return len(calls) > 0, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// profile keeps the settings of the session under a name, or restores them.
+// profile handles /profile: it saves the settings of the session under a name, or loads them.
 func (s *session) profile(_ context.Context, rest string) error {
 	word, name, _ := strings.Cut(rest, " ")
 	name = strings.TrimSpace(name)
@@ -43,8 +43,9 @@ func (s *session) profile(_ context.Context, rest string) error {
 	return nil
 }
 
-// state prints, after the conversation moved, the size of its prompt and the use of budgets.
-func (s *session) state(ctx context.Context, name string) error {
+// printState prints the size of the prompt and the use of budgets, if the branch has moved since
+// the last call. name is the branch, or empty if HEAD is detached.
+func (s *session) printState(ctx context.Context, name string) error {
 	if name == "" {
 		return nil // HEAD is at a commit
 	}

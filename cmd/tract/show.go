@@ -55,7 +55,7 @@ func (a *app) show(ctx context.Context, o *showOptions, id objects.ID) error {
 // showCommit shows one commit, or the bytes of its content.
 func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 	c, damaged := a.repo.Show(ctx, id.String())
-	if err := a.damage.record(damaged); err != nil {
+	if err := a.damage.collectDamage(damaged); err != nil {
 		return err
 	}
 	if raw && c.Block == nil && damaged != nil {
@@ -107,12 +107,12 @@ func (a *app) withDetails(ctx context.Context, c *commit.Commit) (format.Commit,
 		}
 	}
 	dressed.Notes, err = inspect.Changes(ctx, a.repo, head, c.ID)
-	if err := a.damage.record(err); err != nil {
+	if err := a.damage.collectDamage(err); err != nil {
 		return dressed, err
 	}
 	entries, err := compile.Decisions(ctx, a.repo.Store(), head, compile.Options{Policy: a.loaded.Policy()})
 	if errors.Is(err, objects.ErrCorrupt) { // words of an annotation: levels are not known
-		return dressed, a.damage.record(&commit.DamagedError{Commit: c.ID, Cause: err})
+		return dressed, a.damage.collectDamage(&commit.DamagedError{Commit: c.ID, Cause: err})
 	}
 	if err != nil {
 		return dressed, err

@@ -8,10 +8,10 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// maxSidecar is the most bytes of a file beside a store that are copied.
+// maxSidecar is the largest size in bytes of a copied file beside a store.
 const maxSidecar = 1 << 20
 
-// sidecarFiles is what a folder holds beside the store: where HEAD is, and the settings.
+// sidecarFiles are the files beside the store in its folder: HEAD and the settings.
 var sidecarFiles = []string{"HEAD", "config.toml", ".gitignore"}
 
 // readSidecars reads the files beside the store that exist. Unreadable ones are passed to failed

@@ -63,7 +63,7 @@ type storeJSON struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// budgetJSON is reasoning tokens of the session.
+// budgetJSON is the use of one reasoning budget.
 type budgetJSON struct {
 	Models    string `json:"models,omitempty"` // pattern of the models it is for
 	Used      int64  `json:"used"`
@@ -72,7 +72,7 @@ type budgetJSON struct {
 	Estimated bool   `json:"estimated,omitempty"`
 }
 
-func budgetOf(s tract.BudgetUsage) budgetJSON {
+func newBudgetJSON(s tract.BudgetUsage) budgetJSON {
 	return budgetJSON{Models: s.Models, Used: s.Used, Limit: s.Limit, Warn: s.Warn, Estimated: s.Estimated}
 }
 
@@ -153,7 +153,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if s.Rescued, err = rescueNames(ctx, repo); err != nil {
 		return nil, err
 	}
-	if s.Expired, err = a.expired(ctx); err != nil && !errors.Is(err, objects.ErrCorrupt) { // which the prompt tells
+	if s.Expired, err = a.findExpired(ctx); err != nil && !errors.Is(err, objects.ErrCorrupt) { // which the prompt tells
 		return nil, err
 	}
 	if s.Head.IsZero() {
@@ -174,11 +174,11 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if p.Scale.Responses > 0 {
 		s.Scale = &p.Scale
 	}
-	s.Pending = listOf(p.Pending, func(c compile.Pending) pendingJSON { return pendingJSON{c.Call.CallID, c.Call.Name, c.Commit} })
+	s.Pending = mapSlice(p.Pending, func(c compile.Pending) pendingJSON { return pendingJSON{c.Call.CallID, c.Call.Name, c.Commit} })
 	return s, a.budgetStatus(ctx, s)
 }
 
-// damagedStatus is what can be known without the prompt.
+// damagedStatus fills in what is known without the prompt.
 func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error {
 	s.damage, s.Damaged = why, format.Line(why.Error())
 	if c, err := a.repo.Show(ctx, s.Head.String()); c != nil {
@@ -203,9 +203,9 @@ func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	}
 	for i, spent := range s.spent {
 		if i == 0 {
-			s.Budget = budgetOf(spent)
+			s.Budget = newBudgetJSON(spent)
 		} else {
-			s.Budgets = append(s.Budgets, budgetOf(spent))
+			s.Budgets = append(s.Budgets, newBudgetJSON(spent))
 		}
 	}
 	return nil

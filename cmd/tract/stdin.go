@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// await returns the result of f, or an error if the context ends first.
-func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+// runUntilDone returns the result of f, or an error if the context ends first.
+func runUntilDone[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -39,6 +39,6 @@ func (w *ctxReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	own := make([]byte, len(p))
-	n, err := await(w.ctx, func() (int, error) { return w.in.Read(own) })
+	n, err := runUntilDone(w.ctx, func() (int, error) { return w.in.Read(own) })
 	return copy(p, own[:n]), err
 }

@@ -56,7 +56,7 @@ func TestPasteIsNotExecuted(t *testing.T) {
 		"\xff\ufffd":           "[paste 1: 4 bytes, 1 lines]",
 	} {
 		k := &keyReader{}
-		if k.pasted(text); string(k.ready) != shown {
+		if k.addPaste(text); string(k.ready) != shown {
 			t.Errorf("a paste of %+q is shown as %+q, want %+q", text, k.ready, shown)
 		}
 	}

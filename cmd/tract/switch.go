@@ -52,7 +52,7 @@ func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) erro
 	return a.switchToRev(ctx, args[0])
 }
 
-// switchToRev goes to a branch when there is one of that name, else to a commit.
+// switchToRev moves HEAD to the branch with that name, if it exists, else to the commit.
 func (a *app) switchToRev(ctx context.Context, rev string) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *app) moveHead(h head, at objects.ID) error {
 }
 
 func (a *app) switchToNew(ctx context.Context, name, rev string) error {
-	at, err := a.forkAt(ctx, name, rev, "switch -c")
+	at, err := a.createBranch(ctx, name, rev, "switch -c")
 	if err != nil {
 		return err
 	}

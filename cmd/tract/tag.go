@@ -96,7 +96,7 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 			return err
 		}
 		c, err := repo.Show(ctx, info.Tip.String())
-		if err := a.damage.record(err); err != nil {
+		if err := a.damage.collectDamage(err); err != nil {
 			return err
 		}
 		r := row{strings.TrimPrefix(info.Name, "tags/"), info.Tip, info.Updated.UTC(), format.SummaryJSON(c, 0)}
@@ -112,7 +112,7 @@ func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) err
 		names: names, dryRun: o.dryRun,
 	}
 	_, err := d.run(ctx, a)
-	if as[*refs.UnknownError](err) {
+	if isType[*refs.UnknownError](err) {
 		return withHint(err, "tract tag lists tags")
 	}
 	return err

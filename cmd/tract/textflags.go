@@ -72,9 +72,9 @@ func readLimited(r io.Reader, name string) (string, error) {
 	return b.String(), nil
 }
 
-// edit lets the person write in an editor, as git does.
+// edit opens the user's editor, as git does, and returns the text.
 func (a *app) edit(ctx context.Context, before string) (string, error) {
-	editor := firstOf(os.Getenv("TRACT_EDITOR"), os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	editor := firstNonEmpty(os.Getenv("TRACT_EDITOR"), os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
 	file, err := writeTemp("tract-*.md", []byte(before))
 	if err != nil {
 		return "", err
@@ -108,8 +108,8 @@ func writeTemp(pattern string, text []byte) (string, error) {
 	return f.Name(), nil
 }
 
-// piped returns the text from a pipe, if there is one.
-func (a *app) piped(ctx context.Context) (string, error) {
+// readPipe returns the text from a pipe, if there is one.
+func (a *app) readPipe(ctx context.Context) (string, error) {
 	f, ok := a.in.(*os.File)
 	if !ok {
 		return readLimited(a.stdin(ctx), "stdin")
@@ -121,7 +121,7 @@ func (a *app) piped(ctx context.Context) (string, error) {
 	return readLimited(a.stdin(ctx), "stdin")
 }
 
-func firstOf(list ...string) string {
+func firstNonEmpty(list ...string) string {
 	for _, s := range list {
 		if s != "" {
 			return s

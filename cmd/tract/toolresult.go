@@ -54,15 +54,17 @@ func (a *app) toolResult(ctx context.Context, o *toolResultOptions, args []strin
 	return a.commitBlock(ctx, result, o.appendOptions(a))
 }
 
-// resultCommand returns the command that answers a tool call.
-func (a *app) resultCommand(id string) string {
+// toolResultCommandOf returns the command that commits the result of a tool call, in a session or
+// in a shell.
+func (a *app) toolResultCommandOf(id string) string {
 	if a.inSession {
 		return "/result " + shellQuote(id) + " TEXT"
 	}
 	return toolResultCommand(id, "-F -")
 }
 
-// toolResultCommand is a command line about a tool call, for a shell.
+// toolResultCommand returns the shell command line that commits the result of a tool call with
+// flags.
 func toolResultCommand(id, flags string) string {
 	if strings.HasPrefix(id, "-") { // which is no flag
 		return "tract tool-result " + flags + " -- " + shellQuote(id)

@@ -22,7 +22,7 @@ func userSettings() settings.File { return settings.File{Path: settings.GlobalFi
 
 func trusted() settings.Trust { return settings.TrustBeside(userSettings().Path) }
 
-// userSettingsOfStore is the part of the user's file that is about this store.
+// userSettingsOfStore returns the section of the user's settings file for this store.
 func (p *storeLocation) userSettingsOfStore() settings.File {
 	f := userSettings()
 	f.Store = settings.Resolve(p.root)
@@ -112,7 +112,7 @@ type trustOptions struct {
 	revoke, dry bool
 }
 
-// trustJSON is a file or a folder that is trusted, or is no more.
+// trustJSON is a file or a folder that was trusted, or whose trust was withdrawn.
 type trustJSON struct {
 	Path     string        `json:"path"`
 	Trusted  bool          `json:"trusted"`
@@ -151,7 +151,7 @@ func (a *app) configTrust(o *trustOptions) error {
 
 // trustFolder trusts a folder that others own or can write.
 func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
-	root := storeIn(o.folder)
+	root := storeFolderOf(o.folder)
 	info, err := os.Stat(root)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", root)
@@ -180,7 +180,7 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 	return []trustJSON{t}, trusted().Add(root, folderOwner(info))
 }
 
-// revokeTrust takes back that something is trusted.
+// revokeTrust withdraws the trust in a file or a folder.
 func revokeTrust(t trustJSON) ([]trustJSON, error) {
 	was, err := trusted().Remove(t.Path)
 	if err != nil || !was {

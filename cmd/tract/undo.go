@@ -62,7 +62,7 @@ func newReversal(a *app, redo bool, cmd *cobra.Command, anyHelp, dryRunHelp stri
 		if err != nil {
 			return err
 		}
-		return a.reverse(cmd.Context(), redo, o)
+		return a.undoOrRedo(cmd.Context(), redo, o)
 	}
 	cmd.Flags().BoolVar(&anyBranch, "any", false, anyHelp)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, dryRunHelp)
@@ -77,8 +77,8 @@ func operationNumber(text string) (uint64, error) {
 	return number, nil
 }
 
-// reverse undoes or redoes an operation and prints how refs moved.
-func (a *app) reverse(ctx context.Context, redo bool, o tract.UndoOptions) error {
+// undoOrRedo undoes or redoes an operation and prints how refs moved.
+func (a *app) undoOrRedo(ctx context.Context, redo bool, o tract.UndoOptions) error {
 	repo, err := a.open(ctx, !o.DryRun)
 	if err != nil {
 		return err
@@ -98,13 +98,13 @@ func (a *app) reverse(ctx context.Context, redo bool, o tract.UndoOptions) error
 	}
 	moves := op.Refs
 	if !redo { // back from where the operation moved them
-		moves = listOf(op.Refs, func(u objects.RefUpdate) objects.RefUpdate {
+		moves = mapSlice(op.Refs, func(u objects.RefUpdate) objects.RefUpdate {
 			return objects.RefUpdate{Name: u.Name, Old: u.New, New: u.Old}
 		})
 	}
 	if o.DryRun {
 		did = would
-	} else if err := a.followRename(moves); err != nil {
+	} else if err := a.followRenamedBranch(moves); err != nil {
 		return err
 	}
 	return a.emit(map[string]any{member: opOf(op), "dry_run": o.DryRun}, func(p *format.Printer) {
@@ -115,8 +115,8 @@ func (a *app) reverse(ctx context.Context, redo bool, o tract.UndoOptions) error
 	})
 }
 
-// followRename moves HEAD along with its branch when the branch gets its other name back.
-func (a *app) followRename(moves []objects.RefUpdate) error {
+// followRenamedBranch moves HEAD along with its branch when the branch gets its other name back.
+func (a *app) followRenamedBranch(moves []objects.RefUpdate) error {
 	h, err := a.head()
 	if err != nil || h.branch == "" {
 		return err

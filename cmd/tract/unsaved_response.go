@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// saveResponse writes a response that could not be stored to a file named in the error. The
-// error tells if that fails too.
+// saveResponse writes a response that could not be stored to a file, and adds the file's name to
+// the error; or the second error if that fails too.
 func saveResponse(err error) error {
 	var unsaved *tract.UnsavedError
 	if !errors.As(err, &unsaved) {

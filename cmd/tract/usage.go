@@ -47,7 +47,7 @@ reported output less the text of the response.`,
   tract usage --by day,model --json
   tract usage --by turn`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.usageOf(cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.printUsage(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.by, "by", []string{"branch"}, "count by these, separated by commas: "+strings.Join(usageKeys, ", "))
@@ -62,7 +62,7 @@ reported output less the text of the response.`,
 // usageKeys are the values of --by.
 var usageKeys = []string{"branch", "model", "day", "turn"}
 
-// usageRow is the cost of the responses with the same keys.
+// usageRow is the sum of the usage of the responses with the same keys.
 type usageRow struct {
 	Branch    *string  `json:"branch,omitempty"`
 	Model     *string  `json:"model,omitempty"`
@@ -74,7 +74,7 @@ type usageRow struct {
 	Cost      *float64 `json:"cost,omitempty"`
 	Unpriced  int      `json:"unpriced,omitempty"` // responses of models without a price
 
-	estimate int // of reasoning that was not reported
+	estimate int // estimated tokens of reasoning that was not reported
 }
 
 type tokens struct {
@@ -107,11 +107,11 @@ func (r *usageRow) add(reply inspect.Cost, v settings.Values) {
 	*r.Cost += (plain*price.Input + float64(u.Cached)*price.Cached + float64(u.CacheWrite)*price.CacheWrite + float64(u.Output)*price.Output) / 1e6
 }
 
-// names returns the cells of the keys.
-func (r *usageRow) names() (cells []string) {
+// keyCells returns the table cells of the keys.
+func (r *usageRow) keyCells() (cells []string) {
 	for _, name := range []*string{r.Branch, r.Model, r.Day} {
 		if name != nil {
-			cells = append(cells, firstOf(*name, "(unknown)"))
+			cells = append(cells, firstNonEmpty(*name, "(unknown)"))
 		}
 	}
 	if r.Turn != nil {
@@ -125,7 +125,7 @@ func (r *usageRow) cells() []string {
 	if r.Estimated {
 		reasoning = "about " + reasoning
 	}
-	cells := append(r.names(), count(r.Replies, "response"), fmt.Sprintf("%d in (%d cached)", r.Usage.Input, r.Usage.Cached), fmt.Sprintf("%d out", r.Usage.Output), reasoning)
+	cells := append(r.keyCells(), count(r.Replies, "response"), fmt.Sprintf("%d in (%d cached)", r.Usage.Input, r.Usage.Cached), fmt.Sprintf("%d out", r.Usage.Output), reasoning)
 	switch {
 	case r.Cost != nil && r.Unpriced > 0:
 		cells = append(cells, fmt.Sprintf("costs %.4f, %d without a price", *r.Cost, r.Unpriced))
@@ -135,8 +135,8 @@ func (r *usageRow) cells() []string {
 	return cells
 }
 
-// row returns an empty row with the keys of a response.
-func (o *usageOptions) row(reply inspect.Cost) *usageRow {
+// newRow returns an empty row with the keys of a response.
+func (o *usageOptions) newRow(reply inspect.Cost) *usageRow {
 	row := &usageRow{}
 	day := reply.Time().UTC().Format(time.DateOnly)
 	for _, by := range o.by {
@@ -154,7 +154,7 @@ func (o *usageOptions) row(reply inspect.Cost) *usageRow {
 	return row
 }
 
-func (a *app) usageOf(ctx context.Context, o *usageOptions, args []string) error {
+func (a *app) printUsage(ctx context.Context, o *usageOptions, args []string) error {
 	for _, by := range o.by {
 		if !slices.Contains(usageKeys, by) {
 			return usageError("--by %q: want %s", by, strings.Join(usageKeys, ", "))
@@ -167,7 +167,7 @@ func (a *app) usageOf(ctx context.Context, o *usageOptions, args []string) error
 	if len(rows) == 0 {
 		a.info("no response reports its usage")
 	}
-	return a.emitRows(rows, listOf(rows, (*usageRow).cells))
+	return a.emitRows(rows, mapSlice(rows, (*usageRow).cells))
 }
 
 func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([]*usageRow, error) {
@@ -179,7 +179,7 @@ func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([
 	if where.Turns && len(args) == 0 && a.branch == "" {
 		args = []string{"HEAD"} // turns are counted in one history
 	}
-	if where.Revs, err = a.startRevs(ctx, args); err != nil {
+	if where.Revs, err = a.reasoningRevs(ctx, args); err != nil {
 		return nil, err
 	}
 	rows, byName := []*usageRow{}, map[string]*usageRow{}
@@ -190,14 +190,14 @@ func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([
 		if !o.matches(reply) {
 			continue
 		}
-		row := o.row(reply)
-		name := strings.Join(row.names(), "\x00")
+		row := o.newRow(reply)
+		name := strings.Join(row.keyCells(), "\x00")
 		if byName[name] == nil {
 			byName[name], rows = row, append(rows, row)
 		}
 		byName[name].add(reply, *a.loaded)
 	}
-	scale, err := a.scale(ctx, where.Revs)
+	scale, err := a.tokenScale(ctx, where.Revs)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([
 		if a.Turn != nil {
 			return cmp.Compare(*a.Turn, *b.Turn)
 		}
-		return slices.Compare(a.names(), b.names())
+		return slices.Compare(a.keyCells(), b.keyCells())
 	})
 	return rows, nil
 }

@@ -86,7 +86,7 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 	}
 	step, end := a.progress("verifying")
 	defer end()
-	for x, err := range inspect.Verify(ctx, repo, targetOf, o) {
+	for x, err := range inspect.Verify(ctx, repo, manifestTarget, o) {
 		if err != nil {
 			return nil, err
 		}

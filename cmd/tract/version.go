@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// version is that of a release; make dist fills it in.
+// version is the version of a release; make dist sets it.
 var version = "0.1.0-dev"
 
 func newVersion(a *app) *cobra.Command {

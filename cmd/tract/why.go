@@ -63,24 +63,25 @@ func (a *app) why(ctx context.Context, o *whyOptions, id objects.ID) error {
 	return a.emitPage(format.WhyJSON(w, x), func(p *format.Printer) { p.Why(w, x) })
 }
 
-// targetOf is the wire format that a manifest names.
-func targetOf(m *compile.Manifest) (llm.Target, error) {
+// manifestTarget returns the target that a manifest names; nil if its dialect is unknown.
+func manifestTarget(m *compile.Manifest) (llm.Target, error) {
 	if _, known := providers.FindDialect(m.Dialect); !known {
 		return nil, nil
 	}
 	return providers.Open(m.Provider, providers.Config{Model: m.Model, Dialect: m.Dialect})
 }
 
-// reproduce makes the request of a response again.
+// reproduce rebuilds the request of a response.
 func (a *app) reproduce(ctx context.Context, rev string) (*inspect.Reproduction, error) {
-	x, err := inspect.Reproduce(ctx, a.repo, rev, targetOf)
+	x, err := inspect.Reproduce(ctx, a.repo, rev, manifestTarget)
 	if err != nil {
 		return nil, err
 	}
 	return x, a.proveFromSpool(x)
 }
 
-// proveFromSpool looks for the body of a recorded request, where it cannot be made again.
+// proveFromSpool reads the body of a recorded request from the spool, for a request that cannot be
+// rebuilt.
 func (a *app) proveFromSpool(x *inspect.Reproduction) error {
 	spool := a.spoolFolder()
 	if x.Outcome == inspect.Same || x.Manifest.Sent.IsZero() || spool == "" {
@@ -91,7 +92,7 @@ func (a *app) proveFromSpool(x *inspect.Reproduction) error {
 	return err
 }
 
-// whyPrompt writes the body of a request, when its hash proves it.
+// whyPrompt writes the body of a request if it has the stored hash.
 func (a *app) whyPrompt(ctx context.Context, rev string) error {
 	x, err := a.reproduce(ctx, rev)
 	if err != nil {
