@@ -18,17 +18,17 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encoder is the version of what Encode writes. It grows when the same request gives other
-// bytes, in any dialect.
+// encoder is the version of Encode's output. It is increased when the same request gives
+// other bytes than before in any dialect.
 const encoder = 2
 
-// Client asks the models of one provider. It is an [llm.Client], [llm.Streamer] and
-// [llm.Target], and may be used by many goroutines at once. [Open] makes it.
+// Client sends requests to the models of one provider. It is an [llm.Client], [llm.Streamer] and
+// [llm.Target], and is safe for use by several goroutines at once. [Open] returns one.
 type Client struct {
 	profile Profile
 	target  wire.Target
 	config  Config
-	base    *url.URL // nil: nowhere to send to
+	base    *url.URL // nil: there is no base URL
 	http    *http.Client
 }
 
@@ -50,7 +50,7 @@ func (c *Client) Address() llm.Address {
 	return a
 }
 
-// NeedsReasoningInToolLoop reports whether an open tool loop has to go back with its
+// NeedsReasoningInToolLoop reports whether an open tool loop must be sent back with its
 // reasoning.
 func (c *Client) NeedsReasoningInToolLoop() bool {
 	return c.target.NeedsReasoningInToolLoop()
@@ -79,8 +79,8 @@ func (c *Client) Decode(body io.Reader) iter.Seq2[llm.Event, error] {
 	return c.target.Decode(body, llm.FramingAuto)
 }
 
-// Generate sends the request and returns the whole response, whether it comes in one piece
-// or as a stream. The response has the bodies of both.
+// Generate sends the request and returns the whole response, streamed or not. The response
+// holds the bodies of the request and of the response.
 func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	a, err := c.send(ctx, req)
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response,
 	return reply, err
 }
 
-// Stream sends the request and yields the events of the response. A response in one piece
-// is yielded block by block.
+// Stream sends the request and yields the events of the response. A response that is not
+// streamed is yielded block by block.
 func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		a, err := c.send(ctx, req)
@@ -109,7 +109,7 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 	}
 }
 
-// events reads a response. Its errors contain no secrets.
+// events yields the events of response a, read from body. Its errors contain no secrets.
 func (c *Client) events(a *openResponse, body io.Reader) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for e, err := range a.target.Decode(body, llm.FramingAuto) {
@@ -128,17 +128,17 @@ func (c *Client) events(a *openResponse, body io.Reader) iter.Seq2[llm.Event, er
 	}
 }
 
-// Check lists the reasons for which the provider would refuse a request.
+// Check returns the reasons why the provider would refuse a request.
 func (c *Client) Check(req *llm.Request) []llm.Problem { return wire.Check(c.target, req) }
 
-// NeedsReasoningAfterToolLoop reports whether the model wants the reasoning of every turn with
+// NeedsReasoningAfterToolLoop reports whether the model needs the reasoning of every turn with
 // tool calls in all later requests.
 func (c *Client) NeedsReasoningAfterToolLoop(s llm.Settings) bool {
 	return c.target.ForSettings(s).WantsReasoningBack(s.Reasoning) != nil
 }
 
-// endpoint returns the URL for requests. The base URL may already end with the first part
-// of the path, or with all of it.
+// endpoint returns the URL for requests of t. The base URL may already end with the first
+// element of the dialect's path, or with all of it.
 func (c *Client) endpoint(t wire.Target, stream bool) *url.URL {
 	u := *c.base
 	path, query, asks := strings.Cut(t.Dialect.Path(t.Model, stream), "?")
@@ -154,7 +154,7 @@ func (c *Client) endpoint(t wire.Target, stream bool) *url.URL {
 		path = path[1+len(first):]
 	}
 	u.Path, u.RawPath, u.Fragment = base+path, "", ""
-	if text, err := url.PathUnescape(path); err == nil && text != path { // a model's name may have slashes
+	if text, err := url.PathUnescape(path); err == nil && text != path { // a model's name may contain escaped slashes
 		u.Path, u.RawPath = base+text, (&url.URL{Path: base}).EscapedPath()+path
 	}
 	return &u

@@ -10,11 +10,11 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// DecodeMessages reads the messages of a request of which the elements of the list come
-// one by one, and yields each when it is whole: what [DecodeRequest] would make of the
-// list, in little memory. The model is the one that is asked, and may be empty. The
-// elements are JSON; their memory may be used again once the list is asked for the next
-// one. An error is about one element, which is left out; the rest may be read all the same.
+// DecodeMessages decodes the messages of a request one by one, and yields each message as soon
+// as it is complete. It yields the same messages as [DecodeRequest], but needs little memory.
+// The model is that of the request, and may be empty. The elements of list are JSON; the
+// caller may reuse the memory of an element when list continues with the next one. An error
+// concerns one element, which is left out; DecodeMessages continues with the next.
 func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
 		t, err := targetOf(api, provider, model)
@@ -30,13 +30,13 @@ func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage])
 			return yield(content.Message{}, fmt.Errorf("decode message: %s: %w", t.Dialect.Name, err))
 		}
 		for v := range list {
-			kept := 1
+			keepLast := 1
 			err := q.Next(rawjson.Value(v))
 			if err != nil {
-				kept = 0
-				_ = q.End() // what came before the element comes before its error
+				keepLast = 0
+				_ = q.End() // yield the messages before the element first, then its error
 			}
-			if !yieldMessages(q, kept, yield) || err != nil && !wrong(err) {
+			if !yieldMessages(q, keepLast, yield) || err != nil && !wrong(err) {
 				return
 			}
 		}
@@ -47,10 +47,11 @@ func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage])
 	}
 }
 
-// yieldMessages yields the messages so far but the last kept ones, which may still grow.
-func yieldMessages(q wire.MessageReader, kept int, yield func(content.Message, error) bool) bool {
+// yieldMessages yields and removes the messages that q has read, except the last keepLast ones,
+// which may still grow. It returns false if yield did.
+func yieldMessages(q wire.MessageReader, keepLast int, yield func(content.Message, error) bool) bool {
 	list := q.Messages()
-	n := max(len(*list)-kept, 0)
+	n := max(len(*list)-keepLast, 0)
 	for _, m := range (*list)[:n] {
 		if !yield(m, nil) {
 			return false

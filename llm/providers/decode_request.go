@@ -7,12 +7,12 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// DecodeRequest reads a request body: the reverse of [llm.Target].Encode, for any
-// dialect. The provider may be empty or one that nothing is known of. Seals are
-// taken to be those of the model that the body asks; what has no field of its own
-// is in the Extra of the settings or of the block it came with. Encoding the
-// request for the same provider gives an equal body, but for forms that mean the
-// same, such as a text in the place of a list of one text.
+// DecodeRequest decodes a request body: the reverse of [llm.Target].Encode, for any
+// dialect. The provider may be empty or unknown. Seals are assumed to be those of the
+// model that the body names. Members that have no field are kept in the Extra of the
+// settings or of a block. Encoding the request for the same provider gives an equal
+// body, except for forms that mean the same, such as a text instead of a list of one
+// text.
 func DecodeRequest(api, provider string, body []byte) (*llm.Request, error) {
 	t, err := targetOf(api, provider, "")
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// dialects are all wire formats. Adding one is one line here.
+// dialects lists all dialects. To add a dialect, add it here.
 var dialects = []*wire.Dialect{openai.Chat, openai.Responses, anthropic.Messages, bedrock.Invoke, bedrock.Converse, google.Gemini, google.Interactions, cohere.Cohere, ollama.Ollama}
 
-// dialectNamed returns the dialect of a name; nil when there is none.
+// dialectNamed returns the dialect with a name; nil when there is none.
 func dialectNamed(name string) *wire.Dialect {
 	for _, d := range dialects {
 		if d.Name == name {
@@ -26,13 +26,13 @@ func dialectNamed(name string) *wire.Dialect {
 	return nil
 }
 
-// dialectAliases are other names of dialects.
+// dialectAliases maps other names of dialects to their names.
 var dialectAliases = map[string]string{
 	"chat-completions": "chat", "anthropic-messages": "messages", "bedrock-converse": "converse", "bedrock-invoke": "invoke", "gemini-interactions": "interactions",
 }
 
-// FindDialect returns the dialect of a name or one of its other names; case does not
-// matter.
+// FindDialect returns the name of the dialect with this name or alias, ignoring case. known
+// reports whether there is such a dialect.
 func FindDialect(name string) (dialect string, known bool) {
 	name = strings.ToLower(name)
 	if other, ok := dialectAliases[name]; ok {
@@ -41,7 +41,7 @@ func FindDialect(name string) (dialect string, known bool) {
 	return name, dialectNamed(name) != nil
 }
 
-// Dialects lists the names of the dialects, sorted.
+// Dialects returns the sorted names of the dialects.
 func Dialects() []string {
 	var names []string
 	for _, d := range dialects {

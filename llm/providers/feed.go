@@ -8,31 +8,38 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Feed reads a response that another program receives: its bytes are written to the Feed,
-// in pieces cut anywhere, and each event is reported as soon as its bytes are there. A
-// Feed is for one response and one goroutine. [NewFeed] makes it; for a response that can
-// be read from an io.Reader, [Decode] is enough.
+// How a Feed turns writes into reads.
+//
+// The dialects read a response from an io.Reader, but the user of a Feed writes it. So
+// NewFeed runs the decoder as an iterator under iter.Pull. When the decoder has read all
+// bytes that were written, feedInput.Read yields a step with more set, which returns control
+// to Write. The next Write continues the decoder at the same place. After Close, Read
+// returns io.EOF.
+
+// Feed decodes a response that another program receives. Write its bytes to the Feed, in
+// pieces of any size; the Feed reports each event as soon as its bytes are there. A Feed is
+// for one response and for one goroutine. [NewFeed] returns one. If you can read the response
+// from an io.Reader, use [Decode] instead.
 type Feed struct {
 	next  func() (feedStep, bool)
 	stop  func()
 	input feedInput
 	watch func(llm.Event)
 	acc   llm.Accumulator
-	err   error // why the answer ended before its end
-	over  bool
+	err   error // why the response cannot be read further
+	over  bool  // the decoder has ended
 }
 
-// feedStep is one step of reading: an event, an error at the end, or the need for more
-// bytes.
+// feedStep is one step of the decoder: an event, the final error, or the need for more bytes.
 type feedStep struct {
 	event llm.Event
 	err   error
 	more  bool
 }
 
-// NewFeed returns a Feed for a dialect; the provider and the model may be empty. watch, if
-// not nil, is called with each event during Write and Close. For a library that returns
-// events as JSON texts, write each with a line break after it.
+// NewFeed returns a Feed for a dialect; the provider and the model may be empty. Write and
+// Close call watch, if it is not nil, with each event. If a library gives you the events as
+// JSON texts, write a line break after each.
 func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) {
 	t, err := targetOf(api, provider, model)
 	if err != nil {
@@ -50,11 +57,12 @@ func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) 
 	return f, nil
 }
 
-// feedInput holds the bytes that were written and not read yet.
+// feedInput is the reader of the decoder. It holds the bytes that were written and not read
+// yet.
 type feedInput struct {
 	bytes []byte
 	ended bool
-	wait  func() bool // returns to Write; false: the Feed was closed
+	wait  func() bool // returns control to Write until there are more bytes; false: the Feed was closed
 }
 
 func (p *feedInput) Read(to []byte) (int, error) {
@@ -68,18 +76,18 @@ func (p *feedInput) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// Write takes the next bytes of the response and reports its events before it returns. The
-// error is that of a response that cannot be read further; bytes after the end of a
-// response are ignored.
+// Write decodes the next bytes of the response, and reports their events before it returns. It
+// returns an error if the response cannot be read further. It ignores bytes after the end of
+// the response.
 func (f *Feed) Write(p []byte) (int, error) {
 	f.input.bytes = p
-	f.run()
+	f.decodeWritten()
 	f.input.bytes = nil
 	return len(p), f.err
 }
 
-// run reads as far as the bytes go.
-func (f *Feed) run() {
+// decodeWritten decodes until the written bytes are used up or the response ends.
+func (f *Feed) decodeWritten() {
 	for !f.over {
 		step, more := f.next()
 		switch {
@@ -98,16 +106,16 @@ func (f *Feed) run() {
 	}
 }
 
-// Response returns what came so far, as [llm.Accumulator].Response does: open blocks are
-// marked incomplete.
+// Response returns the response so far, as [llm.Accumulator].Response does: open blocks are
+// marked as incomplete.
 func (f *Feed) Response() *llm.Response { return f.acc.Response(f.over && f.err == nil) }
 
-// Close ends the response and returns it. For a response that was not at its end the error
-// is [llm.ErrTruncated], and the response holds what came. Close a Feed also when you give
-// it up.
+// Close ends the response and returns it. If the response is not complete, the error is
+// [llm.ErrTruncated], and the response has the blocks so far. Always close a Feed, even if you
+// do not need the response.
 func (f *Feed) Close() (*llm.Response, error) {
 	f.input.ended = true
-	f.run()
+	f.decodeWritten()
 	f.stop()
 	return f.Response(), f.err
 }

@@ -9,29 +9,30 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// idleTimer ends a request whose server is silent for too long.
+// idleTimer cancels a request whose server sends nothing for too long.
 type idleTimer struct {
 	end context.CancelCauseFunc
-	// cause is why the request was ended from this side; nil when it was not. A
-	// caller that went away counts as that, whatever the cause it gave.
+	// cause returns why the client canceled the request; nil if it did not. If the parent
+	// context ended, cause returns the error of that context, not its cause.
 	cause func() error
 	host  string
-	timer *time.Timer // nil: nothing is waited for
+	timer *time.Timer // nil: no limit was set
 }
 
-// newIdleTimer returns a timer for a request, which has to be made with the returned
-// context.
-func newIdleTimer(caller context.Context, host string) (*idleTimer, context.Context) {
-	ctx, end := context.WithCancelCause(caller)
+// newIdleTimer returns a timer for one request, and the context with which the request must be
+// made. host is named in the error of a timeout.
+func newIdleTimer(parent context.Context, host string) (*idleTimer, context.Context) {
+	ctx, end := context.WithCancelCause(parent)
 	return &idleTimer{end: end, host: host, cause: func() error {
-		if err := caller.Err(); err != nil {
+		if err := parent.Err(); err != nil {
 			return err
 		}
 		return context.Cause(ctx)
 	}}, ctx
 }
 
-// setLimit sets how long the silence may last from now on; less than 1 is no limit.
+// setLimit starts the timer again: it cancels the request after d. If d is not positive, it
+// only stops the timer.
 func (w *idleTimer) setLimit(d time.Duration) {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -41,13 +42,13 @@ func (w *idleTimer) setLimit(d time.Duration) {
 	}
 }
 
-// stop ends the request and the timer.
-func (w *idleTimer) stop() {
+// cancelRequest stops the timer and cancels the request.
+func (w *idleTimer) cancelRequest() {
 	w.setLimit(0)
 	w.end(context.Canceled)
 }
 
-// timedBody is a response body whose pauses are limited.
+// timedBody is a response body whose reads time out.
 type timedBody struct {
 	body  io.ReadCloser
 	watch *idleTimer
@@ -67,6 +68,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 }
 
 func (b *timedBody) Close() error {
-	b.watch.stop()
+	b.watch.cancelRequest()
 	return b.body.Close()
 }

@@ -14,36 +14,36 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Config says how a provider is reached. Most fields may be empty.
+// Config is the configuration of a [Client]. Most fields may be empty.
 type Config struct {
-	Model   string // that is asked when a request names none
-	BaseURL string // in the place of the vendor's; the path of the dialect is put behind it
-	Dialect string // the wire format, in the place of the one that the provider speaks
+	Model   string // the model for requests that name none
+	BaseURL string // replaces the vendor's; the path of the dialect is appended
+	Dialect string // replaces the provider's dialect
 
-	// APIKey is sent in the header that the provider takes it in. It never shows in
-	// an error or in what is logged.
+	// APIKey is sent in the header that the provider reads. It never appears in an error or
+	// in a log line.
 	APIKey string
-	// Auth signs a request that is ready to be sent, once for each try. What it puts
-	// into the usual headers is kept out of errors too.
+	// Auth signs a complete request, once for each attempt. Secrets that it puts into the
+	// usual headers do not appear in errors either.
 	Auth func(*http.Request) error
-	// Headers is sent with each request, in the place of what tract would send.
+	// Headers are sent with each request. They replace the headers that tract would send.
 	Headers map[string]string
 
-	// HTTP does the requests. Its redirect rule is replaced. Without one, requests
-	// go straight to the host: no proxy is asked of the environment.
+	// HTTP sends the requests; its redirect policy is replaced. If it is nil, requests go
+	// directly to the host, and proxy settings of the environment are ignored.
 	HTTP *http.Client
-	// Retries is how often a request is sent again that was not answered, when that
-	// may help and nothing of an answer came. 0 stands for 2; less is none.
+	// Retries is how often a failed request is sent again, if that may help and no part of a
+	// response arrived. 0 means 2; a negative number means never.
 	Retries int
-	// HeaderTimeout is how long an answer may take to begin, IdleTimeout how long it
-	// may pause. 0 stands for ten and five minutes; less is for ever.
+	// HeaderTimeout limits the time until the response begins, IdleTimeout each pause in
+	// it. 0 means ten and five minutes; a negative value means no limit.
 	HeaderTimeout, IdleTimeout time.Duration
 
-	Log func(line string) // is called with what the client does by itself, such as a retry
+	Log func(line string) // is called with what the client does on its own, such as a retry; may be nil
 }
 
-// Format writes the model, the dialect and the host, for every verb. Of secrets it only
-// writes whether they are set.
+// Format writes the model, the dialect and the host, for every verb. For secrets it writes only
+// whether they are set.
 func (c Config) Format(to fmt.State, _ rune) {
 	host := c.BaseURL
 	if u, err := url.Parse(c.BaseURL); err != nil || u.Host != "" {
@@ -55,22 +55,22 @@ func (c Config) Format(to fmt.State, _ rune) {
 	fmt.Fprintf(to, "model %q, dialect %q, host %q, key %t, auth %t, %d headers", c.Model, c.Dialect, host, c.APIKey != "", c.Auth != nil, len(c.Headers))
 }
 
-// What stands for zero in a Config.
+// Defaults for zero values in a Config.
 const (
 	defaultRetries       = 2
 	defaultHeaderTimeout = 10 * time.Minute
 	defaultIdleTimeout   = 5 * time.Minute
 )
 
-// Open returns a client for a provider, by one of its [Names]. The name openai-compatible,
-// or an empty name, is any server that speaks chat and needs a BaseURL. Another name is an
-// [*UnknownError], unless Config.Dialect says what the server speaks. Open sends nothing
-// and needs no key.
+// Open returns a client for a provider, given by one of its [Names]. The name
+// openai-compatible, or an empty name, stands for any server with the chat dialect; such a
+// server needs a BaseURL. For an unknown name, Open returns an [*UnknownError] unless
+// Config.Dialect is set. Open sends nothing and needs no key.
 func Open(name string, c Config) (*Client, error) {
 	if p, _ := Lookup(name); c.Dialect == "" && p.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
 		c.Dialect = p.compatible
 	}
-	t, profile, known, err := find(c.Dialect, name)
+	t, profile, known, err := findProvider(c.Dialect, name)
 	if err != nil {
 		return nil, fmt.Errorf("open provider %q: %w", name, err)
 	}
@@ -109,20 +109,20 @@ func Open(name string, c Config) (*Client, error) {
 	return client, nil
 }
 
-// compatiblePath is where a server offers a second dialect.
+// compatiblePath is the path below which some servers offer a second dialect.
 const compatiblePath = "/v1"
 
-// targetOf returns a model of a provider; api may name another dialect than the
+// targetOf returns the target of a model of a provider. api is the dialect; empty: the
 // provider's.
 func targetOf(api, provider, model string) (wire.Target, error) {
-	t, _, _, err := find(api, provider)
+	t, _, _, err := findProvider(api, provider)
 	t.Model = model
 	return t, err
 }
 
-// find returns the target and the profile of a provider; api may name another dialect.
-// known reports whether the provider is in the table.
-func find(api, provider string) (t wire.Target, p Profile, known bool, err error) {
+// findProvider returns the target, without a model, and the profile of a provider. api is the
+// dialect; empty: the provider's. known reports whether the provider is in the table.
+func findProvider(api, provider string) (t wire.Target, p Profile, known bool, err error) {
 	p, known = Lookup(provider)
 	if !known {
 		p = Profile{Name: provider, Dialect: "chat"}
@@ -138,9 +138,9 @@ func find(api, provider string) (t wire.Target, p Profile, known bool, err error
 	return wire.NewTarget(dialectNamed(name), p.Name, generic, p.quirks), p, known, nil
 }
 
-// Decode reads one response body without a client: what [llm.Target].Decode
-// does, for any dialect and framing. The provider and the model may be empty; an
-// unknown provider is one that nothing is known of.
+// Decode reads one response body without a client, as [llm.Target].Decode does, for any
+// dialect and framing. The provider and the model may be empty, and the provider may be
+// unknown.
 func Decode(api, provider, model string, body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error] {
 	t, err := targetOf(api, provider, model)
 	if err != nil {
@@ -149,8 +149,8 @@ func Decode(api, provider, model string, body io.Reader, f llm.Framing) iter.Seq
 	return t.Decode(body, f)
 }
 
-// Replay returns the part of the next request that stands for one response, as JSON; nil
-// when nothing of it can be sent. Its parameters are those of [Decode].
+// Replay returns the part of the next request that repeats one response, as JSON; nil when
+// nothing of the response can be sent. See [Decode] for the first three parameters.
 func Replay(api, provider, model string, blocks []content.Block) ([]byte, error) {
 	t, err := targetOf(api, provider, model)
 	if err != nil {
@@ -162,7 +162,7 @@ func Replay(api, provider, model string, blocks []content.Block) ([]byte, error)
 	return t.Replay(blocks), nil
 }
 
-// missingKeyError is the error for a provider without a key.
+// missingKeyError is the error for a provider that needs a key and has none.
 type missingKeyError struct{ profile Profile }
 
 func (e *missingKeyError) Error() string {
@@ -174,7 +174,7 @@ func (e *missingKeyError) Error() string {
 
 func (e *missingKeyError) Unwrap() error { return llm.ErrNoKey }
 
-// Hint returns what to do about it.
+// Hint returns how to set the key.
 func (e *missingKeyError) Hint() string {
 	if len(e.profile.KeyEnv) == 0 {
 		return "give a key"

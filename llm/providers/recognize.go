@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Recognize returns the dialect, the provider and, where the path names it, the model of a
-// request by its URL. The dialect follows from the path, the provider from the host; at an
-// unknown host the provider is the name of the dialect. ok is false for paths at which no
-// model is asked, such as those that count tokens or list models.
+// Recognize returns the dialect, the provider and, if the path names it, the model of a
+// request, given its URL. The path determines the dialect, and the host the provider. For an
+// unknown host, the provider is the name of the dialect. ok is false for other paths, such as
+// those that count tokens or list models.
 func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	for _, way := range endpoints {
@@ -29,8 +29,8 @@ func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 	return "", "", "", false
 }
 
-// endpoints are the ends of the paths at which models are asked. named is true when the
-// name of the model stands before the end; of is what the path has somewhere before it.
+// endpoints lists the suffixes of the paths of model requests. named is true if the path has
+// the name of the model before the suffix; of is a text that the path must contain before it.
 var endpoints = []struct {
 	end, api string
 	named    bool
@@ -55,10 +55,11 @@ var endpoints = []struct {
 	{end: "/api/generate", api: "ollama"},
 }
 
-// regionalHosts are parts of host names that each account or region has its own of.
+// regionalHosts maps a part of a host name to the provider, for providers whose host names
+// depend on the account or the region.
 var regionalHosts = map[string]string{".openai.azure.com": "azure", "bedrock-runtime.": "bedrock"}
 
-// providerAt returns the provider that speaks a dialect at a host.
+// providerAt returns the provider whose host and dialect these are; else the dialect's name.
 func providerAt(host, api string) string {
 	for _, name := range Names() {
 		p, _ := Lookup(name)
@@ -80,7 +81,7 @@ func providerAt(host, api string) string {
 	return api
 }
 
-// isLocal reports whether a host is this machine, where anything may answer.
+// isLocal reports whether a host is this machine, where any server may run.
 func isLocal(host string) bool {
 	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, host)
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// maxMessage is how many bytes of an error message are kept.
+// maxMessage is the largest length of an error message, in bytes.
 const maxMessage = 4 << 10
 
-func truncate(text string) string {
+// truncateMessage cuts a text to maxMessage bytes.
+func truncateMessage(text string) string {
 	if len(text) > maxMessage {
 		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
 	}
@@ -35,7 +36,7 @@ func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 		if e = wire.NewAPIError(provider, v); e.Message == "" && v.Kind() == rawjson.KindObject {
 			e.Message = string(rawjson.Excerpt(v))
 		}
-		e.Message, e.RequestID = truncate(e.Message), v.Get("request_id").Text()
+		e.Message, e.RequestID = truncateMessage(e.Message), v.Get("request_id").Text()
 	} else {
 		e.Message = plainMessage(body)
 	}
@@ -43,7 +44,7 @@ func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 		e.Message = http.StatusText(res.StatusCode)
 	}
 	e.Status = res.StatusCode
-	if e.Type == "" { // Amazon adds where the type is defined
+	if e.Type == "" { // Amazon appends a colon and the URI of the type
 		e.Type, _, _ = strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":")
 	}
 	if after := retryAfter(res.Header, time.Now()); after > 0 {
@@ -55,7 +56,7 @@ func httpError(provider string, res *http.Response, body []byte) *llm.APIError {
 	return e
 }
 
-// requestID returns the provider's id of the request.
+// requestID returns the provider's id of the request; empty if no header has it.
 func requestID(h http.Header) string {
 	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Amzn-Requestid", "Apim-Request-Id", "X-Generation-Id"} {
 		if id := h.Get(name); id != "" {
@@ -65,7 +66,8 @@ func requestID(h http.Header) string {
 	return ""
 }
 
-// plainMessage returns the message of a body that is not JSON: of HTML, its title.
+// plainMessage returns the error message in a body that is not JSON: the title of an HTML page,
+// else an excerpt of the body.
 func plainMessage(body []byte) string {
 	body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	if i := bytes.IndexByte(body, '<'); i < 0 || len(bytes.TrimSpace(body[:i])) > 0 {
@@ -81,14 +83,15 @@ func plainMessage(body []byte) string {
 		start += 1 + bytes.IndexByte(rest, '>')
 		if end := bytes.Index(lower[start:], []byte("</"+tag)); end >= 0 && len(lower) == len(body) {
 			if text := strings.Join(strings.Fields(html.UnescapeString(string(body[start:start+end]))), " "); text != "" {
-				return truncate(text)
+				return truncateMessage(text)
 			}
 		}
 	}
 	return string(rawjson.Excerpt(body))
 }
 
-// retryAfter returns how long the provider wants the client to wait, by its headers.
+// retryAfter returns the delay that the headers ask for before the next request; 0 if they ask
+// for none. now is the current time.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -106,20 +109,20 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// maskedKey replaces a secret.
+// maskedKey is the text that replaces a secret.
 const maskedKey = "[key]"
 
-// secrets are texts that no message may contain, longest first.
+// secrets lists texts that no message may contain, longest first.
 type secrets []string
 
-// add adds a secret. Texts of fewer than 4 bytes are ignored: they would be found
-// everywhere.
+// add adds a secret. It ignores texts of fewer than 4 bytes, because they occur in ordinary
+// text too.
 func (s *secrets) add(text string) {
 	text = strings.TrimSpace(text)
 	if len(text) < 4 {
 		return
 	}
-	for _, t := range []string{text, strings.ReplaceAll(text, " ", "+")} { // a form has + for a blank
+	for _, t := range []string{text, strings.ReplaceAll(text, " ", "+")} { // a form encodes a space as +
 		if !slices.Contains(*s, t) {
 			*s = append(*s, t)
 		}
@@ -132,7 +135,7 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)key|token|secret|auth|cookie|password|sig`)
 })
 
-// addFrom adds the secrets of a request.
+// addFrom adds the secrets in the headers and the URL of a request.
 func (s *secrets) addFrom(r *http.Request) {
 	for name, values := range r.Header {
 		for _, value := range values {
@@ -157,8 +160,8 @@ func (s *secrets) addFrom(r *http.Request) {
 	}
 }
 
-// mask returns a text without the secrets of the request and without other secrets that a
-// provider quotes.
+// mask returns a text in which the secrets of the request, and other secrets that a provider
+// may quote, are masked.
 func (s secrets) mask(text string) string {
 	for _, secret := range s {
 		text = known.ReplaceSecret(text, secret, maskedKey)
@@ -166,8 +169,7 @@ func (s secrets) mask(text string) string {
 	return known.Mask(text)
 }
 
-// maskError returns err without secrets. errors.Is and errors.As find what they found
-// before.
+// maskError returns err with its secrets masked.
 func (s secrets) maskError(err error) error {
 	if err == nil {
 		return nil
@@ -186,8 +188,8 @@ func (s secrets) maskError(err error) error {
 	return err
 }
 
-// redactedError is an error whose text had a secret. It cannot be unwrapped; errors.Is
-// still finds the errors inside.
+// redactedError is an error whose original text had a secret. It cannot be unwrapped, so
+// errors.As finds nothing inside; errors.Is works as before.
 type redactedError struct {
 	text string
 	err  error

@@ -9,10 +9,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// ParseTools reads tool definitions: a JSON array, or an object with one under
-// tools. An element is in OpenAI's form, nested under function or flat, or in
-// Anthropic's. What has a type of its own and no schema is a provider's own tool
-// and is kept as it is.
+// ParseTools decodes tool definitions: a JSON array, or an object whose member tools is
+// one. An element has OpenAI's form, nested under function or flat, or Anthropic's form. An
+// element with a type of its own and without a schema is a provider's own tool, whose JSON
+// is kept.
 func ParseTools(b []byte) ([]llm.Tool, error) {
 	v, err := rawjson.Parse(b)
 	if err != nil {

@@ -22,14 +22,25 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
+// How a request is sent.
+//
+// send makes one attempt after another; sendOnce is one HTTP exchange. After a network error,
+// or a status that may be temporary, send waits as long as the provider asks for, else for a
+// random delay that grows, and tries again up to Config.Retries times. If a server refuses a
+// field that tract added without being asked, or the setting that turns reasoning off,
+// dropRefusedField changes the body, and send tries again at once; this does not count as a
+// retry. As soon as the first byte of a response has arrived, nothing is sent again. An
+// idleTimer limits the wait for the response and each pause in it. All errors pass through
+// secrets.maskError.
+
 const (
-	firstDelay    = 500 * time.Millisecond // before a request is sent again; then twice as long each time
+	firstDelay    = 500 * time.Millisecond // delay limit before the first retry; doubled for each further one
 	maxDelay      = 8 * time.Second
-	maxRetryAfter = time.Minute // the longest wait that a provider may ask for; for a longer one the request fails
-	maxErrorBody  = 1 << 20     // bytes of the body of an error
+	maxRetryAfter = time.Minute // the longest delay that a provider may ask for; if it asks for more, the request fails
+	maxErrorBody  = 1 << 20     // largest number of bytes read from the body of an error
 )
 
-// newHTTPClient returns a client that uses no proxy of the environment.
+// newHTTPClient returns an HTTP client that ignores proxy settings of the environment.
 func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{Transport: &http.Transport{
@@ -38,8 +49,8 @@ func newHTTPClient() *http.Client {
 	}}
 }
 
-// checkRedirect follows a redirect only when the request stays the same and goes to the
-// same host: any other host would get the key and the conversation.
+// checkRedirect allows a redirect only if method, scheme and host stay the same, because any
+// other host would get the key and the conversation.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	from := via[0]
 	if len(via) > 3 || next.Method != from.Method || next.URL.Host != from.URL.Host || next.URL.Scheme != from.URL.Scheme {
@@ -48,7 +59,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// openResponse is a response that has begun.
+// openResponse is a response whose first byte has arrived, or its end.
 type openResponse struct {
 	body      io.Reader
 	closer    io.Closer
@@ -59,7 +70,7 @@ type openResponse struct {
 	secrets   secrets
 }
 
-// attempt is one request that is being sent, perhaps several times.
+// attempt is the state of one request that is sent once or several times.
 type attempt struct {
 	*Client
 	target wire.Target
@@ -67,12 +78,11 @@ type attempt struct {
 	url    *url.URL
 	body   []byte
 
-	retryable bool // sending it again may help
-	wait      time.Duration
+	retryable bool          // the last attempt failed, and another may succeed
+	wait      time.Duration // the delay that the provider asked for; 0: none
 }
 
-// send sends a request until it is answered or another attempt makes no sense. After the
-// first byte of a response nothing is sent again.
+// send sends a request until a response begins or another attempt would not help.
 func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, error) {
 	t := c.target.ForSettings(req.Settings)
 	if err := c.checkReady(t); err != nil {
@@ -94,7 +104,7 @@ func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, err
 			}
 			return a, nil
 		}
-		if r.withoutRefusedField(req, err) {
+		if r.dropRefusedField(req, err) {
 			continue
 		}
 		pause := r.wait
@@ -112,9 +122,10 @@ func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, err
 	}
 }
 
-// withoutRefusedField removes a field that the server refuses from the body, if it may be
-// removed, and reports whether to send the request again.
-func (r *attempt) withoutRefusedField(req *llm.Request, err error) bool {
+// dropRefusedField removes the field that the server refused with err from the body of r, or
+// changes its value, if that is allowed. It reports whether it changed the body, so that the
+// request can be sent again.
+func (r *attempt) dropRefusedField(req *llm.Request, err error) bool {
 	var api *llm.APIError
 	if !errors.As(err, &api) || api.Status != http.StatusBadRequest {
 		return false
@@ -133,19 +144,22 @@ func (r *attempt) withoutRefusedField(req *llm.Request, err error) bool {
 	return true
 }
 
+// log passes a line to Config.Log.
 func (c *Client) log(format string, args ...any) {
 	if c.config.Log != nil {
 		c.config.Log(fmt.Sprintf(format, args...))
 	}
 }
 
-// jitter returns the delay before retry n+1: a random part of a limit that doubles, so
-// that clients which were refused together do not return together.
+// jitter returns the delay before retry n+1: a random duration between half of a limit and the
+// limit, which doubles with n. It is random so that clients that failed together do not retry
+// together.
 func jitter(n int) time.Duration {
 	pause := min(firstDelay<<min(n, 10), maxDelay)
 	return pause/2 + rand.N(pause/2)
 }
 
+// sleep waits for d, or until ctx ends, and then returns the error of ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -157,19 +171,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// sendOnce sends the request once and returns a response that has begun.
+// sendOnce sends the request once and returns the response when its first byte has arrived.
 func (r *attempt) sendOnce(ctx context.Context) (*openResponse, error) {
 	r.retryable, r.wait = false, 0
 	clock, ctx := newIdleTimer(ctx, r.url.Host)
 	req, hide, err := r.newRequest(ctx)
 	if err != nil {
-		clock.stop()
+		clock.cancelRequest()
 		return nil, hide.maskError(err)
 	}
 	clock.setLimit(r.config.HeaderTimeout)
-	res, err := r.http.Do(req) //nolint:bodyclose // the answer closes it, through what watches it
+	res, err := r.http.Do(req) //nolint:bodyclose // timedBody closes it
 	if err != nil {
-		defer clock.stop()
+		defer clock.cancelRequest()
 		return nil, r.networkError(clock, hide, err)
 	}
 	var body io.ReadCloser = &timedBody{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
@@ -178,7 +192,7 @@ func (r *attempt) sendOnce(ctx context.Context) (*openResponse, error) {
 		return nil, hide.maskError(r.refusalError(res, body, hide))
 	}
 	begun := bufio.NewReader(body)
-	if _, err := begun.Peek(1); err != nil && err != io.EOF { // it broke before it began
+	if _, err := begun.Peek(1); err != nil && err != io.EOF { // the connection broke before the first byte
 		defer body.Close()
 		return nil, r.networkError(clock, hide, err)
 	}
@@ -189,7 +203,7 @@ func (r *attempt) sendOnce(ctx context.Context) (*openResponse, error) {
 	}, nil
 }
 
-// newRequest returns the HTTP request and its secrets.
+// newRequest returns the signed HTTP request and its secrets.
 func (r *attempt) newRequest(ctx context.Context) (*http.Request, secrets, error) {
 	hide := secrets{}
 	hide.add(r.config.APIKey)
@@ -217,13 +231,14 @@ func (r *attempt) newRequest(ctx context.Context) (*http.Request, secrets, error
 	return req, hide, nil
 }
 
-// networkError returns the error of a request without a response.
+// networkError returns the error for a request without a response, and sets r.retryable. If
+// the client canceled the request, the error is the cause.
 func (r *attempt) networkError(clock *idleTimer, hide secrets, err error) error {
 	if cause := clock.cause(); cause != nil {
 		return fmt.Errorf("ask %s: %w", r.target.Provider, cause)
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) {
-		err = where.Err // the address may have a key in it
+		err = where.Err // the URL may contain a key
 	}
 	var name *net.DNSError
 	var cert *tls.CertificateVerificationError
@@ -231,8 +246,8 @@ func (r *attempt) networkError(clock *idleTimer, hide secrets, err error) error 
 	return &llm.NetworkError{Provider: r.target.Provider, Host: r.url.Host, Err: hide.maskError(err)}
 }
 
-// refusalError returns the error for a status that is not 2xx. Secrets are masked before
-// the message is cut, since half of a secret is one too.
+// refusalError returns the error for a status that is not 2xx, and sets r.retryable and r.wait.
+// It masks secrets before it cuts the message, so that no part of a secret remains.
 func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets) error {
 	provider := r.target.Provider
 	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
@@ -241,7 +256,7 @@ func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets)
 			Message: fmt.Sprintf("it redirects to %s://%s; neither the key nor the conversation is sent there: set it as the base URL if it is right", to.Scheme, to.Host),
 		}
 	}
-	text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // the status says enough when the text break off
+	text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // if the text breaks off, the status is enough
 	e := httpError(provider, res, []byte(hide.mask(string(text))))
 	r.retryable, r.wait = e.Temporary(), e.RetryAfter
 	if res.Header.Get("X-Should-Retry") == "false" {
@@ -250,13 +265,13 @@ func (r *attempt) refusalError(res *http.Response, body io.Reader, hide secrets)
 	return e
 }
 
-// withoutOptionalField returns the body without the optional field that the provider
-// refuses; nil when the error is about something else.
-func withoutOptionalField(t wire.Target, e *llm.APIError, body, extra []byte) []byte {
+// withoutOptionalField returns the body without the optional field that error e refuses; nil
+// when e refuses no such field, or settingsExtra sets it.
+func withoutOptionalField(t wire.Target, e *llm.APIError, body, settingsExtra []byte) []byte {
 	for _, path := range t.Dialect.OptionalFields {
 		v, err := rawjson.Parse(body)
 		last := path[len(path)-1]
-		if err != nil || v.Get(path...) == nil || rawjson.Value(extra).Get(path[0]) != nil || !mentions(e, last) {
+		if err != nil || v.Get(path...) == nil || rawjson.Value(settingsExtra).Get(path[0]) != nil || !mentions(e, last) {
 			continue
 		}
 		return withoutMember(v, path)
@@ -264,13 +279,13 @@ func withoutOptionalField(t wire.Target, e *llm.APIError, body, extra []byte) []
 	return nil
 }
 
-// effortOrder lists the efforts from none to high.
+// effortOrder lists the efforts in ascending order.
 var effortOrder = []string{wire.EffortNone, "minimal", "low", "medium", "high"}
 
-// withReasoningOn returns the body for a model that refuses to stop reasoning: with the
-// least effort that the error names, else without the field. It is nil when the error is
-// about something else.
-func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings) (less []byte, effort string) {
+// withReasoningOn returns the body, changed for a model that error e says cannot turn reasoning
+// off: with the lowest effort that e names, else without the field. effort is that effort, or
+// empty. changed is nil when e is about something else.
+func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings) (changed []byte, effort string) {
 	if !wire.IsReasoningOff(s.Reasoning) {
 		return nil, ""
 	}
@@ -293,7 +308,8 @@ func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings
 	return nil, ""
 }
 
-// warnCannotStop warns the caller that the model reasons although it was asked not to.
+// warnCannotStop warns the caller that the model reasons although the settings turn reasoning
+// off. effort is the effort that is sent instead; empty: none.
 func warnCannotStop(req *llm.Request, t wire.Target, effort string) {
 	if req.OnWarning == nil {
 		return
@@ -308,28 +324,29 @@ func warnCannotStop(req *llm.Request, t wire.Target, effort string) {
 	})
 }
 
-// mentions reports whether an error is about a field. Google spells its fields in two
-// ways, and says of a model that does not reason only that.
+// mentions reports whether an error is about a field. It ignores case and underscores, because
+// Google spells its fields in two ways. For a model that does not reason, Google does not name
+// the field includeThoughts.
 func mentions(e *llm.APIError, field string) bool {
 	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 	text := fold(e.Param + " " + e.Message)
 	return strings.Contains(text, fold(field)) || field == "includeThoughts" && strings.Contains(text, "thinking is not")
 }
 
-// withoutMember returns an object without the member at the end of a path.
+// withoutMember returns object v without the member at a path.
 func withoutMember(v rawjson.Value, path []string) rawjson.Value { return withMember(v, path, nil) }
 
-// withMember returns an object with another value at the end of a path. With nil the
-// member is removed, and so are objects on the path that become empty.
-func withMember(v rawjson.Value, path []string, by rawjson.Value) rawjson.Value {
+// withMember returns object v with newValue at a path. If newValue is nil, the member is
+// removed, and so are objects on the path that become empty.
+func withMember(v rawjson.Value, path []string, newValue rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	for key, value := range v.Members() {
 		switch {
 		case key != path[0]:
 		case len(path) > 1:
-			value = rawjson.NonEmptyObject(withMember(value, path[1:], by))
+			value = rawjson.NonEmptyObject(withMember(value, path[1:], newValue))
 		default:
-			value = by
+			value = newValue
 		}
 		o.Set(key, value)
 	}

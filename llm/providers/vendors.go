@@ -11,26 +11,27 @@ import (
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
-// Profile is what is known of a provider: facts about its servers, not about its models.
+// Profile describes a provider: facts about its servers, not about its models.
 type Profile struct {
-	Name     string   // as people type it
-	Dialect  string   // the wire format it speaks
-	BaseURL  string   // of its own host; empty when it has none that is the same for all
-	KeyEnv   []string // environment variables that hold its key, for who reads them
-	NeedsKey bool     // its own host refuses to answer without a key
+	Name     string   // the name that users type
+	Dialect  string   // the name of its dialect
+	BaseURL  string   // of the vendor's host; empty if it depends on the account or region
+	KeyEnv   []string // environment variables that usually hold the key; this package does not read them
+	NeedsKey bool     // the vendor's host requires a key
 
-	base       string // what a base URL looks like, where each account or region has its own
-	compatible string // the dialect that it speaks below /v1, beside its own; empty: it does not
+	base       string // an example of a base URL, if each account or region has its own
+	compatible string // a second dialect that it offers below /v1; empty: none
 	quirks     wire.Quirks
 }
 
-// How servers are asked for no reasoning.
+// Body members that turn reasoning off.
 const (
-	// DeepSeek, Kimi, GLM and MiniMax: api-docs.deepseek.com/guides/thinking_mode and
-	// the like. They ignore an effort of none.
+	// thinkingDisabled is for DeepSeek, Kimi, GLM and MiniMax, which ignore an effort of
+	// none: api-docs.deepseek.com/guides/thinking_mode and similar pages.
 	thinkingDisabled = `{"thinking":{"type":"disabled"}}`
-	// Servers of open models leave it to the template: Qwen, GLM and Gemma call it
-	// enable_thinking, DeepSeek, Granite and Kimi thinking. Unknown ones are ignored.
+	// templateOff is for servers of open models, which pass it to the chat template. The
+	// templates of Qwen, GLM and Gemma read enable_thinking, those of DeepSeek, Granite and
+	// Kimi read thinking; they ignore the other member.
 	templateOff = `{"chat_template_kwargs":{"enable_thinking":false,"thinking":false}}`
 )
 
@@ -40,8 +41,9 @@ const (
 	azureBase   = "https://RESOURCE.openai.azure.com/openai/v1"
 )
 
-// vendors is the table of providers. The name of a dialect is a provider too: one that
-// nothing is known of. The table is made on first use, since few commands need it.
+// vendors returns the table of providers. The name of a dialect is also the name of a
+// provider, about which nothing else is known. The table is built on first use, because few
+// commands need it.
 var vendors = sync.OnceValue(func() map[string]Profile {
 	return byName(
 		Profile{Name: "chat", Dialect: "chat"},
@@ -150,7 +152,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		Profile{
 			Name: "cohere", Dialect: "cohere", BaseURL: "https://api.cohere.com/v2", NeedsKey: true, KeyEnv: []string{"COHERE_API_KEY", "CO_API_KEY"},
 		},
-		Profile{ // at a base URL that ends in /v1 it speaks chat
+		Profile{ // with a base URL that ends in /v1 it uses the chat dialect
 			Name: "ollama", Dialect: "ollama", BaseURL: "http://localhost:11434", KeyEnv: []string{"OLLAMA_API_KEY"},
 			compatible: "chat", quirks: wire.Quirks{ReasoningField: "reasoning", PlainReasoning: true},
 		},
@@ -159,7 +161,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 		Profile{Name: "vllm", Dialect: "chat", BaseURL: "http://localhost:8000/v1", quirks: wire.Quirks{OffMembers: templateOff, PlainReasoning: true}},
 		Profile{Name: "openai-compatible", Dialect: "chat"},
 
-		// Vendors that speak chat by default, over the responses dialect.
+		// The responses dialect of vendors whose default dialect is chat.
 		Profile{
 			Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", NeedsKey: true,
 			KeyEnv: []string{"OPENAI_API_KEY"}, quirks: wire.Quirks{NoReasoningField: true},
@@ -188,7 +190,7 @@ var vendors = sync.OnceValue(func() map[string]Profile {
 	)
 })
 
-// aliases are other names of providers.
+// aliases maps other names of providers to their names.
 var aliases = map[string]string{
 	"claude": "anthropic", "azure-openai": "azure", "kimi": "moonshotai", "moonshot": "moonshotai", "glm": "zai", "z-ai": "zai", "zhipu": "zai",
 	"grok": "xai", "hf": "huggingface", "qwen": "alibaba", "dashscope": "alibaba", "llamacpp": "llama-cpp", "llama.cpp": "llama-cpp",
@@ -196,6 +198,7 @@ var aliases = map[string]string{
 	"aws-bedrock": "bedrock", "amazon-bedrock": "bedrock", "lm-studio": "lmstudio", "vercel": "vercel-gateway", "copilot": "github-copilot",
 }
 
+// byName returns a map of the profiles by name.
 func byName(list ...Profile) map[string]Profile {
 	m := make(map[string]Profile, len(list))
 	for _, p := range list {
@@ -204,8 +207,8 @@ func byName(list ...Profile) map[string]Profile {
 	return m
 }
 
-// Lookup returns the profile of a provider by its name or one of its other names; case
-// does not matter, and _ is as good as -. The profile of an unknown name is zero.
+// Lookup returns the profile of the provider with a name or alias. It ignores case, and treats
+// _ like -. For an unknown name it returns a zero Profile and false.
 func Lookup(name string) (Profile, bool) {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	if other, ok := aliases[name]; ok {
@@ -215,7 +218,8 @@ func Lookup(name string) (Profile, bool) {
 	return p, ok
 }
 
-// Names lists all names that [Lookup] knows and [Open] takes, sorted.
+// Names returns the sorted names and aliases of all providers, which [Lookup] and [Open]
+// accept.
 func Names() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for name := range maps.Keys(vendors()) {
@@ -231,16 +235,16 @@ func Names() []string {
 	})
 }
 
-// UnknownError is the error for a name that no provider has.
+// UnknownError is the error for an unknown provider name.
 type UnknownError struct {
-	Name    string // as it was given
-	Nearest string // one of Names that may have been meant; empty: none is near
+	Name    string // the name as given
+	Nearest string // the most similar of Names; empty: none is similar
 }
 
 // Error names the unknown provider.
 func (e *UnknownError) Error() string { return fmt.Sprintf("provider %q is not known", e.Name) }
 
-// Hint returns what would be right.
+// Hint returns which names are valid.
 func (e *UnknownError) Hint() string {
 	if e.Nearest != "" {
 		return "did you mean " + e.Nearest + "? A server of your own is openai-compatible, with its base URL"
@@ -248,6 +252,7 @@ func (e *UnknownError) Hint() string {
 	return "name a server of your own openai-compatible, with its base URL, or take one of " + strings.Join(Names(), ", ")
 }
 
+// newUnknownError returns the error for an unknown name, with the most similar known name.
 func newUnknownError(name string) *UnknownError {
 	given := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	search := suggest.NewSearch(given, (len(given)+2)/4)
