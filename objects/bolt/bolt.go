@@ -198,7 +198,11 @@ func (s *store) Close() error {
 	s.signal()
 	n := s.position.Length()
 	untidy := s.wrote && !s.readOnly && (n <= 0 || n > journalClose)
+	reader := s.shared
 	s.mu.Unlock()
+	if reader != nil {
+		s.closeIdle(reader)
+	}
 	if untidy {
 		waiting, cancel := context.WithTimeout(context.Background(), closeWait)
 		defer cancel()

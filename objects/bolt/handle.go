@@ -19,7 +19,14 @@ import (
 // one handle, for shareTime at most, since otherwise they would keep the writers of other
 // processes out for ever. While this process has the writer lease, readers use the handle of
 // the writer.
-const shareTime = 5 * time.Millisecond
+//
+// The last reader leaves the handle open for idleTime, since a walk or a compile reads hundreds of
+// times in a row, and opening and locking takes longer than most reads. The handle is closed at
+// once if a writer of this process or another process waits.
+const (
+	shareTime = 5 * time.Millisecond
+	idleTime  = time.Millisecond
+)
 
 // handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
@@ -38,6 +45,7 @@ type handle struct {
 	before *fileVersion  // what now was before the last checkpoint
 	mark   memtable.Mark // of mem, up to what is durable
 	opened time.Time
+	idle   bool // nobody reads, and a timer will close it
 
 	planner *writer // plans on this handle; nil: nobody does
 }
@@ -128,6 +136,7 @@ func (s *store) joinShared(open bool) (r *readTx, changed chan struct{}, err err
 
 // read counts one more reader of a handle. mu is held.
 func (s *store) read(h *handle) *readTx {
+	h.idle = false
 	h.now.readers++
 	return &readTx{handle: h, state: h.now, snapshot: h.snapshot()}
 }
@@ -148,7 +157,8 @@ func (s *store) share(h *handle, err error) (r *readTx) {
 	return s.read(h)
 }
 
-// releaseReader ends the use of a handle. The last reader closes it; a writer closes its own.
+// releaseReader ends the use of a handle. If it was the last one, the handle becomes idle or is
+// closed; a writer closes its own.
 func (s *store) releaseReader(r *readTx) {
 	h := r.handle
 	s.mu.Lock()
@@ -159,10 +169,34 @@ func (s *store) releaseReader(r *readTx) {
 	}
 	last = last && !h.writer
 	if last && s.shared == h {
-		s.shared = nil
+		if h.idle = s.mayIdle(h); h.idle {
+			last = false
+			time.AfterFunc(idleTime, func() { s.closeIdle(h) })
+		} else {
+			s.shared = nil
+		}
 	}
 	s.mu.Unlock()
 	if last {
+		s.shut(h)
+	}
+}
+
+// mayIdle reports whether a handle without readers may stay open for the next one. mu is held.
+func (s *store) mayIdle(h *handle) bool {
+	return !s.closed && !s.wanted && time.Since(h.opened) < shareTime && h.side != nil && !h.side.contended()
+}
+
+// closeIdle closes the handle if nobody has used it since it became idle.
+func (s *store) closeIdle(h *handle) {
+	s.mu.Lock()
+	idle := h.idle
+	h.idle = false
+	if idle && s.shared == h {
+		s.shared = nil
+	}
+	s.mu.Unlock()
+	if idle {
 		s.shut(h)
 	}
 }

@@ -94,7 +94,11 @@ func (s *store) leaseLoop() {
 			return
 		}
 		r.cancel, s.wanted = cancel, true // new readers wait for the handle
+		reader := s.shared
 		s.mu.Unlock()
+		if reader != nil {
+			s.closeIdle(reader)
+		}
 		h, err := s.openHandle(ctx, true)
 		if err == nil && !s.tidied {
 			removeLeftovers(s.path, false)

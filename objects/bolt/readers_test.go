@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -35,15 +36,50 @@ func TestReadingLeavesNoHandleOpen(t *testing.T) {
 		if _, err := s.GetRefs(t.Context(), "refs/heads/main"); err != nil {
 			t.Fatal(err)
 		}
-		if n := openNow(inner(t, s)); n != 0 {
-			t.Errorf("%d handles are open", n)
-		}
+		idle(t, s) // fails if the handle is not closed by its timer
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.GetRefs(t.Context(), "refs/heads/main"); !errors.Is(err, objects.ErrClosed) {
 			t.Errorf("read after Close: %v", err)
 		}
+	}
+}
+
+// TestCloseClosesAnIdleHandle closes a store directly after a read.
+func TestCloseClosesAnIdleHandle(t *testing.T) {
+	s, in, _ := readOnlyStore(t)
+	if _, err := s.GetRefs(t.Context(), "refs/heads/main"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := openNow(in); n != 0 {
+		t.Errorf("%d handles are open", n)
+	}
+}
+
+// TestReadersInARowShareAHandle holds that an idle handle is used again: a compile reads hundreds of
+// times in a row.
+func TestReadersInARowShareAHandle(t *testing.T) {
+	_, in, _ := readOnlyStore(t)
+	r, err := in.acquireReader(t.Context(), "read")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := r.handle
+	h.opened = time.Now().Add(time.Hour) // the machine may be busy for longer than shareTime
+	in.releaseReader(r)
+	in.mu.Lock()
+	kept := h.idle && in.shared == h
+	in.mu.Unlock()
+	if !kept {
+		t.Fatal("the handle was closed by its last reader")
+	}
+	in.closeIdle(h)
+	if n := openNow(in); n != 0 {
+		t.Errorf("%d handles are open", n)
 	}
 }
 

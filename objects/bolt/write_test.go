@@ -140,26 +140,27 @@ func TestFunctionThatPanicsOrEndsItsGoroutine(t *testing.T) {
 	apply(t, s, "refs/heads/main", "after")
 }
 
+// TestNothingIsOpenBetweenCalls waits in loop bodies until the timer of an idle handle has closed it.
 func TestNothingIsOpenBetweenCalls(t *testing.T) {
 	s, path := fresh(t)
 	tip := line(t, s, "main", 600)
-	idle(t, s)
 	for range objectstest.ChainWithContent(t.Context(), s, tip) {
-		wantClosed(t, path)
+		wantClosed(t, s, path)
 		break
 	}
 	n := 0
 	for range s.Chain(t.Context(), tip, objects.ChainOptions{}) {
 		if n++; n%97 == 0 {
-			wantClosed(t, path)
+			wantClosed(t, s, path)
 		}
 	}
-	wantClosed(t, path)
+	wantClosed(t, s, path)
 }
 
-// wantClosed checks that no file of this process is the store.
-func wantClosed(t *testing.T, path string) {
+// wantClosed checks that no file of this process is the store, once an idle handle was closed.
+func wantClosed(t *testing.T, s objects.Store, path string) {
 	t.Helper()
+	idle(t, s)
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Skip("only Linux lists the open files of a process there")
