@@ -38,8 +38,8 @@ func (g *lineBuffer) markedLine(s style, op diff.Op, line string) {
 	g.line(paint(s, strings.TrimRight(marks[op]+"   "+line, " ")))
 }
 
-// foldRange returns the range of n unchanged lines that is folded. changeBefore and changeAfter tell whether a
-// change comes changeBefore and changeAfter the lines: next to a change, some lines stay for context.
+// foldRange returns the range of n unchanged lines that is folded. changeBefore and changeAfter
+// tell on which sides of the lines there is a change: next to it, some lines stay for context.
 func foldRange(n int, changeBefore, changeAfter bool) (from, to int) {
 	to = n
 	if changeBefore {
@@ -85,8 +85,8 @@ func (g *lineBuffer) addWordDiff(spans []diff.Span, b content.Block) {
 	}
 }
 
-// foldUnchanged replaces a long run of lines in an unchanged text by a note. changeBefore and changeAfter are
-// as for foldRange.
+// foldUnchanged replaces a long run of lines in an unchanged text by a note. changeBefore and
+// changeAfter are as for foldRange.
 func foldUnchanged(text string, changeBefore, changeAfter bool) string {
 	shown := strings.SplitAfter(text, "\n")
 	from, to := foldRange(len(shown), changeBefore, changeAfter)

@@ -9,15 +9,15 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// BackupOptions is how [Backup] reports what it does.
+// BackupOptions are the options of [Backup] and [BackupTo].
 type BackupOptions struct {
 	Progress func(done, total int64)
 }
 
-// Backup copies the store as it is at one moment into a new folder, which is a store
-// itself, and then checks the copy as [Fsck] does. Other processes may use the store
-// meanwhile. The folder exists only when the copy is sound: a damaged copy is removed, and
-// the error is an [objects.ErrCorrupt]. A store on a server is copied into an embedded one.
+// Backup copies a snapshot of the store into a new folder, which is a store itself, and then
+// checks the copy like [Fsck]. Other processes may use the store meanwhile. The folder exists
+// only when the copy is intact: a damaged copy is removed, and the error is an
+// [objects.ErrCorrupt]. A store on a server is copied into an embedded one.
 func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOptions) (*FsckResult, error) {
 	c, ok := objects.As[objects.Maintainer](repo.Store())
 	if !ok {
@@ -25,9 +25,9 @@ func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOption
 	}
 	var result *FsckResult
 	err := inNewFolder(folder, func(dir string) error {
-		err := c.Copy(ctx, dir, halfOf(o, 0))
+		err := c.Copy(ctx, dir, halfProgress(o, 0))
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = copyObjects(ctx, repo.Store(), dir, halfOf(o, 0))
+			err = copyObjects(ctx, repo.Store(), dir, halfProgress(o, 0))
 		}
 		if err == nil {
 			result, err = checkCopy(ctx, dir, o)

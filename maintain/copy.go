@@ -10,10 +10,11 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// BackupTo copies the store as it is at one moment into the store at url, which may be of
-// another engine, and then checks the copy as [Fsck] does. It makes the store, which must
-// have no refs and no ref log. Other processes may use the source meanwhile. The refs come
-// last: what an interrupted BackupTo leaves has none, and the next one completes it.
+// BackupTo copies a snapshot of the store into the store at url, which may have another engine,
+// and then checks the copy like [Fsck]. It creates the target when it is missing; an existing
+// target must have no refs and no ref log. Other processes may use the source meanwhile. The refs
+// are written last: an interrupted BackupTo leaves a store without refs, which the next BackupTo
+// completes.
 func BackupTo(ctx context.Context, repo *tract.Repo, url string, o BackupOptions) (*FsckResult, error) {
 	result, err := backupTo(ctx, repo.Store(), url, o)
 	if err != nil {
@@ -22,24 +23,25 @@ func BackupTo(ctx context.Context, repo *tract.Repo, url string, o BackupOptions
 	return result, nil
 }
 
+// backupTo is BackupTo for a store.
 func backupTo(ctx context.Context, source objects.Store, url string, o BackupOptions) (*FsckResult, error) {
-	if err := copyObjects(ctx, source, url, halfOf(o, 0)); err != nil {
+	if err := copyObjects(ctx, source, url, halfProgress(o, 0)); err != nil {
 		return nil, err
 	}
 	return checkCopy(ctx, url, o)
 }
 
-// halfOf reports the progress of one half of a backup: 0 is the copy, 1 the check.
-func halfOf(o BackupOptions, half int64) func(done, total int64) {
+// halfProgress returns a progress function for one half of a backup: index 0 is the copy, 1 the check.
+func halfProgress(o BackupOptions, index int64) func(done, total int64) {
 	if o.Progress == nil {
 		return nil
 	}
-	return func(done, total int64) { o.Progress(half*total+done, 2*total) }
+	return func(done, total int64) { o.Progress(index*total+done, 2*total) }
 }
 
-// checkCopy checks a copy. A damaged one is an error.
+// checkCopy checks a copy, and returns an [objects.CorruptError] for a damaged one.
 func checkCopy(ctx context.Context, url string, o BackupOptions) (*FsckResult, error) {
-	result, err := Fsck(ctx, url, FsckOptions{Progress: halfOf(o, 1)})
+	result, err := Fsck(ctx, url, FsckOptions{Progress: halfProgress(o, 1)})
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +62,7 @@ func copyObjects(ctx context.Context, source objects.Store, url string, progress
 	return errors.Join(err, target.Close())
 }
 
+// copyFrom copies all objects, the ref log and the refs of an intact store.
 func (w *recovery) copyFrom(source objects.Store, progress func(done, total int64)) error {
 	refs, err := w.target.Refs(w.ctx, objects.RefQuery{Limit: 1})
 	if err != nil {
@@ -72,9 +75,9 @@ func (w *recovery) copyFrom(source objects.Store, progress func(done, total int6
 	if len(refs) > 0 || len(entries) > 0 {
 		return fmt.Errorf("the target has refs: %w", objects.ErrExists)
 	}
-	a := w.audit()
+	a := w.auditCallbacks()
 	a.Progress = progress
-	if err := audit(w.ctx, source, a); err != nil {
+	if err := runAudit(w.ctx, source, a); err != nil {
 		return err
 	}
 	for _, d := range w.done.Damages {

@@ -12,27 +12,27 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// FsckOptions is how [Fsck] checks a store.
+// FsckOptions are the options of [Fsck].
 type FsckOptions struct {
-	Files    safefile.Policy // whose files are accepted
+	Files    safefile.Policy // the owners and permissions of files that are accepted
 	Progress func(done, total int64)
 }
 
-// FsckResult is what [Fsck] found.
+// FsckResult is the result of [Fsck].
 type FsckResult struct {
-	Objects     int // whose content matches their id
+	Objects     int // objects whose data match their id
 	Commits     int
 	Refs        int
-	Entries     int // of the ref log
-	Erased      int // objects that were purged, of which a tombstone is left
-	Unreachable int // objects to which no ref leads and none ever did: [GC] removes them
+	Entries     int // entries of the ref log
+	Erased      int // purged objects, of which the store keeps a tombstone
+	Unreachable int // objects that no ref leads to or ever led to: [GC] removes them
 	Damages     []Damage
 }
 
-// Damage is one thing that is wrong, and the refs that it concerns.
+// Damage is one damage of a store, and the refs that it affects.
 type Damage struct {
 	objects.Damage
-	Refs []string // that lead to it, some of them when there are many
+	Refs []string // the refs that lead to the damaged object, at most mostRefs of them
 }
 
 // OK reports whether no damage was found, or only harmless damage.
@@ -42,8 +42,8 @@ func (h *FsckResult) OK() bool {
 
 // Fsck checks the whole store at url, damaged or not: every page of its files, every
 // object against its id, every link, the depth of every commit, the refs and the chain
-// of their log. It changes nothing, and other processes may use the store meanwhile. The
-// error is for a store that cannot be read at all; damage is in the FsckResult.
+// of their log. It changes nothing, and other processes may use the store meanwhile. It returns
+// an error only for a store that cannot be read at all; damage is in the FsckResult.
 func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 	store, err := objects.Open(ctx, url, objects.Options{Damaged: true, Files: o.Files})
 	if err != nil {
@@ -60,26 +60,29 @@ func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 	return result, nil
 }
 
-// checker finds out what is wrong in a store, and what that means.
+// checker is the state of one Fsck that explains damage. It collects the objects and their links
+// in a graph, which keeps all ids, and then finds the refs and the meaning of each damage.
 type checker struct {
 	health FsckResult
 	graph  *graph
 	refs   []objects.Ref
-	roots  []int32               // nodes that refs lead to, or ever led to
-	past   map[objects.ID]string // former targets of refs, and the ref
+	roots  []int32               // nodes that refs point to, or ever pointed to
+	past   map[objects.ID]string // former targets of refs, with the name of the ref
 }
 
+// run checks the store.
 func (c *checker) run(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
-	a := c.audit()
+	a := c.auditCallbacks()
 	a.Progress = o.Progress
-	err := audit(ctx, store, a)
+	err := runAudit(ctx, store, a)
 	if err == nil {
 		err = c.finish()
 	}
 	return &c.health, err
 }
 
-func (c *checker) audit() objects.Audit {
+// auditCallbacks returns the callbacks that collect the content of the store.
+func (c *checker) auditCallbacks() objects.Audit {
 	return objects.Audit{
 		Begin: func(about int) error {
 			*c = checker{past: map[objects.ID]string{}}
@@ -122,7 +125,8 @@ func (c *checker) audit() objects.Audit {
 	}
 }
 
-// reportInvalid adds an object that matches its id and is not valid: it was written so.
+// reportInvalid adds a damage for an object that matches its id but is not valid: it was written
+// like that.
 func (c *checker) reportInvalid(id objects.ID, what error) error {
 	c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
 		ID: id, Where: "object " + id.Short(), What: what.Error(),
@@ -131,7 +135,7 @@ func (c *checker) reportInvalid(id objects.ID, what error) error {
 	return nil
 }
 
-// finish finds what is missing, and what each damage means.
+// finish checks the graph: it finds missing and unreachable objects, and explains each damage.
 func (c *checker) finish() error {
 	if err := c.graph.checkCommits(); err != nil {
 		return err
@@ -158,25 +162,25 @@ func (c *checker) finish() error {
 			}})
 		}
 	}
-	c.explain()
+	c.explainDamages()
 	return nil
 }
 
-// mostRefs is how many refs are named for one damage.
+// mostRefs is the largest number of refs that are named for one damage.
 const mostRefs = 5
 
-// explain says of each lost object what it was and which refs lead to it.
-func (c *checker) explain() {
+// explainDamages sets the meaning and the refs of each damage of an object.
+func (c *checker) explainDamages() {
 	if !slices.ContainsFunc(c.health.Damages, func(d Damage) bool { return !d.ID.IsZero() }) {
 		return
 	}
-	back := c.graph.back()
+	referrers := c.graph.back()
 	names := map[int32][]string{}
 	for _, r := range c.refs {
 		n := c.graph.number(r.Target)
 		names[n] = append(names[n], r.Name)
 	}
-	seen := make([]int32, len(c.graph.nodes)) // the number of the last damage whose search came there
+	visited := make([]int32, len(c.graph.nodes)) // for each node: the number of the last search that visited it
 	for i := range c.health.Damages {
 		d := &c.health.Damages[i]
 		n, ok := c.graph.find(d.ID)
@@ -186,23 +190,25 @@ func (c *checker) explain() {
 			}
 			continue
 		}
-		d.Refs = c.refsTo(n, back, names, seen, int32(i+1))
+		d.Refs = c.refsReaching(n, referrers, names, visited, int32(i+1))
 		if d.Means == "" {
-			d.Means = c.meaning(n, back, d.Refs)
+			d.Means = c.meaning(n, referrers, d.Refs)
 		}
 	}
 }
 
-// refsTo finds refs from which a node can be reached.
-func (c *checker) refsTo(n int32, back [][]int32, names map[int32][]string, seen []int32, mark int32) (found []string) {
+// refsReaching finds refs from which node n can be reached. referrers has the nodes that link to each node,
+// refNames the refs at each node. visited holds the number of the last search that visited a node; search
+// is the number of this search.
+func (c *checker) refsReaching(n int32, referrers [][]int32, refNames map[int32][]string, visited []int32, search int32) (found []string) {
 	todo := []int32{n}
-	for seen[n] = mark; len(todo) > 0 && len(found) < mostRefs; {
+	for visited[n] = search; len(todo) > 0 && len(found) < mostRefs; {
 		at := todo[0]
 		todo = todo[1:]
-		found = append(found, names[at]...)
-		for _, from := range back[at] {
-			if seen[from] != mark {
-				seen[from] = mark
+		found = append(found, refNames[at]...)
+		for _, from := range referrers[at] {
+			if visited[from] != search {
+				visited[from] = search
 				todo = append(todo, from)
 			}
 		}
@@ -211,26 +217,27 @@ func (c *checker) refsTo(n int32, back [][]int32, names map[int32][]string, seen
 	return found[:min(len(found), mostRefs)]
 }
 
-// meaning says what the loss of an object is, by what leads to it.
-func (c *checker) meaning(n int32, back [][]int32, names []string) string {
+// meaning describes the consequence of the loss of an object, according to the nodes in referrers and
+// the refs that lead to it.
+func (c *checker) meaning(n int32, referrers [][]int32, refNames []string) string {
 	of := ""
-	if len(names) > 0 {
+	if len(refNames) > 0 {
 		var short []string
-		for _, name := range names {
+		for _, name := range refNames {
 			short = append(short, strings.TrimPrefix(name, refs.Heads))
 		}
 		of = " of " + strings.Join(short, ", ")
 	}
-	if len(back[n]) == 0 && len(names) == 0 {
+	if len(referrers[n]) == 0 && len(refNames) == 0 {
 		if name, ok := c.past[c.graph.ids[n]]; ok {
 			return "a former tip of " + strings.TrimPrefix(name, refs.Heads) + " is lost"
 		}
 		return "no ref leads to it"
 	}
-	if len(back[n]) == 0 {
+	if len(referrers[n]) == 0 {
 		return "the tip" + of + " is lost: find earlier commits in the ref log (tract reflog)"
 	}
-	from := back[n][0]
+	from := referrers[n][0]
 	at := c.graph.nodes[from]
 	for i, to := range c.graph.out(from) {
 		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
@@ -246,8 +253,8 @@ func (c *checker) meaning(n int32, back [][]int32, names []string) string {
 	return "the origin or the label of commit " + c.graph.ids[from].Short() + of + " is lost; its content is intact"
 }
 
-// audit lets the engine check itself, or checks what any engine returns.
-func audit(ctx context.Context, store objects.Store, a objects.Audit) error {
+// runAudit runs the engine's own audit, or one of the objects and refs that the engine returns.
+func runAudit(ctx context.Context, store objects.Store, a objects.Audit) error {
 	if in, ok := objects.As[objects.Maintainer](store); ok {
 		return in.Audit(ctx, a)
 	}

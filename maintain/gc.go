@@ -9,11 +9,11 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// GC removes the objects to which no ref leads and none ever did, and repacks the store.
-// Objects that were put at s.Before or later stay, with everything that they lead to: a
-// ref to them may be about to be written. With a zero s.Before it only repacks. Nothing of
-// a damaged store is removed. When objects were removed, the exchanges go that recorders keep
-// after their commit in the store's folder: they may repeat what was removed.
+// GC removes the objects that no ref leads to or ever led to, and repacks the store. Objects that
+// were put at s.Before or later stay, with everything that they link to, because a ref to them may
+// be about to be written. With a zero s.Before it only repacks. It removes nothing from a damaged
+// store. When objects were removed, GC also removes the committed exchanges that recorders keep in
+// the store's folder, because they may repeat the content of removed objects.
 func GC(ctx context.Context, repo *tract.Repo, s objects.Sweep) (objects.Swept, error) {
 	c, ok := objects.As[objects.Maintainer](repo.Store())
 	if !ok {

@@ -46,7 +46,7 @@ func (c *linkCheck) run(ctx context.Context, store objects.Store, o FsckOptions)
 	defer func() { c.table.close() }()
 	a := c.audit()
 	a.Progress = o.Progress
-	if err := audit(ctx, store, a); err != nil {
+	if err := runAudit(ctx, store, a); err != nil {
 		return nil, err
 	}
 	return &c.result, c.finish()

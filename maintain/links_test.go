@@ -120,7 +120,7 @@ func TestLinkCheckFindsWhatAGraphFinds(t *testing.T) {
 	passed := 0
 	for name, found := range cases {
 		full := &checker{}
-		if err := errors.Join(found.tell(full.audit()), full.finish()); err != nil {
+		if err := errors.Join(found.tell(full.auditCallbacks()), full.finish()); err != nil {
 			t.Fatal(err)
 		}
 		clean := len(full.health.Damages) == 0 && full.health.Unreachable == 0

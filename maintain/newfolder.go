@@ -15,16 +15,16 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// A backup or a recovery is built in a folder under a temporary name, NAME.new-*, which
-// gets its name when it is complete. A lock file in it is locked meanwhile, so that the
-// folder of a killed process can be told from one in use.
+// A backup or a recovery is written to a folder with a temporary name, NAME.new-*, which is
+// renamed to NAME when it is complete. Meanwhile a lock file in it is locked, which distinguishes
+// a folder in use from the folder of a killed process.
 const (
 	newFolder  = ".new-"
 	unfinished = "unfinished.lock"
 )
 
-// inNewFolder calls f with a new folder, and gives the folder its name when f has
-// succeeded. It removes what killed processes have left of folders of that name.
+// inNewFolder calls f with a temporary folder, and renames it to path when f succeeds. It first
+// removes temporary folders for the same path that killed processes have left.
 func inNewFolder(path string, f func(dir string) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -62,8 +62,8 @@ func inNewFolder(path string, f func(dir string) error) error {
 	return safefile.SyncFolder(filepath.Dir(path))
 }
 
-// abandoned returns the unfinished folders in a folder that no process writes any more:
-// those that were to have a name, or all of them if it is empty.
+// abandoned returns the temporary folders in parent that no running process writes: those for a
+// folder of the given name, or all of them if name is empty.
 func abandoned(parent, name string) (dirs []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -84,9 +84,9 @@ func abandoned(parent, name string) (dirs []string) {
 	return dirs
 }
 
-// Leftovers returns the files and folders that killed processes have left beside the
-// store: of a gc or purge, which the next write removes, and of a backup or recovery
-// into the folder that holds the store's, which the next one of the same name removes.
+// Leftovers returns the files and folders that killed processes have left near the store: files
+// of a gc or purge, which the next write removes, and temporary folders of a backup or recovery
+// next to the store's folder, which the next backup or recovery to the same name removes.
 func Leftovers(ctx context.Context, repo *tract.Repo) (names []string, err error) {
 	if in, ok := objects.As[objects.Maintainer](repo.Store()); ok {
 		if names, err = in.Leftovers(ctx); err != nil {

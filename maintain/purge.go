@@ -14,17 +14,17 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// PurgeOptions is which content [Purge] removes: that of Revs, or with Reasoning or Secrets
-// what is found in the histories of Revs.
+// PurgeOptions select the content that [Purge] removes: the content of Revs, or with Reasoning or
+// Secrets the reasoning or the secrets in the histories of Revs.
 type PurgeOptions struct {
-	Revs []string // commits, ranges A..B of what B has and A has not, or ids of other objects with content
+	Revs []string // commits, ranges A..B (commits that B has and A does not have), or ids of other objects with content
 
-	Reasoning bool          // reasoning in the histories of Revs; without Revs, of all that a ref leads to or ever led to
-	OlderThan time.Duration // with Reasoning: only what was committed so long ago; 0: of any age
+	Reasoning bool          // reasoning in the histories of Revs; without Revs, in all commits that a ref leads to or ever led to
+	OlderThan time.Duration // with Reasoning: only reasoning that was committed longer ago; 0: of any age
 
-	Secrets bool     // what Scan finds in the histories of Revs; without Revs, in everything
-	Rules   []string // with Secrets: only what these rules find; nil: all rules
-	Mask    bool     // with Secrets: blocks with masks replace those with secrets, on every branch
+	Secrets bool     // secrets that Scan finds in the histories of Revs; without Revs, in everything
+	Rules   []string // with Secrets: only secrets that these rules find; nil: all rules
+	Mask    bool     // with Secrets: on every branch, edits with masks replace the blocks with secrets
 
 	Why      string    // reason that tombstones give; never the content itself
 	Author   string    // of edits with masks, and in the ref log
@@ -36,44 +36,44 @@ type PurgeOptions struct {
 
 // PurgeResult is what a [Purge] removed, or would remove.
 type PurgeResult struct {
-	Commits   []*commit.Commit        // whose content or label is purged, because they were named or found
-	Shared    []*commit.Commit        // other commits with equal content, which is the same object: they lose it too
-	Edits     []*commit.Commit        // edits of Commits: their content is their own, and stays
-	Copies    []*commit.Commit        // inputs of models that wrote a summary, with purged content in them: purged whole; on no branch
+	Commits   []*commit.Commit        // selected commits, whose content or label is purged
+	Shared    []*commit.Commit        // other commits that share the purged objects, because their content is equal: they lose it too
+	Edits     []*commit.Commit        // edits of Commits: they have content of their own, which stays
+	Copies    []*commit.Commit        // transcripts that models received to write a summary and that repeat purged content: purged as a whole; on no branch
 	Others    []objects.ID            // purged objects that are the content of no commit
-	Masked    map[string][]objects.ID // by branch, the edits and annotations with masks; of a dry run none
-	Spared    Spared                  // of the reasoning
+	Masked    map[string][]objects.ID // by branch, the edits and annotations with masks; empty for a dry run
+	Spared    Spared                  // reasoning that stays
 	Remaining []Leak                  // secrets that stay
 
-	Objects    int   // purged: 0 of a dry run
-	Bytes      int64 // of content that is purged
+	Objects    int   // number of purged objects; 0 for a dry run
+	Bytes      int64 // size of the purged content
 	SizeBefore int64 // bytes of the store
-	SizeAfter  int64 // the same as before when nothing was done
+	SizeAfter  int64 // equal to SizeBefore when nothing was purged
 }
 
-// Spared counts reasoning that is not purged, each block once, by the first reason.
+// Spared counts reasoning that is not purged, each block once, by the first reason that applies.
 type Spared struct {
-	Young  int // it is not old enough
-	Pinned int // a branch has pinned it
-	Open   int // an open tool loop needs it
-	Shared int // it equals reasoning that is spared
+	Young  int // reasoning that is not older than OlderThan
+	Pinned int // reasoning that is pinned on a branch
+	Open   int // reasoning that an open tool loop needs
+	Shared int // reasoning with the same content as reasoning that stays
 }
 
-// Purge removes content: from every branch that has it and from every file of the
-// store. The commits stay, every hash still holds, and tombstones say when and why. An
-// edit has content of its own: it is purged when it is named. Purge cannot be undone, and
-// reaches no copy of the store, no remote and no provider. Content that was purged
-// before is passed over, so that Purge is safe to repeat. Recorded exchanges that a spool
-// keeps after their commit are removed, all of them.
+// Purge removes content for good, from every branch and from every file of the store. The commits
+// stay, every hash stays valid, and tombstones record when and why content was purged. An edit has
+// content of its own, which is purged only when the edit is selected. Purge cannot be undone, and
+// it does not reach copies of the store, remotes or providers. Content that was purged before is
+// skipped, so Purge is safe to repeat. Purge also removes all committed exchanges that recorders
+// keep in their spools.
 //
-// With Reasoning, text and seals go, and usage is still counted. Spared is reasoning
-// that a branch has pinned, that of a last turn in which tools were used, and what equals
-// reasoning that stays. An edit goes with its block.
+// With Reasoning, text and seals are purged, and usage is still counted. Reasoning stays when it
+// is pinned on a branch, when it is in a last turn with tools, and when its content is equal to
+// reasoning that stays. An edit is purged together with its block.
 //
-// With Secrets, every block, label, description and definition of tools with a secret
-// in it goes. With Mask, edits and annotations with masks replace the blocks first,
-// on every branch where they count; a seal goes with its block, and a block stays
-// whose seal an open tool loop needs. Origins, requests and names always stay.
+// With Secrets, every block, label, description and definition of tools that contains a secret is
+// purged. With Mask, Purge first commits edits and annotations with masks on every branch where
+// the blocks are in effect; a seal is purged with its block, and a block whose seal an open tool
+// loop needs stays. Origins, requests and names always stay.
 func Purge(ctx context.Context, repo *tract.Repo, o PurgeOptions) (*PurgeResult, error) {
 	if o.Time.IsZero() {
 		o.Time = time.Now()
@@ -91,7 +91,9 @@ func Purge(ctx context.Context, repo *tract.Repo, o PurgeOptions) (*PurgeResult,
 	return w.done, nil
 }
 
-// purge is one Purge.
+// purge is the state of one Purge. addRevs, addReasoning or addSecrets select objects and collect
+// their tombstones; findAffectedCommits finds the commits that have these objects; writeMasks commits the
+// edits with masks; writeTombstones replaces the objects by the tombstones.
 type purge struct {
 	PurgeOptions
 	repo     *tract.Repo
@@ -99,16 +101,17 @@ type purge struct {
 	resolver refs.Resolver
 	done     *PurgeResult
 
-	named       map[objects.ID]bool             // commits
-	wanted      map[objects.ID]bool             // objects that were named by id, or have a secret
-	masked      map[objects.ID]content.Block    // what replaces contents
-	transcripts map[objects.ID][]*commit.Commit // by content: the commits whose transcript repeats it
+	named       map[objects.ID]bool             // the selected commits
+	wanted      map[objects.ID]bool             // objects that were selected by id, or have a secret
+	masked      map[objects.ID]content.Block    // by content: the masked block that replaces it
+	transcripts map[objects.ID][]*commit.Commit // by content: the transcripts that repeat it
 
-	has        map[objects.ID]bool // objects in tombstones
-	tombstones []objects.Tombstone // of what will be purged
-	lists      []objects.ID        // of those, content in chunks
+	has        map[objects.ID]bool // the objects of tombstones
+	tombstones []objects.Tombstone // tombstones of the objects to purge
+	lists      []objects.ID        // the objects to purge whose content is in chunks
 }
 
+// run selects the content and purges it.
 func (w *purge) run(ctx context.Context) error {
 	if w.Reasoning && w.Secrets {
 		return errors.New("want either reasoning or secrets, not both")
@@ -124,9 +127,9 @@ func (w *purge) run(ctx context.Context) error {
 		err = w.addRevs(ctx)
 	}
 	if err == nil && !w.Reasoning { // reasoning that other commits share is spared
-		err = w.findAffected(ctx)
+		err = w.findAffectedCommits(ctx)
 	}
-	w.done.SizeBefore = size(ctx, w.store)
+	w.done.SizeBefore = storeSize(ctx, w.store)
 	w.done.SizeAfter = w.done.SizeBefore
 	if err != nil || w.DryRun {
 		return err
@@ -142,7 +145,7 @@ func (w *purge) run(ctx context.Context) error {
 	return clearSpools(ctx, w.store, w.Spools) // also when an earlier purge could not clear them
 }
 
-// addRevs adds what Revs name.
+// addRevs adds the content and the labels of Revs.
 func (w *purge) addRevs(ctx context.Context) error {
 	list, err := w.commits(ctx)
 	if err != nil {
@@ -167,18 +170,18 @@ func (w *purge) addRevs(ctx context.Context) error {
 	return nil
 }
 
-// commits lists the commits that Revs name, each once, and adds what else they name.
+// commits lists the commits that Revs name, each once, and adds the other objects that they name.
 func (w *purge) commits(ctx context.Context) (list []*commit.Commit, err error) {
 	seen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
-		added, err := w.addOther(ctx, rev)
+		added, err := w.addNonCommit(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
 		if added {
 			continue
 		}
-		commits, alone, err := w.revision(ctx, rev)
+		commits, single, err := w.revision(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +192,7 @@ func (w *purge) commits(ctx context.Context) (list []*commit.Commit, err error) 
 			if own := *c; !seen[c.ID] {
 				seen[c.ID], list = true, append(list, &own)
 			}
-			if alone { // the commit itself, and not its history
+			if single { // only the commit itself, not its history
 				break
 			}
 		}
@@ -198,14 +201,15 @@ func (w *purge) commits(ctx context.Context) (list []*commit.Commit, err error) 
 }
 
 // revision returns the headers of the commits in a range A..B, or in the history of a
-// revision. alone is true for a revision.
-func (w *purge) revision(ctx context.Context, rev string) (commits iter.Seq2[*commit.Commit, error], alone bool, err error) {
+// revision. single is true for a revision.
+func (w *purge) revision(ctx context.Context, rev string) (commits iter.Seq2[*commit.Commit, error], single bool, err error) {
 	from, to, err := w.resolver.Range(ctx, rev)
 	return commit.History(ctx, w.store, []objects.ID{to}, []objects.ID{from}), from.IsZero(), err
 }
 
-// addOther adds the object that rev names, and reports whether it is no commit.
-func (w *purge) addOther(ctx context.Context, rev string) (bool, error) {
+// addNonCommit adds the object that rev names, unless it is a commit or rev is no id of an object.
+// added is true for an object that is no commit.
+func (w *purge) addNonCommit(ctx context.Context, rev string) (added bool, err error) {
 	id, err := w.resolver.Object(ctx, rev)
 	if err != nil {
 		return false, nil //nolint:nilerr // such as a range: it is resolved as one, with a better error
@@ -221,9 +225,9 @@ func (w *purge) addOther(ctx context.Context, rev string) (bool, error) {
 	return true, w.addObject(ctx, id)
 }
 
-// findAffected finds the commits that have the objects that are wanted, and the other
-// commits that are concerned.
-func (w *purge) findAffected(ctx context.Context) error {
+// findAffectedCommits finds the commits whose content or label is purged, and the edits of the selected
+// commits.
+func (w *purge) findAffectedCommits(ctx context.Context) error {
 	var edits []*commit.Commit
 	used := map[objects.ID]bool{}
 	for c, err := range everReachable(ctx, w.store) {

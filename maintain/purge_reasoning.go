@@ -12,8 +12,8 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// addReasoning adds the reasoning to purge. It looks at all reasoning: what stays keeps what
-// equals it.
+// addReasoning adds the reasoning to purge. It examines all reasoning of the store, because
+// reasoning with the same content is one object, which must stay when one of its commits stays.
 func (w *purge) addReasoning(ctx context.Context) error {
 	chosen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
@@ -28,8 +28,8 @@ func (w *purge) addReasoning(ctx context.Context) error {
 			chosen[c.ID] = true
 		}
 	}
-	var all []*commit.Commit // and edits of it
-	pins := false            // some commit or annotation pins something
+	var all []*commit.Commit // reasoning and its edits
+	pins := false            // some commit or annotation has the priority pinned
 	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ func (w *purge) addReasoning(ctx context.Context) error {
 	var pinned map[objects.ID]bool
 	if pins {
 		var err error
-		if pinned, err = w.pinned(ctx); err != nil {
+		if pinned, err = w.findPinned(ctx); err != nil {
 			return err
 		}
 	}
@@ -51,14 +51,14 @@ func (w *purge) addReasoning(ctx context.Context) error {
 		return err
 	}
 	slices.SortStableFunc(all, func(a, b *commit.Commit) int { return b.Time.Compare(a.Time) })
-	young := func(c *commit.Commit) bool {
+	tooYoung := func(c *commit.Commit) bool {
 		return w.OlderThan > 0 && !c.Time.Before(w.Time.Add(-w.OlderThan))
 	}
 	spared := &w.done.Spared
 	w.done.Commits, err = w.addContents(ctx, w.withoutShared(all, func(c *commit.Commit) bool {
 		switch {
 		case len(w.Revs) > 0 && !chosen[c.ID]:
-		case young(c):
+		case tooYoung(c):
 			spared.Young++
 		case pinned[c.ID]:
 			spared.Pinned++
@@ -68,14 +68,14 @@ func (w *purge) addReasoning(ctx context.Context) error {
 			return true
 		}
 		return false
-	}, young))
+	}, tooYoung))
 	return err
 }
 
-// withoutShared returns the reasoning to purge, without what equals reasoning that stays. An
-// edit is purged with its block, unless it is young.
-func (w *purge) withoutShared(all []*commit.Commit, goes, young func(*commit.Commit) bool) (list []*commit.Commit) {
-	going := map[objects.ID]bool{}
+// withoutShared returns the reasoning to purge: the blocks that selected reports, and their edits
+// unless they are too young. It leaves out reasoning with the same content as reasoning that stays.
+func (w *purge) withoutShared(all []*commit.Commit, selected, tooYoung func(*commit.Commit) bool) (list []*commit.Commit) {
+	purged := map[objects.ID]bool{}
 	stays := map[objects.ID]bool{} // contents
 	for _, op := range []commit.Op{commit.Append, commit.Edit} {
 		for _, c := range all {
@@ -83,18 +83,18 @@ func (w *purge) withoutShared(all []*commit.Commit, goes, young func(*commit.Com
 				continue
 			}
 			if op == commit.Append {
-				going[c.ID] = goes(c)
+				purged[c.ID] = selected(c)
 			} else {
-				going[c.ID] = going[c.Target] && !young(c)
+				purged[c.ID] = purged[c.Target] && !tooYoung(c)
 			}
-			if !going[c.ID] {
+			if !purged[c.ID] {
 				stays[c.ContentID] = true
 			}
 		}
 	}
 	for _, c := range all {
 		switch {
-		case !going[c.ID]:
+		case !purged[c.ID]:
 		case stays[c.ContentID]:
 			w.done.Spared.Shared++
 		default:
@@ -104,8 +104,8 @@ func (w *purge) withoutShared(all []*commit.Commit, goes, young func(*commit.Com
 	return list
 }
 
-// pinned returns the commits that some history has pinned.
-func (w *purge) pinned(ctx context.Context) (map[objects.ID]bool, error) {
+// findPinned returns the commits that are pinned in some history.
+func (w *purge) findPinned(ctx context.Context) (map[objects.ID]bool, error) {
 	pinned := map[objects.ID]bool{}
 	tips, err := history.Tips(ctx, w.store)
 	for i := 0; i < len(tips) && err == nil; i++ {

@@ -39,8 +39,8 @@ func (w *purge) addSecrets(ctx context.Context) error {
 	return nil
 }
 
-// maskedEdit returns a block as the edit that masks its secrets has it: changed reasoning is
-// no longer its provider's.
+// maskedEdit returns the block of the edit that masks the secrets of a block. Changed reasoning
+// loses the provider's seal.
 func maskedEdit(b content.Block, rules []string) content.Block {
 	b, _ = history.MaskBlock(b, rules...)
 	if b.Kind() == content.KindReasoning {
@@ -51,7 +51,7 @@ func maskedEdit(b content.Block, rules []string) content.Block {
 	return b
 }
 
-// writeMasks adds edits and annotations with masks to every branch.
+// writeMasks commits edits and annotations with masks on every branch.
 func (w *purge) writeMasks(ctx context.Context) error {
 	if len(w.masked) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (w *purge) writeMasks(ctx context.Context) error {
 	return nil
 }
 
-// maskDrafts returns edits and annotations with masks, for the contents with secrets that
-// count at the end of a branch.
+// maskDrafts returns drafts of edits and annotations with masks, for the contents with secrets
+// that are in effect at the tip of a branch. line is the history of the branch.
 func (w *purge) maskDrafts(branch string, line []*commit.Commit) (drafts []commit.Draft) {
 	origin := &commit.Origin{Source: commit.SourceUser, Session: branch}
 	latest, _ := history.LatestChanges(line)

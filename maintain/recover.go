@@ -16,27 +16,27 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// RecoverOptions is how [Recover] reads the old store.
+// RecoverOptions are the options of [Recover].
 type RecoverOptions struct {
-	Files    safefile.Policy // whose files are accepted
+	Files    safefile.Policy // the owners and permissions of files that are accepted
 	Progress func(done, total int64)
 }
 
-// Recovery is what [Recover] saved.
+// Recovery is the result of [Recover].
 type Recovery struct {
-	Objects int               // in the new store
-	Erased  int               // of which the new store has the tombstone
-	Lost    int               // that objects of the new store link to, and that are missing
-	Refs    int               // that have the target they had
-	Rescued map[string]string // refs whose target is lost -> the ref at an earlier target; empty: none was found
-	Entries int               // of the ref log
-	Damages []objects.Damage  // of the old store
+	Objects int               // objects in the new store
+	Erased  int               // purged objects, of which the new store has the tombstone
+	Lost    int               // missing objects that objects of the new store link to
+	Refs    int               // refs that kept their target
+	Rescued map[string]string // by ref whose target is lost: the rescue ref at an earlier target; empty: none was found
+	Entries int               // entries of the ref log in the new store
+	Damages []objects.Damage  // damages of the old store
 }
 
-// Recover salvages the intact objects of the store at the path from, however damaged,
-// into a new store at the path to, and changes nothing at from. For a ref whose target is
-// lost, the newest target that is intact is under refs/rescued/. The folder to must not
-// exist; it exists only once everything is done.
+// Recover salvages the intact objects of the store at the path from, however damaged it is, into
+// a new store at the path to, and changes nothing at from. For a ref whose target is lost, it
+// makes a ref under refs/rescued/ at the newest intact target. The folder to must not exist; it
+// exists only when Recover has finished.
 func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery, error) {
 	source, err := objects.Open(ctx, from, objects.Options{Damaged: true, Files: o.Files})
 	if err != nil {
@@ -48,9 +48,9 @@ func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery,
 		if w.target, err = objects.Open(ctx, dir, objects.Options{Create: true}); err != nil {
 			return err
 		}
-		a := w.audit()
+		a := w.auditCallbacks()
 		a.Deep, a.Progress = true, o.Progress
-		err := audit(ctx, source, a)
+		err := runAudit(ctx, source, a)
 		if err == nil {
 			err = w.finish()
 		}
@@ -62,7 +62,7 @@ func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery,
 	return &w.done, nil
 }
 
-// recovery is one Recover.
+// recovery is the state of one Recover, or of one copy of a store.
 type recovery struct {
 	ctx     context.Context //nolint:containedctx // it is one call
 	target  objects.Store
@@ -75,12 +75,14 @@ type recovery struct {
 	done    Recovery
 }
 
-// recoverBytes is how much is put at once.
+// recoverBytes is the size of the objects that are put in one batch.
 const recoverBytes = 8 << 20
 
-func (w *recovery) audit() objects.Audit {
+// auditCallbacks returns the callbacks that save the objects of the old store and collect its
+// refs, its ref log and its damages.
+func (w *recovery) auditCallbacks() objects.Audit {
 	return objects.Audit{
-		Begin: func(about int) error { // what was saved stays saved
+		Begin: func(about int) error { // when the audit begins again, the saved objects stay
 			if w.graph == nil {
 				w.graph = newGraph(about, func(objects.ID, error) error { return nil })
 			}
@@ -100,7 +102,7 @@ func (w *recovery) audit() objects.Audit {
 	}
 }
 
-// save adds an object that is new.
+// save adds a new object to the batch, and writes the batch when it is full.
 func (w *recovery) save(o *objects.Object) error {
 	w.done.Objects++
 	if w.put, w.size = append(w.put, o.Clone()), w.size+len(o.Data)+100; w.size < recoverBytes {
@@ -109,6 +111,7 @@ func (w *recovery) save(o *objects.Object) error {
 	return w.flush()
 }
 
+// flush writes the batch.
 func (w *recovery) flush() error {
 	if len(w.put) == 0 {
 		return nil
@@ -118,7 +121,8 @@ func (w *recovery) flush() error {
 	return err
 }
 
-// finish writes the refs, when all objects are written.
+// finish writes the last batch, then the ref log, the tombstones and the refs, and counts the lost
+// objects.
 func (w *recovery) finish() error {
 	if err := w.flush(); err != nil {
 		return err
@@ -129,12 +133,12 @@ func (w *recovery) finish() error {
 	if err := w.restoreTombstones(); err != nil {
 		return err
 	}
-	want := w.refTargets()
-	if err := w.moveRefs(want); err != nil {
+	targets := w.refTargets()
+	if err := w.moveRefs(targets); err != nil {
 		return err
 	}
 	var roots []objects.ID
-	for _, id := range want {
+	for _, id := range targets {
 		roots = append(roots, id)
 	}
 	for n, reached := range w.graph.reach(roots) {
@@ -145,7 +149,7 @@ func (w *recovery) finish() error {
 	return nil
 }
 
-// restoreTombstones gives the new store the tombstones of objects that were found nowhere.
+// restoreTombstones writes the tombstones of the objects that were found nowhere to the new store.
 func (w *recovery) restoreTombstones() error {
 	w.erased = slices.DeleteFunc(w.erased, func(t objects.Tombstone) bool {
 		n, _ := w.graph.find(t.ID)
@@ -156,12 +160,12 @@ func (w *recovery) restoreTombstones() error {
 	return err
 }
 
-// restoreLog gives the new store the log: every entry that follows, in the chain of each of
-// its refs, what was taken over before. They keep their numbers and their hashes.
+// restoreLog writes the ref log to the new store: every entry that continues the chain of each of
+// its refs. The entries keep their numbers and their hashes.
 func (w *recovery) restoreLog() error {
 	var seq uint64
 	var list []objects.LogEntry
-	at := map[string]objects.RefUpdate{} // where a ref is, and its newest entry as Prev
+	at := map[string]objects.RefUpdate{} // by ref: its target as Old, the hash of its newest entry as Prev
 	for _, e := range w.entries {
 		if e.Seq <= seq || !follows(at, e.Refs) {
 			continue
@@ -179,7 +183,7 @@ func (w *recovery) restoreLog() error {
 	return target.Restore(w.ctx, list)
 }
 
-// follows reports whether the moves of an entry begin where the refs are.
+// follows reports whether the moves of an entry begin at the present targets of their refs.
 func follows(at map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
 	seen := map[string]bool{}
 	for _, u := range moves {
@@ -192,37 +196,36 @@ func follows(at map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
 	return len(moves) > 0
 }
 
-// refTargets returns the targets that refs get.
+// refTargets returns the target of each ref in the new store, with the rescue refs.
 func (w *recovery) refTargets() map[string]objects.ID {
-	want := map[string]objects.ID{}
+	targets := map[string]objects.ID{}
 	for _, r := range w.refs {
 		if w.graph.has(r.Target) {
-			want[r.Name] = r.Target
+			targets[r.Name] = r.Target
 			w.done.Refs++
 		}
 	}
 	w.done.Rescued = map[string]string{}
 	for _, r := range w.refs {
-		if _, ok := want[r.Name]; ok {
+		if _, ok := targets[r.Name]; ok {
 			continue
 		}
 		w.done.Rescued[r.Name] = ""
-		if id, at := w.lastIntact(r.Name); !id.IsZero() {
-			name := rescueName(r.Name, at, want)
-			want[name], w.done.Rescued[r.Name] = id, name
+		if id, at := w.lastIntactTarget(r.Name); !id.IsZero() {
+			name := rescueName(r.Name, at, targets)
+			targets[name], w.done.Rescued[r.Name] = id, name
 		}
 	}
-	w.rescueUnnamed(want)
-	return want
+	w.addRescueRefs(targets)
+	return targets
 }
 
-// lastIntact returns the newest intact target of a ref in the ref log, and the time of the
-// entry.
-func (w *recovery) lastIntact(ref string) (objects.ID, time.Time) {
+// lastIntactTarget returns the newest intact target of a ref in the ref log, and the time of its entry.
+func (w *recovery) lastIntactTarget(ref string) (objects.ID, time.Time) {
 	for _, e := range slices.Backward(w.entries) {
 		for _, u := range e.Refs {
 			for _, id := range [2]objects.ID{u.New, u.Old} {
-				if u.Name == ref && w.intact(id) {
+				if u.Name == ref && w.isIntact(id) {
 					return id, e.Note.Time
 				}
 			}
@@ -231,7 +234,7 @@ func (w *recovery) lastIntact(ref string) (objects.ID, time.Time) {
 	return objects.ID{}, time.Time{}
 }
 
-// rescueName returns a free name under refs/rescued/.
+// rescueName returns a name under refs/rescued/ that is not in taken.
 func rescueName(ref string, t time.Time, taken map[string]objects.ID) string {
 	short := strings.TrimPrefix(strings.TrimPrefix(ref, refs.Heads), "refs/")
 	for n := 0; ; n++ {
@@ -242,8 +245,8 @@ func rescueName(ref string, t time.Time, taken map[string]objects.ID) string {
 	}
 }
 
-// intact reports whether a commit is there with everything that it links to.
-func (w *recovery) intact(id objects.ID) bool {
+// isIntact reports whether the store has a commit, its content, its origin and its label.
+func (w *recovery) isIntact(id objects.ID) bool {
 	n, ok := w.graph.find(id)
 	if !ok || w.graph.nodes[n].kind == 0 {
 		return false
@@ -251,14 +254,14 @@ func (w *recovery) intact(id objects.ID) bool {
 	return !slices.ContainsFunc(w.graph.out(n)[w.graph.nodes[n].parents:], func(to int32) bool { return w.graph.nodes[to].kind == 0 })
 }
 
-// rescueUnnamed adds rescue refs for the tips of histories without a ref, when refs or entries
-// of their log are lost: each may have been a branch.
-func (w *recovery) rescueUnnamed(want map[string]objects.ID) {
+// addRescueRefs adds rescue refs for the tips of histories without a ref, when refs or entries of
+// the ref log are lost: each of these tips may have been a branch.
+func (w *recovery) addRescueRefs(targets map[string]objects.ID) {
 	damaged := slices.ContainsFunc(w.done.Damages, func(d objects.Damage) bool { return !d.Harmless && d.ID.IsZero() })
 	if !damaged && len(w.done.Rescued) == 0 {
 		return
 	}
-	roots := slices.Collect(maps.Values(want))
+	roots := slices.Collect(maps.Values(targets))
 	for _, e := range w.entries {
 		for _, u := range e.Refs {
 			roots = append(roots, u.New, u.Old)
@@ -272,15 +275,15 @@ func (w *recovery) rescueUnnamed(want map[string]objects.ID) {
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.intact(w.graph.ids[n]) {
-			name := rescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), want)
-			want[name], w.done.Rescued[name] = w.graph.ids[n], name
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.isIntact(w.graph.ids[n]) {
+			name := rescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), targets)
+			targets[name], w.done.Rescued[name] = w.graph.ids[n], name
 		}
 	}
 }
 
 // moveRefs moves the refs from where the log left them to their targets.
-func (w *recovery) moveRefs(want map[string]objects.ID) error {
+func (w *recovery) moveRefs(targets map[string]objects.ID) error {
 	have, err := w.target.Refs(w.ctx, objects.RefQuery{})
 	if err != nil {
 		return err
@@ -291,13 +294,13 @@ func (w *recovery) moveRefs(want map[string]objects.ID) error {
 	}
 	b := objects.Batch{Note: objects.Note{Time: time.Now(), Command: "recover"}}
 	rand.Read(b.Note.Group[:])
-	for name, id := range want {
+	for name, id := range targets {
 		if at[name] != id {
 			b.Refs = append(b.Refs, objects.RefUpdate{Name: name, Old: at[name], New: id})
 		}
 	}
 	for name, id := range at {
-		if _, ok := want[name]; !ok {
+		if _, ok := targets[name]; !ok {
 			b.Refs = append(b.Refs, objects.RefUpdate{Name: name, Old: id})
 		}
 	}

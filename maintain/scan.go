@@ -21,38 +21,38 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// ScanOptions is where [Scan] looks for secrets.
+// ScanOptions are the options of [Scan].
 type ScanOptions struct {
-	Rev      string   // a revision or a range A..B; empty: everything that a ref leads to or ever led to
-	Rules    []string // only these; nil: all
+	Rev      string   // a revision or a range A..B; empty: all commits that a ref leads to or ever led to
+	Rules    []string // only secrets that these rules find; nil: all rules
 	Progress func(done, total int64)
 }
 
-// Leak is a secret that is stored. Several commits may share the object that holds it: the
-// Leak has the first of them that is scanned.
+// Leak is a stored secret. Several commits may share the object that contains it: Commit is the
+// first of them that is scanned.
 type Leak struct {
-	Rule       string         // that found it
-	Start, End int            // where it is in the text that Where names, in bytes
-	Line       int            // of the text, that it begins on, from 1
-	Excerpt    string         // its surroundings, with every secret in them masked
+	Rule       string         // the rule that found the secret
+	Start, End int            // byte offsets of the secret in the text that Where names
+	Line       int            // the line of the text on which the secret begins, from 1
+	Excerpt    string         // the surrounding text, with every secret in it masked
 	Commit     *commit.Commit // with its content, origin and label
-	Object     objects.ID     // that holds it
+	Object     objects.ID     // the object that contains the secret
 	Where      string         // content, label, meta NAME, origin, request, tools, description, author, branch name, tag name
-	Sealed     bool           // a seal covers it
-	Open       bool           // and an open tool loop needs the seal
+	Sealed     bool           // a seal covers the secret
+	Open       bool           // an open tool loop needs the seal
 }
 
-// Named reports whether a leak is in the name of a branch, a tag or an author. Names are
-// part of commits and of the ref log, and stay.
+// Named reports whether a leak is in the name of a branch, a tag or an author. Names are part of
+// commits and of the ref log, so they cannot be purged.
 func (l *Leak) Named() bool { return l.Where == inAuthor || l.Where == inBranch || l.Where == inTag }
 
-// Purgeable reports whether [Purge] can remove what a leak is in. Origins and requests, on
-// which every proof rests, stay; so do names.
+// Purgeable reports whether [Purge] can remove the object that contains a leak. It cannot remove
+// origins and requests, which prove what was sent, nor names.
 func (l *Leak) Purgeable() bool {
 	return l.Where != inOrigin && l.Where != inRequest && !l.Named()
 }
 
-// What holds a secret, in Leak.Where.
+// The values of Leak.Where, besides "meta NAME".
 const (
 	inContent     = "content"
 	inLabel       = "label"
@@ -65,16 +65,16 @@ const (
 	inTag         = "tag name"
 )
 
-// Scan yields the secrets of a history, newest commit first: in content, labels, origins,
-// requests, the definitions of tools and the names of authors. It looks at the input of
-// models that wrote a summary too and, without a revision, at the names of branches and
-// tags and at the descriptions of branches, with their last commit. Purged content has no
-// secrets. For a damaged commit the error is a *[commit.DamagedError], with a Leak that has
-// only the commit; any other error is the last element.
+// Scan yields the secrets of a history, newest commit first: those in content, labels, origins,
+// requests, the definitions of tools and the names of authors. It also scans the transcripts that
+// models received to write summaries and, without a revision, the names of branches and tags and
+// the descriptions of branches. Purged content has no secrets. For a damaged commit the error is a
+// *[commit.DamagedError], with a Leak that has only the commit; any other error is the last
+// element.
 func Scan(ctx context.Context, repo *tract.Repo, o ScanOptions) iter.Seq2[Leak, error] {
 	return func(yield func(Leak, error) bool) {
 		k := &scanner{ScanOptions: o, repo: repo, store: repo.Store(), seen: map[objects.ID]bool{}, names: map[string]bool{}, yield: yield}
-		err := k.walk(ctx)
+		err := k.scanHistory(ctx)
 		if err == nil && k.Rev == "" {
 			err = k.scanRefs(ctx)
 		}
@@ -84,20 +84,20 @@ func Scan(ctx context.Context, repo *tract.Repo, o ScanOptions) iter.Seq2[Leak, 
 	}
 }
 
-// scanner is one Scan.
+// scanner is the state of one Scan.
 type scanner struct {
 	ScanOptions
 	repo    *tract.Repo
 	store   objects.Store
-	seen    map[objects.ID]bool // objects that hold text
-	names   map[string]bool     // of authors
+	seen    map[objects.ID]bool // the objects that were scanned
+	names   map[string]bool     // the names of authors that were scanned
 	open    map[objects.ID]bool // contents of open turns; nil before the first sealed secret
 	yield   func(Leak, error) bool
-	stopped bool  // the caller wants no more
-	failed  error // of reading the open turns: nothing more is scanned
+	stopped bool  // yield returned false
+	failed  error // the error of reading the open turns, which ends the scan
 }
 
-// commits returns the commits to scan, and about how many they are.
+// commits returns the commits to scan, and their approximate number.
 func (k *scanner) commits(ctx context.Context) (commits iter.Seq2[*commit.Commit, error], total int64, err error) {
 	commits = everReachable(ctx, k.store)
 	tips, err := history.Tips(ctx, k.store)
@@ -116,7 +116,8 @@ func (k *scanner) commits(ctx context.Context) (commits iter.Seq2[*commit.Commit
 	return commits, total, err
 }
 
-func (k *scanner) walk(ctx context.Context) error {
+// scanHistory scans the commits and reports progress.
+func (k *scanner) scanHistory(ctx context.Context) error {
 	commits, total, err := k.commits(ctx)
 	if err != nil {
 		return err
@@ -136,22 +137,23 @@ func (k *scanner) walk(ctx context.Context) error {
 	return nil
 }
 
-// ended reports whether nothing more is to be scanned.
+// ended reports whether the scan has ended.
 func (k *scanner) ended() bool { return k.stopped || k.failed != nil }
 
-// scan scans a commit, and continues after damage. damaged is the error of reading it.
-func (k *scanner) scan(ctx context.Context, c *commit.Commit, damaged error) error {
-	err := k.commit(ctx, c)
-	if history.IsDamaged(err) && damaged == nil {
-		err, damaged = nil, &commit.DamagedError{Commit: c.ID, Cause: err}
+// scan scans a commit. It yields damage of the commit and returns only other errors. loadErr is
+// the error of loading the commit.
+func (k *scanner) scan(ctx context.Context, c *commit.Commit, loadErr error) error {
+	err := k.scanCommit(ctx, c)
+	if history.IsDamaged(err) && loadErr == nil {
+		err, loadErr = nil, &commit.DamagedError{Commit: c.ID, Cause: err}
 	}
-	if damaged != nil && !k.stopped {
-		k.stopped = !k.yield(Leak{Commit: c}, fmt.Errorf("scan: %w", damaged))
+	if loadErr != nil && !k.stopped {
+		k.stopped = !k.yield(Leak{Commit: c}, fmt.Errorf("scan: %w", loadErr))
 	}
 	return err
 }
 
-// firstVisit reports whether an object was not scanned yet.
+// firstVisit reports whether an object was not visited yet, and marks it as visited.
 func (k *scanner) firstVisit(id objects.ID) bool {
 	if id.IsZero() || k.seen[id] {
 		return false
@@ -160,55 +162,56 @@ func (k *scanner) firstVisit(id objects.ID) bool {
 	return true
 }
 
-// commit scans one commit and what it links to.
-func (k *scanner) commit(ctx context.Context, c *commit.Commit) error {
+// scanCommit scans one commit and the objects that it links to.
+func (k *scanner) scanCommit(ctx context.Context, c *commit.Commit) error {
 	if c.Block != nil && c.Tombstone == nil && k.firstVisit(c.ContentID) {
 		leak := Leak{Commit: c, Object: c.ContentID, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
 		content.RewriteText(c.Block, func(s string) string {
-			k.text(ctx, leak, s)
+			k.scanText(ctx, leak, s)
 			return s
 		})
 	}
 	if k.firstVisit(c.LabelID) {
-		k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: inLabel}, c.Label.Text)
+		k.scanText(ctx, Leak{Commit: c, Object: c.LabelID, Where: inLabel}, c.Label.Text)
 		for _, name := range slices.Sorted(maps.Keys(c.Label.Meta)) {
-			k.text(ctx, Leak{Commit: c, Object: c.LabelID, Where: "meta " + name}, c.Label.Meta[name])
+			k.scanText(ctx, Leak{Commit: c, Object: c.LabelID, Where: "meta " + name}, c.Label.Meta[name])
 		}
 	}
-	k.author(ctx, c, c.Author)
+	k.scanAuthor(ctx, c, c.Author)
 	if c.Origin == nil || !k.firstVisit(c.OriginID) {
 		return nil
 	}
 	from := Leak{Commit: c, Object: c.OriginID, Where: inOrigin}
-	k.text(ctx, from, c.Origin.Finish)
-	k.text(ctx, from, string(c.Origin.Usage.Raw))
-	k.values(ctx, from, c.Origin.Original)
+	k.scanText(ctx, from, c.Origin.Finish)
+	k.scanText(ctx, from, string(c.Origin.Usage.Raw))
+	k.scanValues(ctx, from, c.Origin.Original)
 	if !k.firstVisit(c.Origin.Manifest) {
 		return nil
 	}
-	return k.request(ctx, c)
+	return k.scanRequest(ctx, c)
 }
 
-// values scans the values of a map.
-func (k *scanner) values(ctx context.Context, leak Leak, m map[string]string) {
+// scanValues scans the values of a map.
+func (k *scanner) scanValues(ctx context.Context, leak Leak, m map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		k.text(ctx, leak, m[name])
+		k.scanText(ctx, leak, m[name])
 	}
 }
 
-// request scans what the request of a response was made of.
-func (k *scanner) request(ctx context.Context, c *commit.Commit) error {
+// scanRequest scans the settings and the tool definitions of the request that a commit came from;
+// for a summary also the transcript.
+func (k *scanner) scanRequest(ctx context.Context, c *commit.Commit) error {
 	m, err := compile.ReadManifest(ctx, k.store, c.Origin.Manifest)
 	if err != nil {
 		return err
 	}
-	k.values(ctx, Leak{Commit: c, Object: c.Origin.Manifest, Where: inRequest}, m.RequestSettings)
+	k.scanValues(ctx, Leak{Commit: c, Object: c.Origin.Manifest, Where: inRequest}, m.RequestSettings)
 	if k.firstVisit(m.Tools) {
 		tools, err := objects.Read(ctx, k.store, m.Tools)
 		if err != nil && !errors.Is(err, objects.ErrPurged) {
 			return err
 		}
-		k.text(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data))
+		k.scanText(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data))
 	}
 	if c.Op != commit.Compress && c.Kind != content.KindSummary {
 		return nil
@@ -224,12 +227,13 @@ func (k *scanner) request(ctx context.Context, c *commit.Commit) error {
 	return nil
 }
 
-// text scans one text, unless the scan has ended.
-func (k *scanner) text(ctx context.Context, leak Leak, s string) {
+// scanText yields the secrets in one text as leaks with the fields of leak, unless the scan has
+// ended.
+func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 	if k.ended() {
 		return
 	}
-	for _, f := range secrets.Find(s) {
+	for _, f := range secrets.Find(text) {
 		if len(k.Rules) > 0 && !slices.Contains(k.Rules, f.Rule) {
 			continue
 		}
@@ -257,11 +261,11 @@ func (k *scanner) isOpen(ctx context.Context, id objects.ID) bool {
 	return k.open[id]
 }
 
-// author scans the name of an author, each once.
-func (k *scanner) author(ctx context.Context, c *commit.Commit, name string) {
+// scanAuthor scans the name of an author, each name once.
+func (k *scanner) scanAuthor(ctx context.Context, c *commit.Commit, name string) {
 	if !k.names[name] {
 		k.names[name] = true
-		k.text(ctx, Leak{Commit: c, Object: c.ID, Where: inAuthor}, name)
+		k.scanText(ctx, Leak{Commit: c, Object: c.ID, Where: inAuthor}, name)
 	}
 }
 
@@ -277,7 +281,7 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 		for _, u := range entry.Refs {
 			if tips[u.Name].IsZero() {
 				tips[u.Name] = cmp.Or(u.New, u.Old)
-				k.refName(ctx, u.Name, tips[u.Name], entry.Note.Author)
+				k.scanRefName(ctx, u.Name, tips[u.Name], entry.Note.Author)
 			}
 		}
 	}
@@ -287,7 +291,7 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 			if !is || k.ended() || !k.firstVisit(u.New) {
 				continue
 			}
-			if err := k.description(ctx, u.New, tips[refs.Heads+name]); err != nil {
+			if err := k.scanDescription(ctx, u.New, tips[refs.Heads+name]); err != nil {
 				return err
 			}
 		}
@@ -295,8 +299,9 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 	return nil
 }
 
-// refName scans the name of a branch or a tag, and the author who moved it last to tip.
-func (k *scanner) refName(ctx context.Context, ref string, tip objects.ID, author string) {
+// scanRefName scans the name of a branch or a tag, and the author of its last move. tip is the
+// last target of the ref.
+func (k *scanner) scanRefName(ctx context.Context, ref string, tip objects.ID, author string) {
 	where := inBranch
 	name, is := strings.CutPrefix(ref, refs.Heads)
 	if !is {
@@ -305,12 +310,13 @@ func (k *scanner) refName(ctx context.Context, ref string, tip objects.ID, autho
 	}
 	if is {
 		c := &commit.Commit{ID: tip}
-		k.text(ctx, Leak{Commit: c, Object: tip, Where: where}, name)
-		k.author(ctx, c, author)
+		k.scanText(ctx, Leak{Commit: c, Object: tip, Where: where}, name)
+		k.scanAuthor(ctx, c, author)
 	}
 }
 
-func (k *scanner) description(ctx context.Context, id, tip objects.ID) error {
+// scanDescription scans the description of a branch, the label id. tip is the branch's last commit.
+func (k *scanner) scanDescription(ctx context.Context, id, tip objects.ID) error {
 	label, err := commit.ReadLabel(ctx, k.store, id)
 	if errors.Is(err, objects.ErrNotFound) || err == nil && len(secrets.Find(label.Text)) == 0 {
 		return nil // gc removed it, or it has no secret
@@ -319,12 +325,12 @@ func (k *scanner) description(ctx context.Context, id, tip objects.ID) error {
 		return err
 	}
 	c, err := k.repo.Show(ctx, tip.String())
-	if errors.Is(err, objects.ErrNotFound) { // there is no such branch
+	if errors.Is(err, objects.ErrNotFound) { // the branch's commit is missing
 		c, err = &commit.Commit{}, nil
 	}
 	if err != nil {
 		return err
 	}
-	k.text(ctx, Leak{Commit: c, Object: id, Where: inDescription}, label.Text)
+	k.scanText(ctx, Leak{Commit: c, Object: id, Where: inDescription}, label.Text)
 	return nil
 }

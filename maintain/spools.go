@@ -10,8 +10,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// clearSpools removes the committed exchanges that recorders still keep: in the folder spool
-// beside the files of a store, and in other folders.
+// clearSpools removes the committed exchanges that recorders keep in the folder "spool" next to
+// the files of a store, and in other folders.
 func clearSpools(ctx context.Context, s objects.Store, folders []string) error {
 	var err error
 	for _, folder := range folders {

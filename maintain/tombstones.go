@@ -10,12 +10,12 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// purgePage is how many blocks are read at once to compute what tombstones keep of them.
+// purgePage is the number of blocks that are read at once to compute their tombstones.
 const purgePage = 256
 
-// addContents adds the content of commits, page by page. It returns the commits whose
-// content was not purged yet; of several with equal content, all.
-func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (there []*commit.Commit, err error) {
+// addContents adds the content of commits, page by page. It returns the commits whose content was
+// not purged before; when several have equal content, it returns all of them.
+func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (unpurged []*commit.Commit, err error) {
 	for len(list) > 0 {
 		page := list[:min(len(list), purgePage)]
 		list = list[len(page):]
@@ -26,7 +26,7 @@ func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (there [
 			if c.Block == nil || c.Tombstone != nil {
 				continue
 			}
-			there = append(there, c)
+			unpurged = append(unpurged, c)
 			w.addContent(c)
 			if err := w.addTranscripts(ctx, c.ContentID); err != nil {
 				return nil, err
@@ -34,11 +34,12 @@ func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (there [
 			c.Block = nil
 		}
 	}
-	return there, nil
+	return unpurged, nil
 }
 
+// addContent adds the content of a loaded commit.
 func (w *purge) addContent(c *commit.Commit) {
-	w.add(c.ContentID, c.Size, content.Encode(content.Remains(c.Block)))
+	w.addTombstone(c.ContentID, c.Size, content.Encode(content.Remains(c.Block)))
 	if c.Size > objects.MaxSize {
 		w.lists = append(w.lists, c.ContentID)
 	}
@@ -55,7 +56,7 @@ func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 	case !o.Kind.Purgeable():
 		return fmt.Errorf("object %s: a %s cannot be purged", id.Short(), o.Kind)
 	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
-		w.add(id, int64(len(o.Data)), nil)
+		w.addTombstone(id, int64(len(o.Data)), nil)
 		return nil
 	}
 	block, err := commit.ReadContent(ctx, w.store, id)
@@ -66,22 +67,25 @@ func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 	return w.addTranscripts(ctx, id)
 }
 
-func (w *purge) add(id objects.ID, size int64, rest []byte) {
+// addTombstone adds the tombstone of an object. remains is the part of its block that stays readable,
+// such as the id of a tool call; nil: none.
+func (w *purge) addTombstone(id objects.ID, size int64, remains []byte) {
 	if w.has[id] {
 		return
 	}
-	if len(rest) > maxRest {
-		rest = nil // no id of a call is that long
+	if len(remains) > maxRemains {
+		remains = nil // no id of a call is that long
 	}
 	w.has[id] = true
-	w.tombstones = append(w.tombstones, objects.Tombstone{ID: id, Size: size, Time: w.Time, Why: w.Why, Remains: rest})
+	w.tombstones = append(w.tombstones, objects.Tombstone{ID: id, Size: size, Time: w.Time, Why: w.Why, Remains: remains})
 	w.done.Bytes += size
 }
 
-// maxRest is the most bytes of a block that a tombstone keeps.
-const maxRest = 1 << 10
+// maxRemains is the largest number of bytes of a block that a tombstone keeps.
+const maxRemains = 1 << 10
 
-// addChunks adds the chunks of long contents, except those that other content shares.
+// addChunks adds tombstones for the chunks of long contents, except for chunks that other content
+// shares.
 func (w *purge) addChunks(ctx context.Context) error {
 	if len(w.lists) == 0 {
 		return nil
@@ -120,13 +124,13 @@ func (w *purge) writeTombstones(ctx context.Context) (err error) {
 		w.done.Objects, err = objects.Purge(ctx, w.store, w.tombstones, w.Progress)
 	}
 	if err == nil {
-		w.done.SizeAfter = size(ctx, w.store)
+		w.done.SizeAfter = storeSize(ctx, w.store)
 	}
 	return err
 }
 
-// size returns how many bytes the files of a store take; 0: it has none.
-func size(ctx context.Context, s objects.Store) (n int64) {
+// storeSize returns the size of a store's files in bytes; 0 for a store without files.
+func storeSize(ctx context.Context, s objects.Store) (n int64) {
 	if in, ok := objects.As[objects.Maintainer](s); ok {
 		_, n, _ = in.Size(ctx) // it is only reported
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// findTranscripts finds the commits whose text repeats the content of others: the transcripts
-// that models were shown to write summaries. They are on no branch; only the manifests of
-// the requests lead to them.
+// findTranscripts finds the commits whose text repeats the content of other commits: the
+// transcripts that models received to write summaries. They are on no branch; only the manifests
+// of the requests link to them.
 func (w *purge) findTranscripts(ctx context.Context) error {
 	seen := map[objects.ID]bool{{}: true}
 	for c, err := range everReachable(ctx, w.store) {
@@ -41,7 +41,7 @@ func (w *purge) findTranscriptOf(ctx context.Context, origin objects.ID) error {
 	if err != nil || len(m.Sources) == 0 {
 		return err
 	}
-	missing, err := w.store.Missing(ctx, m.Sources) // such as those of a summary that was picked to another history
+	missing, err := w.store.Missing(ctx, m.Sources) // for example after a summary was cherry-picked to another history
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (w *purge) findTranscriptOf(ctx context.Context, origin objects.ID) error {
 	return nil
 }
 
-// addTranscripts adds the transcripts that repeat a content.
+// addTranscripts adds the content of the transcripts that repeat the content with an id.
 func (w *purge) addTranscripts(ctx context.Context, id objects.ID) error {
 	for _, c := range w.transcripts[id] {
 		transcript := *c // headers are shared

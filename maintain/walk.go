@@ -14,8 +14,8 @@ import (
 )
 
 // everReachable yields the headers of all commits that a ref leads to, or led to according to the
-// ref log: first those of the present branches, tags and rescued responses. An error is the
-// last element.
+// ref log. The commits of the present branches, tags and rescued responses come first. An error
+// is the last element.
 func everReachable(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		seen := map[objects.ID]bool{}
@@ -57,8 +57,8 @@ func formerTips(ctx context.Context, s objects.Store, seen map[objects.ID]bool) 
 	return slices.DeleteFunc(former, func(id objects.ID) bool { return slices.Contains(missing, id) }), err
 }
 
-// openTurns returns the commits of the last turns of branches and rescued responses in
-// which tools were used. A provider may need their seals.
+// openTurns returns the commits of the last turns of branches and rescued responses, if tools were
+// used in the turn: a provider may require the seals of these commits.
 func openTurns(ctx context.Context, s objects.Store) (map[objects.ID]*commit.Commit, error) {
 	open := map[objects.ID]*commit.Commit{}
 	for _, folder := range []string{refs.Heads, refs.Rescued} {
