@@ -22,6 +22,7 @@ type linkCheck struct {
 	table   *objectTable
 	merges  []merge
 	parents []mergeParent // of all merges
+	err     error         // errUnclear, once something was found
 }
 
 // merge is a commit with several parents.
@@ -61,30 +62,27 @@ func (c *linkCheck) audit() objects.Audit {
 		},
 		Objects: func(list []objects.Object) error {
 			for i := range list {
-				if err := c.add(&list[i]); err != nil {
-					return err
-				}
+				c.add(&list[i])
 			}
-			return nil
+			return c.err
 		},
 		Tombstone: func(t objects.Tombstone) error {
-			return c.put(t.ID, objectInfo{flags: purged, class: classOf(t.Kind), value: clamp(t.Size)})
+			c.put(t.ID, objectInfo{flags: purged, kind: kindOf(t.Kind), value: clamp(t.Size)})
+			return c.err
 		},
 		Ref: func(r objects.Ref) error {
 			c.result.Refs++
-			return c.link(r.Target)
+			c.link(r.Target)
+			return c.err
 		},
 		Entry: func(e objects.LogEntry) error {
 			c.result.Entries++
 			for _, u := range e.Refs {
-				if u.New.IsZero() {
-					continue
-				}
-				if err := c.link(u.New); err != nil {
-					return err
+				if !u.New.IsZero() {
+					c.link(u.New)
 				}
 			}
-			return nil
+			return c.err
 		},
 		Damage: func(d objects.Damage) error {
 			if !d.ID.IsZero() {
@@ -96,68 +94,48 @@ func (c *linkCheck) audit() objects.Audit {
 	}
 }
 
-// add adds an object and its links.
-func (c *linkCheck) add(o *objects.Object) error {
+// add adds an object, and what it says of those that it links to.
+func (c *linkCheck) add(o *objects.Object) {
 	n, err := parse(o)
 	if err != nil {
-		return errUnclear
+		c.err = errUnclear
+		return
 	}
-	if o.Kind == objects.KindCommit {
-		return c.addCommit(o, n)
+	info := objectInfo{flags: present, kind: kindOf(o.Kind), value: n.size}
+	if n.parsed {
+		info.value = n.depth
 	}
-	err = c.put(o.ID, objectInfo{flags: present, class: classOf(o.Kind), value: n.size})
-	return cmp.Or(err, c.link(o.Parents...), c.link(o.Links...))
-}
-
-// addCommit adds a commit, and what it says of its parents and its content.
-func (c *linkCheck) addCommit(o *objects.Object, n node) error {
-	err := c.put(o.ID, objectInfo{flags: present, class: commitClass, value: n.depth})
-	switch len(o.Parents) {
-	case 0:
-		if n.depth > 0 {
-			return errUnclear
-		}
-	case 1:
-		if n.depth == 0 {
-			return errUnclear
-		}
-		err = cmp.Or(err, c.put(o.Parents[0], objectInfo{flags: linked, class: commitClass, value: n.depth - 1}))
-	default:
-		c.addMerge(o, n.depth)
-		err = cmp.Or(err, c.link(o.Parents...))
-	}
-	links := o.Links
+	c.put(o.ID, info)
+	c.link(o.Parents...)
+	c.link(o.Links...)
 	if n.says {
-		err = cmp.Or(err, c.put(links[0], objectInfo{flags: linked, class: contentClass, value: n.size}))
-		links = links[1:]
+		c.put(o.Links[0], objectInfo{kind: objects.KindContent, value: n.size})
 	}
-	return cmp.Or(err, c.link(links...))
-}
-
-func (c *linkCheck) addMerge(o *objects.Object, depth uint32) {
-	for _, id := range o.Parents {
-		c.parents = append(c.parents, mergeParent{hashOf(c.seed, id), len(c.merges)})
+	switch {
+	case !n.parsed || len(o.Parents) == 0:
+	case len(o.Parents) == 1:
+		c.put(o.Parents[0], objectInfo{kind: objects.KindCommit, value: n.depth - 1})
+	default:
+		for _, id := range o.Parents {
+			c.parents = append(c.parents, mergeParent{hashOf(c.seed, id), len(c.merges)})
+		}
+		c.merges = append(c.merges, merge{depth: n.depth})
 	}
-	c.merges = append(c.merges, merge{depth: depth})
 }
 
 // link adds that something links to objects.
-func (c *linkCheck) link(ids ...objects.ID) error {
+func (c *linkCheck) link(ids ...objects.ID) {
 	for _, id := range ids {
-		if err := c.put(id, objectInfo{flags: linked}); err != nil {
-			return err
-		}
+		c.put(id, objectInfo{flags: linked})
 	}
-	return nil
 }
 
-// put adds what is known of an object. Without room for that, a checker does everything.
-func (c *linkCheck) put(id objects.ID, info objectInfo) error {
+// put adds what is known of an object. If the table cannot be written, a graph is made.
+func (c *linkCheck) put(id objects.ID, info objectInfo) {
 	info.key = hashOf(c.seed, id)
-	if err := c.table.add(info); err != nil {
-		return errUnclear
+	if c.table.add(info) != nil {
+		c.err = errUnclear
 	}
-	return nil
 }
 
 // finish counts the objects, and checks that each is there, is what links to it expect, and can
@@ -170,16 +148,13 @@ func (c *linkCheck) finish() error {
 		if is(conflict) || !is(present|purged) || is(present) && !is(linked) {
 			return errUnclear
 		}
-		if is(present) {
-			c.result.Objects++
-		} else {
+		if !is(present) {
 			c.result.Erased++
-		}
-		if is(present) && info.class == commitClass {
+		} else if c.result.Objects++; info.kind == objects.KindCommit {
 			c.result.Commits++
 		}
 		for ; len(parents) > 0 && parents[0].key == info.key; parents = parents[1:] {
-			if info.class != commitClass || !is(present) {
+			if info.kind != objects.KindCommit || !is(present) {
 				return errUnclear
 			}
 			m := &c.merges[parents[0].merge]
@@ -196,19 +171,18 @@ func (c *linkCheck) finish() error {
 // objectInfo is what is known of an object, by itself and by what links to it.
 type objectInfo struct {
 	key   uint64
-	value uint32 // the depth of a commit, the size of content
-	class objectClass
+	value uint32       // the depth of a commit, the size of content
+	kind  objects.Kind // as of kindOf; 0: it is not known
 	flags objectFlags
 }
 
-// objectClass is what kind an object has. 0: it is not known.
-type objectClass uint8
-
-const (
-	otherClass objectClass = iota + 1
-	commitClass
-	contentClass // also lists
-)
+// kindOf is the kind of an object, where a list counts as content.
+func kindOf(k objects.Kind) objects.Kind {
+	if k == objects.KindList {
+		return objects.KindContent
+	}
+	return k
+}
 
 // objectFlags are bits.
 type objectFlags uint8
@@ -220,24 +194,13 @@ const (
 	conflict             // it is not what something expects that links to it
 )
 
-func classOf(k objects.Kind) objectClass {
-	switch k {
-	case objects.KindCommit:
-		return commitClass
-	case objects.KindContent, objects.KindList:
-		return contentClass
-	default:
-		return otherClass
-	}
-}
-
 // join adds what is known of the same object from elsewhere.
 func (i *objectInfo) join(other objectInfo) {
 	i.flags |= other.flags
 	switch {
-	case i.class == 0:
-		i.class, i.value = other.class, other.value
-	case other.class != 0 && (other.class != i.class || other.value != i.value):
+	case i.kind == 0:
+		i.kind, i.value = other.kind, other.value
+	case other.kind != 0 && (other.kind != i.kind || other.value != i.value):
 		i.flags |= conflict
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"os"
 	"slices"
+
+	"github.com/tract-vcs/tract/objects"
 )
 
 // objectTable holds what is known of objects. It is partitioned by the first bits of their keys.
@@ -72,7 +74,7 @@ func (t *objectTable) write(p *partition) (err error) {
 	for _, row := range p.recent {
 		b = binary.LittleEndian.AppendUint64(b, row.key)
 		b = binary.LittleEndian.AppendUint32(b, row.value)
-		b = append(b, byte(row.class), byte(row.flags), 0, 0)
+		b = append(b, byte(row.kind), byte(row.flags), 0, 0)
 	}
 	if _, err := t.file.WriteAt(b, t.end); err != nil {
 		return err
@@ -107,7 +109,7 @@ func (t *objectTable) each(visit func(objectInfo) error) error {
 			for t.room = b; len(b) > 0; b = b[rowSize:] {
 				rows = append(rows, objectInfo{
 					key: binary.LittleEndian.Uint64(b), value: binary.LittleEndian.Uint32(b[8:]),
-					class: objectClass(b[12]), flags: objectFlags(b[13]),
+					kind: objects.Kind(b[12]), flags: objectFlags(b[13]),
 				})
 			}
 		}
