@@ -22,9 +22,9 @@
 //
 //   - A group of writers costs one write and one sync. Nobody waits for company. The functions of
 //     updates of different refs run at once.
-//   - Any number of processes. Calls of one process share an open handle. Another process that waits
-//     gets the store after the present group. A wait ends with the context, or after Options.Wait
-//     (10 s) with objects.ErrBusy.
+//   - Any number of processes. Calls of one process share an open handle; a writer keeps it for a few
+//     milliseconds unless another process waits, which gets it after the present group. A wait ends
+//     with the context, or after Options.Wait (10 s) with objects.ErrBusy.
 //   - Objects are stored in the order of their history: walking it reads no content, and compiling
 //     it reads what is wanted.
 //   - A damaged file is an objects.CorruptError, never a crash or a hang, and it is not changed.
@@ -89,6 +89,8 @@ type store struct {
 	mapMost  int64 // bytes of a file that bbolt can map
 	bodies   bodyCache
 
+	leaseIdle time.Duration // for which a writer keeps the lease after the last call
+
 	loading sync.Mutex // held while frames of the journal are read; taken before mu
 
 	mu      sync.Mutex    // guards everything below
@@ -123,7 +125,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit, mapMost: mapLimit(strconv.IntSize),
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit, leaseIdle: leaseIdle, mapMost: mapLimit(strconv.IntSize),
 		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
@@ -197,7 +199,7 @@ func (s *store) Close() error {
 	s.signalMoved()
 	s.signal()
 	n := s.position.Length()
-	untidy := s.wrote && !s.readOnly && (n <= 0 || n > journalClose)
+	untidy := s.wrote && s.writer == nil && !s.readOnly && (n <= 0 || n > journalClose)
 	reader := s.shared
 	s.mu.Unlock()
 	if reader != nil {

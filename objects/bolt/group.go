@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
@@ -50,7 +51,9 @@ type writer struct {
 
 	refs refLocks // one Update of a ref runs at a time
 
-	users int // calls that use the writer; the mutex of the store guards it
+	// The mutex of the store guards these.
+	users int       // calls that use the writer
+	left  time.Time // when one left it last
 }
 
 // group is what is written together.

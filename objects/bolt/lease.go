@@ -3,14 +3,21 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
 // The writer lease. Opening a store for writing takes the ticket lock, which excludes other
 // processes. One goroutine at a time (leaseLoop) opens the handle for the calls that wait for
-// it, and closes it when no call uses it any more. If another process waits for the lock, no
-// group is opened after the present one, and the next call waits for a new lease.
+// it, keeps it for leaseIdle after the last call, because the next one often follows at once,
+// and closes it. If another process waits for the lock, no group is opened after the present
+// one, the handle is closed when no call uses it, and the next call waits for a new lease.
+
+const (
+	leaseIdle = 4 * time.Millisecond
+	leasePoll = 500 * time.Microsecond // how often an idle lease looks for other processes
+)
 
 // leaseRequest is the wait for a writer. All who wait for one wait together.
 type leaseRequest struct {
@@ -58,7 +65,9 @@ func (s *store) acquireWriter(ctx context.Context, admitted bool) (*writer, erro
 func (s *store) releaseWriter(w *writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.users--; w.users == 0 {
+	w.users--
+	w.left = time.Now()
+	if w.users == 0 && (s.closed || s.writer != w) {
 		s.signal()
 	}
 }
@@ -105,6 +114,7 @@ func (s *store) leaseLoop() {
 			s.tidied = s.resumePurge(h) == nil // a later writer tries again
 		}
 		if w := s.grant(r, h, s.explain("write", err)); w != nil {
+			s.holdLease(w)
 			s.endLease(w)
 		}
 		cancel()
@@ -164,15 +174,30 @@ func (w *writer) closeIfContended() {
 	}
 }
 
-// endLease closes the handle of a writer when no call uses it any more.
+// holdLease waits until no call uses a writer, and none can any more: it was closed, the store
+// is closed, another process waits, or the last call left it some time ago.
+func (s *store) holdLease(w *writer) {
+	for contended := false; ; {
+		poll, cancel := context.WithTimeout(context.Background(), leasePoll)
+		err := s.await(poll, func() bool {
+			if w.users == 0 && (contended || s.closed || time.Since(w.left) >= s.leaseIdle) {
+				s.writer = nil
+			}
+			return w.users == 0 && s.writer == nil
+		})
+		cancel()
+		if err == nil {
+			return
+		}
+		w.commit.Lock()
+		contended = w.h.side.contended()
+		w.commit.Unlock()
+	}
+}
+
+// endLease closes the handle of a writer that no call uses any more.
 func (s *store) endLease(w *writer) {
 	h := w.h
-	_ = s.await(context.Background(), func() bool {
-		if w.users == 0 && s.writer == w {
-			s.writer = nil
-		}
-		return w.users == 0
-	})
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
