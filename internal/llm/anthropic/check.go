@@ -21,13 +21,13 @@ func outline(body rawjson.Value) []wire.OutlineItem {
 	})
 }
 
-// rules are what Anthropic, and servers that speak its format, refuse.
+// rules are the rules for requests that Anthropic, and other servers with its API, refuse.
 var rules = []wire.Rule{
 	wire.RequireUserFirst(`Anthropic 400: "messages: at least one message is required", "first message must use the user role"`),
 	{
 		Name:     "thinking-first",
 		Evidence: `Anthropic 400: "Expected thinking or redacted_thinking, but found tool_use. When thinking is enabled, a final assistant message must start with a thinking block"`,
-		Find:     thinkingFirst,
+		Find:     findThinkingNotFirst,
 	},
 	{
 		Name:     "thinking-unsigned",
@@ -53,11 +53,11 @@ var rules = []wire.Rule{
 	},
 }
 
-// thinkingFirst finds messages with tool calls in the open tool loop that do not begin
-// with reasoning, when thinking is enabled.
-func thinkingFirst(c *wire.Checker) {
+// findThinkingNotFirst reports messages with tool calls in the open tool loop that do not begin
+// with reasoning although thinking is enabled.
+func findThinkingNotFirst(c *wire.Checker) {
 	if t := c.Body.Get("thinking", "type").Text(); t != "enabled" {
-		return // adaptive thinking may not think
+		return // with adaptive thinking, a message may have no reasoning
 	}
 	begun, reasoning := -1, false
 	for _, s := range c.Outline[c.OpenTurnStart():] {
@@ -69,7 +69,7 @@ func thinkingFirst(c *wire.Checker) {
 		}
 		if s.Kind == wire.OutlineCall && !reasoning {
 			c.Report(s.Path, s.CallID, "the message with the tool call %s does not begin with its thought", s.CallID)
-			reasoning = true // once for each message
+			reasoning = true // report once for each message
 		}
 	}
 }

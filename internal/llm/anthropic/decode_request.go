@@ -11,9 +11,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// decodeRequest reads a request body.
+// decodeRequest decodes a request body.
 func decodeRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
-	v := rawjson.Without(body, "messages") // they are most of the body, and would be skipped for every field
+	v := rawjson.Without(body, "messages") // the messages are most of the body, and each Get would skip them
 	req := &llm.Request{Settings: decodeSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
 	q := newMessageReader(t).(*messageReader)
 	system := q.readContent(content.RoleSystem, v.Get("system"))
@@ -26,7 +26,7 @@ func decodeRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
 	return t.DecodeMessages(req, body, q, "messages", "system", "tools")
 }
 
-// decodeSettings reads the settings.
+// decodeSettings decodes the settings of request body v.
 func decodeSettings(v rawjson.Value) llm.Settings {
 	s := wire.DecodeCommon(v, "max_tokens")
 	s.Model = v.Get("model").Text()
@@ -54,7 +54,7 @@ func decodeSettings(v rawjson.Value) llm.Settings {
 type messageReader struct {
 	reader
 	wire.MessageList
-	before string // the role of the message before
+	before string // the role of the previous message
 	order  wire.ResultOrder
 }
 
@@ -74,8 +74,9 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	return nil
 }
 
-// noteForm notes in the blocks of a message how it is written. An instruction among
-// the messages stays there: it is not moved to the system prompt.
+// noteForm records in the blocks of message v how v was written: whether its content is a
+// string, and whether it follows a message of the same role. An instruction among the
+// messages gets its role recorded, so that it is not moved to the system prompt.
 func (q *messageReader) noteForm(role content.Role, v rawjson.Value, blocks []content.Block) {
 	q.order.Note(blocks)
 	before := q.before
@@ -87,14 +88,14 @@ func (q *messageReader) noteForm(role content.Role, v rawjson.Value, blocks []co
 		}
 		if i == 0 {
 			form.SetTrue("string", v.Get("content").Kind() == rawjson.KindString)
-			_, result := b.(content.ToolResult) // the results of a message of the model stay together
+			_, result := b.(content.ToolResult) // results of consecutive messages stay together
 			form.SetTrue("first", before == q.before && !result)
 		}
 		blocks[i] = wire.WithForm(b, form)
 	}
 }
 
-// readContent reads a content: a text, or a list of blocks.
+// readContent returns the blocks of a content, which is a string or a list of blocks.
 func (q *messageReader) readContent(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
 	if v.Kind() == rawjson.KindString && v.Text() != "" {
@@ -106,6 +107,7 @@ func (q *messageReader) readContent(role content.Role, v rawjson.Value) []conten
 	return list
 }
 
+// readPart reads one content block of a message of a role.
 func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Block {
 	kind := v.Get("type").Text()
 	switch kind {
@@ -118,7 +120,7 @@ func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Blo
 	return wire.InRole(b, role)
 }
 
-// readResult reads the result of a call.
+// readResult reads a tool_result block.
 func (q *messageReader) readResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
@@ -131,8 +133,8 @@ func (q *messageReader) readResult(v rawjson.Value) content.Block {
 	return b
 }
 
-// readMedia reads an image or a file. A source that would be written in another way is
-// kept as it is.
+// readMedia reads an image or a document, given by kind. If encoding the source again would give
+// other JSON, the source stays in the extra of the block.
 func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")

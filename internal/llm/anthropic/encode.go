@@ -11,11 +11,11 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// defaultMaxTokens is the output limit when the settings have none: the format requires
-// one, and all models that are still served allow this one.
+// defaultMaxTokens is the output limit, in tokens, when the settings have none. The API requires
+// a limit, and all current models allow this one.
 const defaultMaxTokens = 8192
 
-// Encode writes a request. Equal requests give equal bytes.
+// Encode encodes a request body. Equal requests give equal bytes.
 func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s := req.Settings
 	var body rawjson.Object
@@ -45,7 +45,7 @@ func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// replay writes the message that stands for one response.
+// replay returns the message for the blocks of one response.
 func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newMessageEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
@@ -56,14 +56,14 @@ func replay(t wire.Target, blocks []content.Block) rawjson.Value {
 type messageEncoder struct {
 	wire.Target
 	wire.MessageBuilder
-	unsentCalls map[string]bool // calls of the provider's own tools whose results cannot be sent
-	container   string          // where the code waits that called a tool
+	unsentCalls map[string]bool // ids of server tool calls whose results cannot be sent
+	container   string          // id of the container in which code waits for a tool result
 
-	systemIsString bool // the last instruction came as a string
+	systemIsString bool // the last system block came as a string
 }
 
-// encodeSystem returns the system prompt: a list of blocks, or the string that it was.
-// It is nil when there is none.
+// encodeSystem returns the system prompt, as a list of blocks or as the string that it was; nil
+// when there is none.
 func (p *messageEncoder) encodeSystem() rawjson.Value {
 	list := p.System.Bytes()
 	if list.At(0) == nil {
@@ -79,14 +79,14 @@ func newMessageEncoder(t wire.Target) *messageEncoder {
 	return &messageEncoder{Target: t, MessageBuilder: wire.MessageBuilder{ModelRole: "assistant", BlocksField: "content"}, unsentCalls: map[string]bool{}}
 }
 
-// Add adds a block of a message of a role.
+// Add adds a block of a message. See [wire.EncodeBlocks].
 func (p *messageEncoder) Add(role content.Role, b content.Block) {
 	if n, ok := b.(content.Native); ok && n.Form().Type == "container" && p.Owns(b) {
 		p.container = rawjson.Value(n.JSON).Get("id").Text()
 		return
 	}
 	if _, media := b.(content.Media); media && role == content.RoleAssistant {
-		return // a message of the model has no media
+		return // the API allows no media in a message of the model
 	}
 	v := p.encodeBlock(b)
 	form := p.FormOf(b)
@@ -118,7 +118,7 @@ func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Text:
-		if strings.TrimSpace(b.Text) != "" { // text without a word is refused
+		if strings.TrimSpace(b.Text) != "" { // the API refuses blank text
 			o = rawjson.NewObject("type", "text", "text", b.Text)
 		}
 	case content.Reasoning:
@@ -146,7 +146,7 @@ func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// typeOf returns the type with which a block of this dialect came.
+// typeOf returns the API's type of a block of this dialect; empty for other blocks.
 func (p *messageEncoder) typeOf(b content.Block) string {
 	if p.Owns(b) {
 		return b.Form().Type
@@ -154,9 +154,9 @@ func (p *messageEncoder) typeOf(b content.Block) string {
 	return ""
 }
 
-// encodeReasoning writes reasoning with the seal of its model; Anthropic never gets it
-// without a seal. Servers that only speak its format may not seal reasoning at all: they
-// get their own back as it came. It returns nil for reasoning that cannot be sent.
+// encodeReasoning returns the content block of reasoning, with its seal; nil when it cannot be
+// sent. Anthropic gets no reasoning without a seal. Other servers with this API may not seal
+// reasoning at all; they get their own reasoning back without a seal.
 func (p *messageEncoder) encodeReasoning(r content.Reasoning) *rawjson.Object {
 	form := r.Form()
 	switch {
@@ -172,8 +172,9 @@ func (p *messageEncoder) encodeReasoning(r content.Reasoning) *rawjson.Object {
 	return nil
 }
 
-// encodeResultContent returns what a tool gave; nil when it gave nothing. Parts of
-// another dialect are sent as the JSON they are.
+// encodeResultContent returns the content of a result; nil when the result is empty. If own is
+// true, r came from this dialect. Parts of another dialect are sent as the text of their
+// JSON unless they are valid content here.
 func encodeResultContent(r content.ToolResult, own bool) rawjson.Value {
 	if v, err := rawjson.Parse(r.Parts); err == nil && (own || isContent(v)) {
 		return v
@@ -183,12 +184,12 @@ func encodeResultContent(r content.ToolResult, own bool) rawjson.Value {
 		if !r.IsError {
 			return nil
 		}
-		text = "error" // one without a word is refused
+		text = "error" // the API refuses an error without text
 	}
 	return rawjson.AppendString(nil, text)
 }
 
-// isContent reports whether v is a content in the format's own form.
+// isContent reports whether v is a list of the API's text, image and document blocks.
 func isContent(v rawjson.Value) bool {
 	if v.Kind() != rawjson.KindArray {
 		return false
@@ -210,8 +211,8 @@ func isContent(v rawjson.Value) bool {
 	return true
 }
 
-// encodeMedia writes an image or a file: its bytes, or its URL. Of media with neither the
-// source is in what came with it.
+// encodeMedia returns the content block of an image or a file, with its bytes or its URL as the
+// source. Without either, it has no source; the block's extra may have one.
 func encodeMedia(m content.Media) *rawjson.Object {
 	o := rawjson.NewObject("type", "document")
 	if m.Of == content.KindImage {

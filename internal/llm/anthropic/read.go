@@ -13,9 +13,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Messages is Anthropic's messages (https://docs.anthropic.com/en/api/messages). A
-// response is a list of content blocks and goes back as that list: members that no field
-// stands for are in the extra of their block.
+// Messages is Anthropic's Messages API (https://docs.anthropic.com/en/api/messages). A
+// response is a list of content blocks, and is sent back as that list. The extra of a block
+// keeps the members that have no field.
 var Messages = &wire.Dialect{
 	Name:    "messages",
 	Path:    func(string, bool) string { return "/v1/messages" },
@@ -36,11 +36,11 @@ var Messages = &wire.Dialect{
 	NeedsModel:         true,
 }
 
-// version is the version of the format that is asked for.
+// version is the API version that requests ask for.
 const version = "2023-06-01"
 
-// sign puts the key into Anthropic's header. Servers that only speak its format take it
-// there or as a bearer token, so they get both.
+// sign sets the API version, and the API key in Anthropic's header. Other servers with this API
+// read the key there or as a bearer token, so they get both.
 func sign(h http.Header, t wire.Target, key string) {
 	h.Set("Anthropic-Version", version)
 	if key == "" {
@@ -52,7 +52,7 @@ func sign(h http.Header, t wire.Target, key string) {
 	}
 }
 
-// setBetaHeader asks for what the model does only as a beta.
+// setBetaHeader sets the beta header if the request needs a beta feature.
 func setBetaHeader(h http.Header, t wire.Target, body rawjson.Value) {
 	if NeedsInterleavedBeta(t.Model, body.Get("thinking"), body.Get("tools")) {
 		h.Set("Anthropic-Beta", InterleavedBeta)
@@ -64,13 +64,13 @@ type reader struct {
 	*wire.BlockWriter
 	started        bool
 	finished       bool
-	blocks         map[int64]*streamBlock // that are being streamed, by the index of the wire
+	blocks         map[int64]*streamBlock // open blocks of the stream, by their index there
 	reported       rawjson.Value          // usage so far
-	container      rawjson.Value          // where code runs, when it waits for a result
+	container      rawjson.Value          // the container of running code, if the response names one
 	codeAwaitsTool bool                   // code in the container called a tool
 }
 
-// ReadBody reads a response in one piece.
+// ReadBody reads the body of a response that is not streamed.
 func (m *reader) ReadBody(v rawjson.Value) error {
 	if v.Get("type").Text() == "error" || v.Get("error").Kind() == rawjson.KindObject {
 		return m.newError(v)
@@ -81,11 +81,11 @@ func (m *reader) ReadBody(v rawjson.Value) error {
 	if err := m.readStart(v); err != nil {
 		return err
 	}
-	m.end()
+	m.endMessage()
 	return nil
 }
 
-// ReadEvent reads one event. Unknown types are skipped, as the format requires.
+// ReadEvent reads one event. It skips unknown types, as the API requires.
 func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 	if t := v.Get("type").Text(); t != "" {
 		name = t
@@ -101,11 +101,11 @@ func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 		n, _ := v.Get("index").Int()
 		m.endBlockAt(n)
 	case "message_delta":
-		m.readStop(v.Get("delta"))
+		m.readStopAndContainer(v.Get("delta"))
 		m.addUsage(v.Get("usage"))
 		m.EmitHead()
 	case "message_stop":
-		m.end()
+		m.endMessage()
 		return io.EOF
 	case "error":
 		return m.newError(v)
@@ -113,16 +113,16 @@ func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 	return nil
 }
 
-// newError returns the error that the provider sent.
+// newError returns the error that the provider sent in v.
 func (m *reader) newError(v rawjson.Value) error {
 	e := wire.NewAPIError(m.Provider, v)
 	e.RequestID = v.Get("request_id").Text()
 	return e
 }
 
-// readStart reads a message, which in a stream is empty except for programmatic tool
-// calls. A second start with the same id repeats the first; one with another id is an
-// error.
+// readStart reads a message, or the message of message_start, whose content is empty except for
+// programmatic tool calls. A second start with the same id is ignored; one with another id is
+// an error.
 func (m *reader) readStart(v rawjson.Value) error {
 	id := v.Get("id").Text()
 	if m.started {
@@ -133,7 +133,7 @@ func (m *reader) readStart(v rawjson.Value) error {
 	}
 	m.started = true
 	m.SetHead(func(h *llm.Head) { h.ID, h.Model = id, v.Get("model").Text() })
-	m.readStop(v)
+	m.readStopAndContainer(v)
 	m.addUsage(v.Get("usage"))
 	m.EmitHead()
 	for b := range v.Get("content").Elements() {
@@ -143,8 +143,8 @@ func (m *reader) readStart(v rawjson.Value) error {
 	return nil
 }
 
-// readStop reads why a message ended, and the container in which its code waits.
-func (m *reader) readStop(v rawjson.Value) {
+// readStopAndContainer reads the stop reason and the container of a message, if v has them.
+func (m *reader) readStopAndContainer(v rawjson.Value) {
 	if reason := v.Get("stop_reason").Text(); reason != "" {
 		m.SetHead(func(h *llm.Head) { h.Finish = reason })
 	}
@@ -153,8 +153,9 @@ func (m *reader) readStop(v rawjson.Value) {
 	}
 }
 
-// end ends the open blocks and the response.
-func (m *reader) end() {
+// endMessage ends the open blocks and the response. If code in a container waits for a tool
+// result, it adds a block with the container.
+func (m *reader) endMessage() {
 	m.EndOpen()
 	m.finished = true
 	if m.codeAwaitsTool && m.container != nil {
@@ -165,9 +166,9 @@ func (m *reader) end() {
 // Finish reports whether the message ended.
 func (m *reader) Finish(bool) bool { return m.finished }
 
-// readBlock returns the block that a content block stands for. call is true when its
-// arguments may still come, in a stream.
-func (m *reader) readBlock(v rawjson.Value) (b content.Block, call bool) {
+// readBlock returns the block for a content block. isToolUse is true for a tool call, whose
+// arguments follow in a stream.
+func (m *reader) readBlock(v rawjson.Value) (b content.Block, isToolUse bool) {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	switch {
@@ -210,9 +211,9 @@ func (m *reader) readBlock(v rawjson.Value) (b content.Block, call bool) {
 	return content.Native{Wire: m.TypedForm(t), JSON: string(v)}, false
 }
 
-// addUsage merges a report of usage into the earlier ones. Passes of the same request
-// beside the one that answered, such as a compaction, are outside the sums of the report,
-// but they are paid too: the larger of both sums counts.
+// addUsage merges a usage object into the previous ones. Other passes of the same request, such
+// as a compaction, are billed but are not in its totals. So each count is the larger of the
+// total and the sum over all passes.
 func (m *reader) addUsage(v rawjson.Value) {
 	if v.Kind() != rawjson.KindObject || len(v)+len(m.reported) > content.MaxRawUsage {
 		return
@@ -225,10 +226,10 @@ func (m *reader) addUsage(v rawjson.Value) {
 	}
 	o.Merge(m.reported)
 	m.reported = bytes.Clone(o.Bytes())
-	u := readUsage(m.reported)
+	u := decodeUsage(m.reported)
 	var all content.Usage
 	for pass := range m.reported.Get("iterations").Elements() {
-		p := readUsage(pass)
+		p := decodeUsage(pass)
 		all.Input, all.Output = all.Input+p.Input, all.Output+p.Output
 		all.Cached, all.CacheWrite = all.Cached+p.Cached, all.CacheWrite+p.CacheWrite
 	}
@@ -238,9 +239,9 @@ func (m *reader) addUsage(v rawjson.Value) {
 	m.SetUsage(u)
 }
 
-// readUsage reads one report. Its input_tokens are only those that neither came from a
-// cache nor went into one.
-func readUsage(v rawjson.Value) content.Usage {
+// decodeUsage decodes one usage object. Its input_tokens excludes tokens read from the cache or
+// written to it.
+func decodeUsage(v rawjson.Value) content.Usage {
 	n := wire.TokenCounts(v)
 	u := content.Usage{
 		Output: n("output_tokens"), Reasoning: n("output_tokens_details", "thinking_tokens"),

@@ -10,9 +10,10 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// SetThinking sets how much the model is to reason, if the settings say so, and returns
-// the output limit. The limit on the wire counts reasoning too and has to exceed the
-// budget: a limit that does not is taken as that of the answer alone.
+// SetThinking sets the thinking mode, budget or effort of body from the settings, and returns
+// max_tokens. The API counts reasoning in max_tokens, which must exceed the budget. If the
+// limit of the settings does not exceed it, it is taken as the limit of the answer alone, and
+// the budget is added.
 func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int) {
 	limit = s.MaxOutputTokens
 	if limit <= 0 {
@@ -43,7 +44,7 @@ func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int
 		if s.MaxOutputTokens <= 0 {
 			limit += budget
 		} else if least := wire.EffortBudgets["minimal"]; limit <= least {
-			return limit // there is no room to think
+			return limit // the limit leaves no room for reasoning
 		} else if budget >= limit {
 			budget = max(limit/2, least)
 		}
@@ -52,9 +53,10 @@ func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int
 	return limit
 }
 
-// LoopSettings returns the settings of a request as its open tool loop allows them. With a
-// thinking budget the messages of the loop have to begin with reasoning; those of another
-// dialect or family cannot, so no thinking is asked for until the loop closes.
+// LoopSettings returns the settings of a request, without reasoning if its open tool loop does
+// not allow it. With a thinking budget, the messages of the loop must begin with reasoning.
+// Messages from another dialect or model family cannot, so thinking stays off until the loop
+// closes.
 func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 	s := req.Settings
 	if isAdaptive(t.Model) || wire.IsReasoningOff(s.Reasoning) {
@@ -74,8 +76,8 @@ func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 	return s
 }
 
-// claudeVersion returns the numbers in the name of a Claude model, without dates; claude
-// reports whether it is one.
+// claudeVersion returns the version numbers in the name of a Claude model, without dates. claude
+// reports whether the name is that of a Claude model.
 func claudeVersion(model string) (version []int, claude bool) {
 	name := strings.ToLower(model)
 	at := strings.Index(name, "claude")
@@ -90,15 +92,15 @@ func claudeVersion(model string) (version []int, claude bool) {
 	return version, true
 }
 
-// isAdaptive reports whether a model takes an effort. Anthropic's models up to version
-// 4.5, and all of other vendors, want a budget.
+// isAdaptive reports whether a model accepts an effort (adaptive thinking). Anthropic's models
+// up to version 4.5, and all models of other vendors, need a budget.
 func isAdaptive(model string) bool {
 	version, claude := claudeVersion(model)
 	name := strings.ToLower(model)
 	switch {
 	case !claude:
 		return false
-	case strings.Contains(name, "fable"), strings.Contains(name, "mythos"): // named without a number at first
+	case strings.Contains(name, "fable"), strings.Contains(name, "mythos"): // the first of these have no version number
 		return true
 	case len(version) == 0:
 		return false
@@ -108,12 +110,12 @@ func isAdaptive(model string) bool {
 	return len(version) > 1 && version[1] > 5
 }
 
-// InterleavedBeta lets a model reason between tool calls.
+// InterleavedBeta is the beta that lets a model reason between tool calls.
 const InterleavedBeta = "interleaved-thinking-2025-05-14"
 
-// NeedsInterleavedBeta reports whether a model reasons between tool calls only when
-// InterleavedBeta is sent: version 4 with a thinking budget, where adaptive thinking does
-// not do so unasked. Other models ignore or refuse it.
+// NeedsInterleavedBeta reports whether a model needs InterleavedBeta to reason between tool
+// calls: models of version 4 with a thinking budget do. Models with adaptive thinking do so
+// without it, except Sonnet 4.6. Other models ignore or refuse the beta.
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#interleaved-thinking
 func NeedsInterleavedBeta(model string, thinking, tools rawjson.Value) bool {
 	version, _ := claudeVersion(model)
@@ -123,6 +125,7 @@ func NeedsInterleavedBeta(model string, thinking, tools rawjson.Value) bool {
 	return !isAdaptive(model) || version[1] == 6 && strings.Contains(strings.ToLower(model), "sonnet")
 }
 
+// encodeTools encodes the tools.
 func encodeTools(tools []llm.Tool) rawjson.Value {
 	return wire.EncodeTools(tools, func(t llm.Tool) rawjson.Value {
 		var o rawjson.Object
@@ -132,7 +135,7 @@ func encodeTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// encodeToolChoice returns the tool choice; nil when the settings have none.
+// encodeToolChoice returns the value of tool_choice; nil when the settings have none.
 func encodeToolChoice(choice string) rawjson.Value {
 	switch choice {
 	case "":

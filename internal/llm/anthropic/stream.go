@@ -9,40 +9,49 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
+// How the events of a stream become blocks.
+//
+// A content block arrives as content_block_start, content_block_delta events and
+// content_block_stop. The reader keeps a streamBlock for each index. Text, reasoning and
+// arguments are appended to the block as they come; citations and members of unknown
+// blocks are collected. When the block ends, complete adds what was collected. Some
+// servers leave out events: a delta may begin a block, and the end of the message ends
+// all blocks.
+
 // streamBlock is a content block that is being streamed.
 type streamBlock struct {
 	*wire.BlockBuilder
-	startInput string                // the arguments of a call in its start
-	citations  []rawjson.Value       // of a text
+	startInput string                // arguments in the start event of a call
+	citations  []rawjson.Value       // citations of a text
 	fields     wire.FieldAccumulator // members of an unknown block
 }
 
-// readBlockStart reads the start of a content block. Most are empty, but any may be
-// complete already.
+// readBlockStart reads content_block_start. Most blocks are empty there, but a block may also be
+// complete.
 func (m *reader) readBlockStart(v rawjson.Value) {
 	n, _ := v.Get("index").Int()
 	m.endBlockAt(n)
 	start := v.Get("content_block")
 	if start.Kind() != rawjson.KindObject {
-		return // deltas may tell what it is
+		return // the first delta will begin the block
 	}
-	block, call := m.readBlock(start)
+	block, isToolUse := m.readBlock(start)
 	b := &streamBlock{}
-	if c, ok := block.(content.ToolCall); ok && call {
+	if c, ok := block.(content.ToolCall); ok && isToolUse {
 		b.startInput, c.Arguments = c.Arguments, ""
 		block = c
 	}
 	m.beginBlock(n, b, block)
 }
 
-// beginBlock begins the block at an index of the wire.
+// beginBlock begins block, with state b, as the block with index n.
 func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) {
 	b.BlockBuilder = m.BeginStreamed(block)
 	m.blocks[n], b.BeforeEnd = b, b.complete
 }
 
-// readBlockDelta reads a delta. Unknown deltas, and those of another type of block, are
-// skipped.
+// readBlockDelta reads content_block_delta. It skips deltas that do not fit the block. If no
+// block has the index, a text or thinking delta begins one.
 func (m *reader) readBlockDelta(v rawjson.Value) {
 	n, _ := v.Get("index").Int()
 	d := v.Get("delta")
@@ -63,7 +72,7 @@ func (m *reader) readBlockDelta(v rawjson.Value) {
 	m.addDelta(b, d)
 }
 
-// addDelta adds a delta to a block.
+// addDelta adds delta d to block b.
 func (m *reader) addDelta(b *streamBlock, d rawjson.Value) {
 	switch block := b.Block.(type) {
 	case content.Text:
@@ -77,13 +86,14 @@ func (m *reader) addDelta(b *streamBlock, d rawjson.Value) {
 	case content.ToolCall:
 		m.AppendText(b.BlockBuilder, d.Get("partial_json").Text())
 	case content.Native:
-		b.accumulate(block.JSON, d)
+		b.addUnknownFields(block.JSON, d)
 	}
 }
 
-// accumulate adds a delta to an unknown block: strings grow, as in every delta of the
-// format, and anything else is replaced.
-func (b *streamBlock) accumulate(block string, d rawjson.Value) {
+// addUnknownFields adds the members of delta d to a block of an unknown type, whose JSON in the
+// start event is startJSON. It appends strings, as all deltas of the API do, and replaces
+// other values.
+func (b *streamBlock) addUnknownFields(startJSON string, d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key == "type" || value.Kind() == rawjson.KindNull {
 			continue
@@ -92,7 +102,7 @@ func (b *streamBlock) accumulate(block string, d rawjson.Value) {
 			b.fields.Set(key, value)
 			continue
 		}
-		previous := rawjson.Value(block).Get(key)
+		previous := rawjson.Value(startJSON).Get(key)
 		if b.fields.Fields[key] == nil && previous.Kind() == rawjson.KindString {
 			b.fields.Field(key).Add(previous)
 		}
@@ -100,7 +110,7 @@ func (b *streamBlock) accumulate(block string, d rawjson.Value) {
 	}
 }
 
-// endBlockAt ends the block at an index of the wire, if one is open.
+// endBlockAt ends the block with index n, if it is open.
 func (m *reader) endBlockAt(n int64) {
 	if b := m.blocks[n]; b != nil {
 		delete(m.blocks, n)
@@ -108,7 +118,8 @@ func (m *reader) endBlockAt(n int64) {
 	}
 }
 
-// complete puts what came beside the text into the block.
+// complete runs when the block ends. It adds the collected citations or unknown members, and
+// sets the arguments of a call that had no deltas.
 func (b *streamBlock) complete() {
 	switch block := b.Block.(type) {
 	case content.Text:
@@ -134,7 +145,7 @@ func (b *streamBlock) complete() {
 	}
 }
 
-// withCitations returns the extra of a text with the citations that came.
+// withCitations returns the extra of a text with the collected citations added.
 func (b *streamBlock) withCitations(extra []byte) []byte {
 	if b.citations == nil {
 		return extra
