@@ -7,7 +7,7 @@ import (
 )
 
 // Compact returns v without white space between the tokens; strings and numbers
-// keep their bytes. It returns v itself when there is nothing to leave out.
+// keep their bytes. It returns v itself if there is no such white space.
 func Compact(v Value) Value {
 	var out Value
 	copied := 0
@@ -33,10 +33,10 @@ func Compact(v Value) Value {
 }
 
 // Without returns the object v without the members that have one of the keys; the
-// other members keep their bytes and their order. It returns v itself when there
-// is nothing to take out or v is not an object.
+// other members keep their bytes and their order. It returns v itself if v has none of
+// the keys or is not an object.
 func Without(v Value, keys ...string) Value {
-	listed := func(raw Value) bool { return slices.ContainsFunc(keys, raw.is) }
+	listed := func(raw Value) bool { return slices.ContainsFunc(keys, raw.textEquals) }
 	hit := false
 	c := members(v)
 	for raw, val := c.next(); val != nil && !hit; raw, val = c.next() {
@@ -49,22 +49,22 @@ func Without(v Value, keys ...string) Value {
 	c = members(v)
 	for raw, val := c.next(); val != nil; raw, val = c.next() {
 		if !listed(raw) {
-			o.append(raw, val)
+			o.appendMember(raw, val)
 		}
 	}
 	return o.Bytes()
 }
 
-// Object writes an object member by member. The zero value is an empty object,
-// ready for use. It is not for use by several goroutines at once.
+// Object builds an object member by member. The zero value is an empty object,
+// ready to use. It is not safe for concurrent use.
 type Object struct {
-	buf  []byte // without the closing brace; empty: no member yet
+	buf  []byte // the object without its closing brace; empty: no member yet
 	keys map[string]struct{}
 }
 
-// NewObject returns an object with members, given as keys and values in turn: strings, as
-// [Object.SetString] adds them, numbers, other objects, and values or other JSON, as
-// [Object.Set] does. It panics for anything else.
+// NewObject returns an object with members, given as alternating keys and values. A value is a
+// string, which is added by [Object.SetString], an int, or a Value, []byte or *Object, which
+// is added by [Object.Set]. NewObject panics for any other type.
 func NewObject(members ...any) *Object {
 	o := &Object{}
 	for i := 0; i < len(members); i += 2 {
@@ -87,53 +87,50 @@ func NewObject(members ...any) *Object {
 	return o
 }
 
-// Set adds a member whose value is the bytes of v, which have to be JSON and are
-// copied. A member of that key is taken out first, so that no key is there twice.
-// An absent v changes nothing.
+// Set adds a member whose value is v, which must be JSON and is copied. It first removes
+// a member that has the same key, so no key is duplicated. An absent v changes nothing.
 func (o *Object) Set(key string, v Value) {
 	if len(v) != 0 {
-		o.key(key)
+		o.beginMember(key)
 		o.buf = append(o.buf, v...)
 	}
 }
 
-// SetString adds a member that is a string, as Set does, written as by
-// [AppendString].
+// SetString adds a member whose value is a string, encoded by [AppendString]. See Set.
 func (o *Object) SetString(key, s string) {
-	o.key(key)
+	o.beginMember(key)
 	o.buf = AppendString(o.buf, s)
 }
 
-// SetNonEmpty is SetString for a text that is not empty; for an empty one it does
-// nothing.
+// SetNonEmpty calls SetString unless s is empty.
 func (o *Object) SetNonEmpty(key, s string) {
 	if s != "" {
 		o.SetString(key, s)
 	}
 }
 
-// SetInt adds a member that is a number, as Set does.
+// SetInt adds a member whose value is an integer. See Set.
 func (o *Object) SetInt(key string, n int64) {
-	o.key(key)
+	o.beginMember(key)
 	o.buf = strconv.AppendInt(o.buf, n, 10)
 }
 
-// SetBool adds a member that is true or false, as Set does.
+// SetBool adds a member whose value is true or false. See Set.
 func (o *Object) SetBool(key string, b bool) {
-	o.key(key)
+	o.beginMember(key)
 	o.buf = strconv.AppendBool(o.buf, b)
 }
 
-// SetTrue is SetBool for what is true; for what is not it does nothing.
+// SetTrue adds a member whose value is true if b is true; else it does nothing.
 func (o *Object) SetTrue(key string, b bool) {
 	if b {
 		o.SetBool(key, true)
 	}
 }
 
-// Merge adds the members of the object extra whose keys are not there yet, keys
-// and values with the bytes they have. Of members of extra with equal keys the
-// last counts. An extra that is not an object changes nothing. It returns o.
+// Merge adds the members of the object extra whose keys o does not have yet. Keys and
+// values keep their bytes. If extra has members with equal keys, Merge uses the last one.
+// An extra that is not an object changes nothing. Merge returns o.
 func (o *Object) Merge(extra Value) *Object {
 	last := lastMembers(extra)
 	c := members(extra)
@@ -141,16 +138,16 @@ func (o *Object) Merge(extra Value) *Object {
 		key := raw.Text()
 		if val, ok := last[key]; ok {
 			delete(last, key)
-			if o.isNew(key) {
-				o.append(raw, val)
+			if o.addKey(key) {
+				o.appendMember(raw, val)
 			}
 		}
 	}
 	return o
 }
 
-// Bytes returns the object. It is valid until the next change of o, which may
-// overwrite it.
+// Bytes returns the object. The bytes are valid until the next change of o, which may
+// overwrite them.
 func (o *Object) Bytes() Value {
 	if len(o.buf) == 0 {
 		return Value("{}")
@@ -158,19 +155,20 @@ func (o *Object) Bytes() Value {
 	return append(o.buf, '}')
 }
 
-// key writes what stands before the value of a member.
-func (o *Object) key(key string) {
+// beginMember writes a comma or the opening brace, the key and the colon. It first removes
+// a member that has the same key.
+func (o *Object) beginMember(key string) {
 	if !Clean(key) {
 		key = Value(AppendString(nil, key)).Text()
 	}
-	if !o.isNew(key) {
-		o.buf = o.without(key)
+	if !o.addKey(key) {
+		o.buf = o.bufferWithout(key)
 	}
 	o.buf = append(AppendString(appendComma(o.buf, '{'), key), ':')
 }
 
-// isNew notes a key and reports whether no member has it yet.
-func (o *Object) isNew(key string) bool {
+// addKey records a key and reports whether no member had it before.
+func (o *Object) addKey(key string) (isNew bool) {
 	if o.keys == nil {
 		o.keys = map[string]struct{}{}
 	}
@@ -179,8 +177,8 @@ func (o *Object) isNew(key string) bool {
 	return len(o.keys) > n
 }
 
-// without returns the buffer with the member of key taken out.
-func (o *Object) without(key string) []byte {
+// bufferWithout returns the buffer without the member that has this key.
+func (o *Object) bufferWithout(key string) []byte {
 	v := Without(o.Bytes(), key)
 	if len(v) <= len("{}") {
 		return nil
@@ -188,32 +186,31 @@ func (o *Object) without(key string) []byte {
 	return v[:len(v)-1]
 }
 
-// append writes a member as it lies in some text.
-func (o *Object) append(raw, val Value) {
-	o.buf = append(append(append(appendComma(o.buf, '{'), raw...), ':'), val...)
+// appendMember appends a member whose key is in JSON form, with its quotes.
+func (o *Object) appendMember(rawKey, val Value) {
+	o.buf = append(append(append(appendComma(o.buf, '{'), rawKey...), ':'), val...)
 }
 
-// Array writes an array element by element. The zero value is an empty array,
-// ready for use. It is not for use by several goroutines at once.
+// Array builds an array element by element. The zero value is an empty array,
+// ready to use. It is not safe for concurrent use.
 type Array struct {
-	buf []byte // without the closing bracket; empty: no element yet
+	buf []byte // the array without its closing bracket; empty: no element yet
 }
 
-// Add adds the bytes of v, which have to be JSON and are copied. An absent v adds
-// nothing.
+// Add adds the element v, which must be JSON and is copied. An absent v adds nothing.
 func (a *Array) Add(v Value) {
 	if len(v) != 0 {
 		a.buf = append(appendComma(a.buf, '['), v...)
 	}
 }
 
-// AddString adds a string, written as by [AppendString].
+// AddString adds a string, encoded by [AppendString].
 func (a *Array) AddString(s string) {
 	a.buf = AppendString(appendComma(a.buf, '['), s)
 }
 
-// Bytes returns the array. It is valid until the next change of a, which may
-// overwrite it.
+// Bytes returns the array. The bytes are valid until the next change of a, which may
+// overwrite them.
 func (a *Array) Bytes() Value {
 	if len(a.buf) == 0 {
 		return Value("[]")
@@ -221,8 +218,7 @@ func (a *Array) Bytes() Value {
 	return append(a.buf, ']')
 }
 
-// appendComma appends what stands before a member or an element: the opening bracket
-// before the first one, a comma before the others.
+// appendComma appends the opening bracket if buf is empty, else a comma.
 func appendComma(buf []byte, opening byte) []byte {
 	if len(buf) == 0 {
 		return append(buf, opening)

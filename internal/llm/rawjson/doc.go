@@ -1,9 +1,9 @@
 // Package rawjson reads and writes JSON without changing a byte of a string.
 //
 // encoding/json replaces lone surrogates and invalid UTF-8 by U+FFFD and turns
-// long numbers into floats. A store that has to give back what a provider sent,
-// byte for byte, needs the text itself: here a [Value] is a piece of the text it
-// came from, and nothing is decoded before it is asked for.
+// long numbers into floats. A store that must return exactly the bytes that a
+// provider sent needs the original text. Here a [Value] is a slice of the text it
+// came from, and a string or a number is decoded only on request.
 //
 // For most uses:
 //
@@ -17,8 +17,8 @@
 //	o.Set("reasoning_details", details) // the bytes as they came
 //	body := o.Bytes()
 //
-// Nothing here panics, whatever bytes a Value has; what a Value that [Parse] did
-// not check has to say is unspecified where it is not JSON. Values may be read by
-// any number of goroutines as long as nobody writes to the bytes behind them. The
-// package does not map JSON to Go types: that is not wanted.
+// No method of a Value panics, whatever its bytes are. The results for a Value that
+// was not checked by [Parse] and is not JSON are unspecified. Several goroutines may
+// read a Value as long as its bytes do not change. The package does not map JSON to
+// Go types, and should not.
 package rawjson

@@ -6,14 +6,17 @@ import (
 	"math/big"
 )
 
-// Equal reports whether a and b are the same JSON value: white space and the order
-// of members do not matter, of members with equal keys the last counts, strings
-// are equal when [Value.Text] is, numbers when their literal or their exact value
-// is (1, 1.0 and 10e-1; literals of more than 64 bytes, or with an exponent of more
-// than four, count by literal). Two absent values are equal. Below [MaxDepth], where Parse does not go, bytes are compared.
-// The time is in proportion to the length times the depth, and objects cost a map.
+// Equal reports whether a and b are the same JSON value. White space and the order of
+// members do not matter. If an object has members with equal keys, the last one is
+// compared. Strings are equal if their [Value.Text] is equal. Numbers are equal if their
+// literals or their exact values are (1, 1.0 and 10e-1). For number literals of more than
+// 64 bytes, or with an exponent of more than 4 bytes, only the literals are compared. Two
+// absent values are equal. Below [MaxDepth], the limit of Parse, only bytes are compared.
+// The time is proportional to the length times the depth; each pair of objects allocates
+// two maps.
 func Equal(a, b Value) bool { return equal(a, b, 0) }
 
+// equal is Equal for values at a depth.
 func equal(a, b Value, depth int) bool {
 	kind := a.Kind()
 	switch {
@@ -66,25 +69,26 @@ func equalObjects(a, b Value, depth int) bool {
 	return true
 }
 
-// lastMembers has the members of v that count.
+// lastMembers returns the members of v by key; of members with equal keys, the last.
 func lastMembers(v Value) map[string]Value {
 	return maps.Collect(v.Members())
 }
 
+// equalNumbers reports whether two number literals have the same exact value.
 func equalNumbers(a, b Value) bool {
 	x, y := exactNumber(a), exactNumber(b)
 	return x != nil && y != nil && x.Cmp(y) == 0
 }
 
-// The longest literal, and the longest exponent with its sign, of a number whose value is
-// computed: a short literal can stand for a number of a billion digits.
+// The longest literal, and the longest exponent with its sign, for which exactNumber computes
+// the value. They are limited because a short literal can mean a number of a billion digits.
 const (
 	maxNumberBytes   = 64
 	maxExponentBytes = 4
 )
 
-// exactNumber returns the value of a number literal; nil for what is no number, and for a
-// literal that is too long.
+// exactNumber returns the exact value of a number literal; nil if v is not a number or its
+// literal or exponent is too long.
 func exactNumber(v Value) *big.Rat {
 	p := parser{text: v}
 	if len(v) > maxNumberBytes || !p.number() || p.i < len(v) {

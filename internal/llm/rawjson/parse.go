@@ -7,15 +7,14 @@ import (
 	"math/bits"
 )
 
-// MaxDepth is how deep objects and arrays may lie in each other: [Parse] accepts
-// 256 brackets around a value and no more.
+// MaxDepth is the largest nesting depth of objects and arrays that [Parse] accepts.
 const MaxDepth = 256
 
-// SyntaxError says where a text stops being JSON.
+// SyntaxError describes why and where a text is not JSON.
 type SyntaxError struct {
-	Offset    int    // of the offending byte, from 0, a byte order mark included
-	Problem   string // what is wrong, or what was wanted there
-	Truncated bool   // the text is the beginning of a JSON text, cut off
+	Offset    int    // index of the offending byte, counting a byte order mark
+	Problem   string // what is wrong, or what the parser expected there
+	Truncated bool   // the text is a truncated JSON text
 }
 
 // Error returns the offset and the problem.
@@ -24,9 +23,9 @@ func (e *SyntaxError) Error() string {
 }
 
 // Parse checks that b is one JSON text (RFC 8259) and returns its value, which
-// shares the bytes of b. White space around the value and a byte order mark before
-// it are left out. Strings may hold invalid UTF-8 and lone surrogates, numbers any
-// number of digits. The error is a [*SyntaxError]; the value is then nil.
+// shares the bytes of b, without white space around it or a byte order mark before it.
+// Strings may contain invalid UTF-8 and lone surrogates, and numbers may have any number
+// of digits. An error is a [*SyntaxError], and the value is then nil.
 func Parse(b []byte) (Value, error) {
 	v, rest, err := ParseFirst(b)
 	if len(rest) > 0 {
@@ -35,8 +34,8 @@ func Parse(b []byte) (Value, error) {
 	return v, err
 }
 
-// ParseFirst is [Parse] for a text that may go on after the value: it returns the rest
-// too, from the first byte on that is no white space.
+// ParseFirst is like [Parse] for a text that may continue after the value. It also returns
+// the rest of the text, without leading white space.
 func ParseFirst(b []byte) (v Value, rest []byte, err error) {
 	p := parser{text: b}
 	if bytes.HasPrefix(b, bom) {
@@ -52,8 +51,8 @@ func ParseFirst(b []byte) (v Value, rest []byte, err error) {
 
 var bom = []byte("\xEF\xBB\xBF")
 
-// parser checks the grammar. Its methods begin at i, leave i after what they read
-// and report false after setting err.
+// parser checks the grammar. Its methods begin at i and move i to the end of what they
+// read. On an error, they set err and return false.
 type parser struct {
 	text  []byte
 	i     int
@@ -61,6 +60,7 @@ type parser struct {
 	err   *SyntaxError
 }
 
+// fail sets err to a problem at i and returns false.
 func (p *parser) fail(problem string) bool {
 	p.err = &SyntaxError{Offset: p.i, Problem: problem}
 	if p.i >= len(p.text) {
@@ -69,7 +69,8 @@ func (p *parser) fail(problem string) bool {
 	return false
 }
 
-// peek returns the byte at i, 0 at the end; a NUL byte is nowhere allowed either.
+// peek returns the byte at i, or 0 at the end of the text. The two need not be distinguished,
+// because a NUL byte is never allowed.
 func (p *parser) peek() byte {
 	if p.i < len(p.text) {
 		return p.text[p.i]
@@ -77,6 +78,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
+// value reads any value.
 func (p *parser) value() bool {
 	switch c := p.peek(); c {
 	case '"':
@@ -99,6 +101,7 @@ func (p *parser) value() bool {
 	}
 }
 
+// literal reads true, false or null.
 func (p *parser) literal(word string) bool {
 	for n := range len(word) {
 		if p.peek() != word[n] {
@@ -121,7 +124,7 @@ func (p *parser) nested(closing byte) bool {
 		return true
 	}
 	for {
-		if closing == '}' && !p.key() {
+		if closing == '}' && !p.keyAndColon() {
 			return false
 		}
 		if !p.value() {
@@ -141,8 +144,8 @@ func (p *parser) nested(closing byte) bool {
 	}
 }
 
-// key reads a key and the colon, up to the value.
-func (p *parser) key() bool {
+// keyAndColon reads a key and the colon, up to the value.
+func (p *parser) keyAndColon() bool {
 	if p.peek() != '"' {
 		return p.fail("want a key in quotes")
 	}
@@ -157,6 +160,7 @@ func (p *parser) key() bool {
 	return true
 }
 
+// str reads a string.
 func (p *parser) str() bool {
 	for p.i++; ; {
 		p.i = skipPlain(p.text, p.i)
@@ -175,6 +179,7 @@ func (p *parser) str() bool {
 	}
 }
 
+// escape reads an escape sequence after its backslash.
 func (p *parser) escape() bool {
 	switch p.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -194,6 +199,7 @@ func (p *parser) escape() bool {
 	}
 }
 
+// number reads a number.
 func (p *parser) number() bool {
 	if p.peek() == '-' {
 		p.i++
@@ -219,6 +225,7 @@ func (p *parser) number() bool {
 	return true
 }
 
+// digits reads one or more digits.
 func (p *parser) digits() bool {
 	start := p.i
 	for isDigit(p.peek()) {
@@ -229,8 +236,9 @@ func (p *parser) digits() bool {
 
 // skipPlain returns the index of the next byte that is not plain text of a
 // string: a quote, a backslash or a control character; len(b) when there is none.
-// It looks at eight bytes at once: subtracting from a byte smaller than the
-// subtrahend sets its high bit, and a borrow spoils only bytes above a true hit.
+// It examines eight bytes at once: subtracting from a byte that is smaller than the
+// subtrahend sets the high bit of the byte. A borrow can cause false hits only in bytes
+// above a true hit, and the lowest hit is used.
 func skipPlain(b []byte, i int) int {
 	const (
 		ones = 0x0101010101010101

@@ -6,14 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// ObjectReader reads the members of an object one by one and remembers which were read, so
-// that the others can be kept.
+// ObjectReader reads members of an object and records their keys in Taken, so that the caller
+// can keep the other members.
 type ObjectReader struct {
 	Value
 	Taken []string
 }
 
-// TakeText reads a member that is a string and not empty; any other member stays unread.
+// TakeText takes a member that is a string and not empty, and returns its text. It does not
+// take any other member, and returns "" for it.
 func (i *ObjectReader) TakeText(key string) string {
 	v := i.Get(key)
 	if v.Kind() != KindString || len(v) == len(`""`) {
@@ -23,7 +24,7 @@ func (i *ObjectReader) TakeText(key string) string {
 	return v.Text()
 }
 
-// TakeString reads a member that is a string, empty or not.
+// TakeString takes a member that is a string, empty or not, and returns its text.
 func (i *ObjectReader) TakeString(key string) string {
 	if i.Get(key).Kind() != KindString {
 		return ""
@@ -31,7 +32,7 @@ func (i *ObjectReader) TakeString(key string) string {
 	return i.Take(key).Text()
 }
 
-// Take reads a member of any kind.
+// Take takes a member of any kind and returns its value.
 func (i *ObjectReader) Take(key string) Value {
 	v := i.Get(key)
 	if v != nil {
@@ -40,7 +41,7 @@ func (i *ObjectReader) Take(key string) Value {
 	return v
 }
 
-// TakeIsError reads the member is_error if it is true.
+// TakeIsError takes the member is_error if it is true, and reports whether it is.
 func (i *ObjectReader) TakeIsError() bool {
 	is := i.Get("is_error").Bool()
 	if is {
@@ -49,11 +50,11 @@ func (i *ObjectReader) TakeIsError() bool {
 	return is
 }
 
-// TakeObject reads a member and returns a reader for its members.
+// TakeObject takes a member and returns a reader for the members of its value.
 func (i *ObjectReader) TakeObject(key string) ObjectReader { return ObjectReader{Value: i.Take(key)} }
 
-// Rest returns an object of the members that were not read, without those in unwanted; nil
-// when there are none. The bytes are a copy.
+// Rest returns an object of the members that were not taken and are not in unwanted; nil if
+// there are none. The bytes are a copy.
 func (i *ObjectReader) Rest(unwanted ...string) []byte {
 	rest := Without(i.Value, append(unwanted, i.Taken...)...)
 	for range rest.Members() {
@@ -87,7 +88,7 @@ func HasContent(v Value) bool {
 	return false
 }
 
-// NonEmptyObject returns an object that has members, else nil.
+// NonEmptyObject returns v if it is an object with members, else nil.
 func NonEmptyObject(v Value) Value {
 	for range v.Members() {
 		return v
@@ -95,7 +96,7 @@ func NonEmptyObject(v Value) Value {
 	return nil
 }
 
-// NonEmpty returns a value that is not empty, else nil.
+// NonEmpty returns v unless it is empty, else nil.
 func NonEmpty(v Value) Value {
 	if IsEmpty(v) {
 		return nil
@@ -121,8 +122,8 @@ func ArrayOfStrings(list ...string) Value {
 	return a.Bytes()
 }
 
-// WithMember returns an object with one more member. A member that is an object is merged
-// into the one that is there.
+// WithMember returns object extra with one more member. If v and the present value of the
+// member are objects, they are merged, and v takes precedence. A nil v changes nothing.
 func WithMember(extra []byte, key string, v Value) []byte {
 	if v == nil {
 		return extra
@@ -149,8 +150,8 @@ func TextOrJSON(v Value) string {
 	return string(v)
 }
 
-// ValidUTF8 returns v with U+FFFD in place of what servers refuse: invalid UTF-8, and
-// escapes of half a surrogate pair.
+// ValidUTF8 returns v with U+FFFD in place of invalid UTF-8 and of escapes of lone surrogates,
+// which servers refuse.
 func ValidUTF8(v Value) Value {
 	if utf8.Valid(v) && !bytes.Contains(v, []byte(`\ud`)) && !bytes.Contains(v, []byte(`\uD`)) {
 		return v
@@ -166,7 +167,7 @@ func ValidUTF8(v Value) Value {
 		return a.Bytes()
 	case KindObject:
 		var once, o Object
-		once.Merge(v) // of members with equal keys the last counts
+		once.Merge(v) // keeps the last of members with equal keys
 		for key, e := range once.Bytes().Members() {
 			o.Set(key, ValidUTF8(e))
 		}
@@ -175,18 +176,19 @@ func ValidUTF8(v Value) Value {
 	return v
 }
 
-// IsTruncated reports whether a text is the beginning of a JSON text: at the output limit
-// a provider ends a call in the middle of its arguments.
+// IsTruncated reports whether a text is a truncated JSON text. The arguments of a call are
+// truncated when the provider reaches the output limit.
 func IsTruncated(text string) bool {
 	_, err := Parse([]byte(text))
 	var syntax *SyntaxError
 	return errors.As(err, &syntax) && syntax.Truncated
 }
 
-// MaxExcerpt is how many bytes of a malformed text an error shows.
+// MaxExcerpt is the largest number of bytes of a malformed text that an error shows.
 const MaxExcerpt = 120
 
-// Excerpt returns the beginning of a text, not cut inside a character.
+// Excerpt returns the beginning of a text, at most MaxExcerpt bytes and whole characters,
+// followed by ... if it was cut.
 func Excerpt(text []byte) []byte {
 	text = bytes.TrimSpace(text)
 	if len(text) <= MaxExcerpt {

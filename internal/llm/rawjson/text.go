@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns the decoded string, or "" when v is not a string. The bytes of the
-// text are kept as they are, invalid UTF-8 included. A pair of surrogate escapes
-// becomes one character; a lone one becomes its three WTF-8 bytes (\ud800 is
-// ED A0 80), so that different texts stay different. It allocates the result only.
+// Text returns the decoded string, or "" if v is not a string. Bytes that are not escapes
+// stay unchanged, including invalid UTF-8. A pair of surrogate escapes becomes one
+// character; a lone surrogate becomes its three WTF-8 bytes (\ud800 is ED A0 80), so that
+// different texts stay different. Text allocates only its result.
 func (v Value) Text() string {
 	in := v.inner()
 	i := bytes.IndexByte(in, '\\')
@@ -28,7 +28,7 @@ func (v Value) Text() string {
 	return out.String()
 }
 
-// inner returns what lies between the quotes, nil when v is not a string.
+// inner returns the bytes between the quotes; nil if v is not a string.
 func (v Value) inner() []byte {
 	if len(v) == 0 || v[0] != '"' {
 		return nil
@@ -40,8 +40,8 @@ func (v Value) inner() []byte {
 	return in
 }
 
-// unescape writes what the escape at the beginning of in stands for and returns
-// its length. What is no escape is written as it is.
+// unescape decodes the escape at the beginning of in to out, and returns the length of the
+// escape. It writes an invalid escape unchanged.
 func unescape(out *strings.Builder, in []byte) int {
 	if len(in) < 2 {
 		out.WriteByte('\\')
@@ -60,9 +60,9 @@ func unescape(out *strings.Builder, in []byte) int {
 
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unescapeUnit is unescape for the escape of a UTF-16 code unit, \uXXXX.
+// unescapeUnit is unescape for the escape of a UTF-16 code unit, \uXXXX, or a surrogate pair.
 func unescapeUnit(out *strings.Builder, in []byte) int {
-	r, ok := unit(in)
+	r, ok := codeUnit(in)
 	switch {
 	case !ok:
 		out.Write(in[:2])
@@ -71,7 +71,7 @@ func unescapeUnit(out *strings.Builder, in []byte) int {
 		out.WriteRune(r)
 		return 6
 	}
-	if low, ok := unit(in[6:]); ok {
+	if low, ok := codeUnit(in[6:]); ok {
 		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 			out.WriteRune(pair)
 			return 12
@@ -81,8 +81,9 @@ func unescapeUnit(out *strings.Builder, in []byte) int {
 	return 6
 }
 
-// unit reads the escape \uXXXX at the beginning of in.
-func unit(in []byte) (rune, bool) {
+// codeUnit returns the UTF-16 code unit of the escape \uXXXX at the beginning of in; false if
+// there is no such escape.
+func codeUnit(in []byte) (rune, bool) {
 	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
 		return 0, false
 	}
@@ -92,15 +93,15 @@ func unit(in []byte) (rune, bool) {
 
 func isHexDigit(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// Clean reports whether [AppendString] keeps every byte of s: whether s is UTF-8.
+// Clean reports whether s is valid UTF-8, so that [AppendString] keeps its text unchanged.
 func Clean(s string) bool { return utf8.ValidString(s) }
 
 // AppendString appends s as a JSON string, quotes included. The result is valid
 // JSON and valid UTF-8 for every s. Quotes, backslashes and control characters are
-// escaped and nothing else (not <, > and &, not U+2028). What is not UTF-8 becomes
-// U+FFFD: one for each WTF-8 surrogate as [Value.Text] writes it, one for each
-// character that is cut short, one for any other byte (the practice of Unicode
-// section 3.9, surrogates apart).
+// escaped, and nothing else (not <, > and &, not U+2028). Invalid UTF-8 becomes U+FFFD:
+// one for each WTF-8 surrogate as [Value.Text] writes it, one for each truncated
+// character, and one for any other byte (the practice of Unicode section 3.9, except
+// for surrogates).
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	if utf8.ValidString(s) {
@@ -111,13 +112,13 @@ func AppendString(dst []byte, s string) []byte {
 		dst = appendEscaped(dst, s[:n])
 		if s = s[n:]; s != "" {
 			dst = utf8.AppendRune(dst, utf8.RuneError)
-			s = s[invalidPrefix(s):]
+			s = s[invalidLength(s):]
 		}
 	}
 	return append(dst, '"')
 }
 
-// appendEscaped appends the valid UTF-8 text s with escapes.
+// appendEscaped appends s, which must be valid UTF-8, with escapes and without quotes.
 func appendEscaped(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	start := 0
@@ -137,7 +138,7 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
-// escapes has for each byte what follows its backslash, 0 for no backslash.
+// escapes maps each byte to the character after the backslash of its escape; 0: not escaped.
 var escapes = func() (t [256]byte) {
 	for c := range ' ' {
 		t[c] = 'u'
@@ -156,9 +157,9 @@ func validPrefix(s string) int {
 	return len(s)
 }
 
-// invalidPrefix returns how many bytes of s, which begins with invalid UTF-8, one
-// U+FFFD stands for.
-func invalidPrefix(s string) int {
+// invalidLength returns the number of bytes at the beginning of s, which must be invalid
+// UTF-8, that one U+FFFD replaces.
+func invalidLength(s string) int {
 	if len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
 		return 3 // a surrogate
 	}

@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// Value is one JSON value as it lies in the text, without white space around it.
-// It shares the bytes it was cut from and is valid as long as they are. The nil
-// Value is absent: what a member that is not there has for a value.
+// Value is the text of one JSON value, without white space around it. It shares the bytes
+// of the text that contains it, and is valid as long as they are. The nil Value means
+// absent: it is the value of a missing member.
 type Value []byte
 
-// Kind tells what a [Value] is.
+// Kind is the kind of a [Value].
 type Kind uint8
 
 // The kinds. KindAbsent is the kind of the nil Value and of anything that does
@@ -37,7 +37,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Kind returns what v is, by its first byte.
+// Kind returns the kind of v, which its first byte determines.
 func (v Value) Kind() Kind {
 	if len(v) == 0 {
 		return KindAbsent
@@ -61,17 +61,16 @@ func (v Value) Kind() Kind {
 	}
 }
 
-// Get walks down nested objects and returns the member at the end of the path.
-// It returns nil when a member is missing or something on the way is not an
-// object, and v itself without keys. Of members with equal keys the last counts.
-// It takes time in proportion to the length of the objects and allocates nothing,
-// unless a key of the text is written with escapes.
+// Get returns the member of nested objects at the path of keys. It returns nil if a member
+// is missing or a value on the path is not an object, and v itself if there are no keys. Of
+// members with equal keys it returns the last. Its time is proportional to the length of
+// the objects. It allocates nothing unless a key in the text has escapes.
 func (v Value) Get(keys ...string) Value {
 	for _, key := range keys {
 		var found Value
 		c := members(v)
 		for raw, val := c.next(); val != nil; raw, val = c.next() {
-			if raw.is(key) {
+			if raw.textEquals(key) {
 				found = val
 			}
 		}
@@ -107,8 +106,8 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// At returns element i of an array, counted from 0, or nil when there is none.
-// It walks there: use [Value.Elements] to see them all.
+// At returns element i of an array, counted from 0, or nil if there is none. Its time is
+// proportional to the length of the elements before it: use [Value.Elements] to read all.
 func (v Value) At(i int) Value {
 	for e := range v.Elements() {
 		if i == 0 {
@@ -122,8 +121,8 @@ func (v Value) At(i int) Value {
 // Bool reports whether v is the literal true.
 func (v Value) Bool() bool { return string(v) == "true" }
 
-// Int returns the number v and whether it is one: a whole number that an int64
-// can hold, in any notation (12, 12.0 and 1.2e1 are 12).
+// Int returns v as an integer, and reports whether v is an integer that fits an int64, in
+// any notation (12, 12.0 and 1.2e1 are 12).
 func (v Value) Int() (int64, bool) {
 	if v.Kind() != KindNumber {
 		return 0, false
@@ -138,8 +137,8 @@ func (v Value) Int() (int64, bool) {
 	return n.Num().Int64(), true
 }
 
-// is reports whether v is a string that decodes to s.
-func (v Value) is(s string) bool {
+// textEquals reports whether v, which must be a string, decodes to s.
+func (v Value) textEquals(s string) bool {
 	in := v.inner()
 	if bytes.IndexByte(in, '\\') < 0 {
 		return string(in) == s
@@ -147,27 +146,30 @@ func (v Value) is(s string) bool {
 	return v.Text() == s
 }
 
-// cursor walks over the members of an object or the elements of an array. It
-// trusts the text where it can and stops where it cannot go on.
+// cursor iterates over the members of an object or the elements of an array. It does not
+// check the grammar, and stops where the text is clearly invalid.
 type cursor struct {
 	text  Value
 	i     int // len(text): at the end
 	keyed bool
 }
 
-func members(v Value) cursor { return open(v, KindObject) }
+// members returns a cursor over the members of v; an empty one if v is not an object.
+func members(v Value) cursor { return openCursor(v, KindObject) }
 
-func elements(v Value) cursor { return open(v, KindArray) }
+// elements returns a cursor over the elements of v; an empty one if v is not an array.
+func elements(v Value) cursor { return openCursor(v, KindArray) }
 
-func open(v Value, k Kind) cursor {
+// openCursor returns a cursor at the beginning of v; an empty one if v is not of kind k.
+func openCursor(v Value, k Kind) cursor {
 	if v.Kind() != k {
 		return cursor{}
 	}
 	return cursor{text: v, i: 1, keyed: k == KindObject}
 }
 
-// next returns the next value, nil at the end, and its key where there are keys,
-// still in quotes.
+// next returns the next value and, in an object, its key in JSON form with quotes. Both are
+// nil at the end.
 func (c *cursor) next() (key, val Value) {
 	c.i = skipSpace(c.text, c.i)
 	if c.i < len(c.text) && c.text[c.i] == ',' {
@@ -194,6 +196,7 @@ func (c *cursor) next() (key, val Value) {
 	return key, val
 }
 
+// skipSpace returns the index of the next byte from i that is not white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && isSpace(b[i]) {
 		i++
@@ -201,8 +204,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string that begins with the quote at i. A quote
-// ends it unless an odd number of backslashes stands before; the one at i is none of those.
+// skipString returns the index after the string that begins with the quote at i. A later
+// quote ends the string unless an odd number of backslashes precedes it.
 func skipString(b []byte, i int) int {
 	for end := i + 1; ; end++ {
 		n := bytes.IndexByte(b[end:], '"')
@@ -220,8 +223,8 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipValue returns the index after the value that begins at i, or i when none
-// begins there.
+// skipValue returns the index after the value that begins at i, or i if no value begins
+// there.
 func skipValue(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -254,7 +257,7 @@ func skipValue(b []byte, i int) int {
 	return i
 }
 
-// isEnd has the bytes that end a number or a literal.
+// isEnd marks the bytes that end a number or a literal.
 var isEnd = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true, ',': true, ':': true, ' ': true, '\t': true, '\n': true, '\r': true}
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
