@@ -325,9 +325,8 @@ func (w *auditor) checkForks(context.Context) (err error) {
 
 // checkIndex checks that the index has every object of the segments.
 func (w *auditor) checkIndex(ctx context.Context) error {
-	known := map[[entrySize]byte]bool{} // the entries of a run
-	lost := 0                           // objects that are not in the index
-	for number, run := int32(0), int32(-1); ; {
+	lost := 0 // objects that are not in the index
+	for number := int32(0); ; {
 		var row segmentRow
 		err := w.q.query(ctx, func(r pgx.CollectableRow) (err error) { row, err = scanSegment(r); return err },
 			`select `+headColumns+` from tract_seg where repo = $1 and number > $2 order by number limit 1`, w.s.repo, number)
@@ -342,23 +341,20 @@ func (w *auditor) checkIndex(ctx context.Context) error {
 		if err != nil {
 			continue // it was reported before
 		}
-		if number/runSize != run {
-			run = number / runSize
-			clear(known)
-			err := w.q.query(ctx, func(row pgx.CollectableRow) error {
-				var data []byte
-				err := row.Scan(&data)
-				for ; len(data) >= entrySize; data = data[entrySize:] {
-					known[[entrySize]byte(data)] = true
-				}
-				return err
-			}, `select data from tract_index where repo = $1 and run = $2`, w.s.repo, run)
-			if err != nil {
-				return err
+		known := map[[hintSize]byte]bool{}
+		err = w.q.query(ctx, func(row pgx.CollectableRow) error {
+			var data []byte
+			err := row.Scan(&data)
+			for h := range indexHints(data, "") {
+				known[h] = true
 			}
+			return err
+		}, `select data from generate_series(0, $3::int - 1) p join tract_index on part = p where repo = $1 and number = $2`, w.s.repo, number, indexParts)
+		if err != nil {
+			return err
 		}
 		for i := range seg.table.Len() {
-			if !known[[entrySize]byte(appendEntry(nil, hint(*seg.table.ID(i)), number))] {
+			if !known[[hintSize]byte(hint(*seg.table.ID(i)))] {
 				lost++
 			}
 		}

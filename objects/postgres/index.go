@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"iter"
 	"strings"
@@ -9,34 +8,27 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// An entry of tract_index is a hint and the number of a segment.
-const (
-	hintSize  = 6
-	entrySize = hintSize + 4
-)
+// hintSize is how many bytes of an id tract_index has. What is found by them is a candidate.
+const hintSize = 6
 
-// hint returns what tract_index has of an id. What is found by it is a candidate.
 func hint(id objects.ID) []byte { return id[:hintSize] }
 
-// runSize is how many segments have their entries in the same rows of tract_index.
-const runSize = 64
+// indexPart returns the part of tract_index that has ids with the same first byte.
+func indexPart(first byte) int16 { return int16(first >> 4) }
 
-// appendEntry appends an entry to a row of tract_index.
-func appendEntry(data, hint []byte, segment int32) []byte {
-	return binary.BigEndian.AppendUint32(append(data, hint...), uint32(segment))
-}
+// indexParts is how many parts there are.
+const indexParts = 16
 
-// indexEntries yields the entries of a row of tract_index whose hints may be those of ids with a
+// indexHints yields the hints in a row of tract_index that may be those of ids with a
 // hexadecimal prefix.
-func indexEntries(data []byte, prefix string) iter.Seq2[[hintSize]byte, int32] {
+func indexHints(data []byte, prefix string) iter.Seq[[hintSize]byte] {
 	prefix = prefix[:min(len(prefix), 2*hintSize)]
-	return func(yield func([hintSize]byte, int32) bool) {
-		for ; len(data) >= entrySize; data = data[entrySize:] {
-			h := [hintSize]byte(data)
-			if prefix != "" && !strings.HasPrefix(hex.EncodeToString(h[:]), prefix) {
+	return func(yield func([hintSize]byte) bool) {
+		for ; len(data) >= hintSize; data = data[hintSize:] {
+			if prefix != "" && !strings.HasPrefix(hex.EncodeToString(data[:hintSize]), prefix) {
 				continue
 			}
-			if !yield(h, int32(binary.BigEndian.Uint32(data[hintSize:]))) {
+			if !yield([hintSize]byte(data)) {
 				return
 			}
 		}

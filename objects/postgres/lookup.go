@@ -36,8 +36,8 @@ select 2, 0, 0, codec, id, data from tract_blob where repo = $1 and id = any($2:
 union all
 select 3, 0, 0, 0::smallint, id, record from tract_tombstone where repo = $1 and id = any($2::bytea[])
 union all
-select 4, 0, 0, 0::smallint, null, data from tract_index where repo = $1 and part = any($4::smallint[])
-	and exists (select from unnest($3::bytea[]) h where get_byte(h, 0) = part and position(h in data) > 0)`
+select 4, number, 0, 0::smallint, null, data from tract_index where repo = $1 and part = any($4::smallint[])
+	and exists (select from unnest($3::bytea[]) h where get_byte(h, 0) >> 4 = part and position(h in data) > 0)`
 
 const (
 	lookupIDs   = 64      // most ids of one lookup
@@ -66,7 +66,7 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 		hints[i] = hint(ids[i])
 		h := [hintSize]byte(hints[i])
 		wanted[h] = append(wanted[h], ids[i])
-		if p := int16(ids[i][0]); !slices.Contains(parts, p) {
+		if p := indexPart(ids[i][0]); !slices.Contains(parts, p) {
 			parts = append(parts, p)
 		}
 	}
@@ -81,9 +81,10 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 		if source != inIndex {
 			return l.add(int(source), id, at, codec, data)
 		}
-		for h, segment := range indexEntries(data, "") {
+		for h := range indexHints(data, "") {
 			if ids := wanted[h]; len(ids) > 0 {
-				l.hits[segment] = append(l.hits[segment], ids...)
+				number := int32(at.line)
+				l.hits[number] = append(l.hits[number], ids...)
 			}
 		}
 		return nil

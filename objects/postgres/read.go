@@ -140,12 +140,13 @@ func (s *store) findSealed(ctx context.Context, kind objects.Kind, prefix string
 	low, high := bounds(prefix)
 	err := s.query(ctx, func(row pgx.CollectableRow) error {
 		var data []byte
-		err := row.Scan(&data)
-		for h, segment := range indexEntries(data, prefix) {
-			list = append(list, candidate{h, segment})
+		var number int32
+		err := row.Scan(&number, &data)
+		for h := range indexHints(data, prefix) {
+			list = append(list, candidate{h, number})
 		}
 		return err
-	}, `select data from tract_index where repo = $1 and part between $2 and $3`, s.repo, int16(low[0]), int16(high[0]))
+	}, `select number, data from tract_index where repo = $1 and part between $2 and $3`, s.repo, indexPart(low[0]), indexPart(high[0]))
 	if err != nil {
 		return err
 	}

@@ -95,21 +95,19 @@ func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (
 	}
 	to := from + int64(len(list))
 	var number int32
-	err = tx.QueryRow(ctx, `with r as (update tract_repo set segments = segments + 1 where id = $1 returning segments)
-insert into tract_seg (repo, line, gen0, n, tip, heads, bodies, put, number)
-select $1, $2, $3, $4, $5, $6, $7, $8, segments from r returning number`,
+	err = tx.QueryRow(ctx, `insert into tract_seg (repo, line, gen0, n, tip, heads, bodies, put) values ($1, $2, $3, $4, $5, $6, $7, $8) returning number`,
 		s.repo, line, from, row.n, row.tip[:], row.heads, row.bodies, row.put).Scan(&number)
 	if err != nil {
 		return false, err
 	}
-	var parts [256][]byte // by the first byte of the hints
+	var parts [indexParts][]byte
 	for _, h := range hints {
-		parts[h[0]] = appendEntry(parts[h[0]], h, number)
+		part := indexPart(h[0])
+		parts[part] = append(parts[part], h...)
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(`insert into tract_index as i (repo, part, run, data)
-select $1, n - 1, $2, data from unnest($3::bytea[]) with ordinality p (data, n) where length(data) > 0 order by n
-on conflict (repo, part, run) do update set data = i.data || excluded.data`, s.repo, number/runSize, parts[:])
+	batch.Queue(`insert into tract_index (repo, part, number, data)
+select $1, n - 1, $2, data from unnest($3::bytea[]) with ordinality p (data, n) where length(data) > 0`, s.repo, number, parts[:])
 	batch.Queue(`delete from tract_tail where repo = $1 and line = $2 and gen >= $3 and gen < $4`, s.repo, line, from, to)
 	batch.Queue(`update tract_line set sealed = $3 where repo = $1 and line = $2`, s.repo, line, to)
 	return true, tx.SendBatch(ctx, batch).Close()

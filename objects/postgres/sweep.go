@@ -332,6 +332,7 @@ where g.repo = $1 and g.gen0 + g.n > coalesce(r.gen, -1) + 1`, w.s.repo)
 	for _, sql := range []string{
 		`delete from tract_blob b using swept_object o left join swept_reach r using (line) where b.repo = $1 and b.id = o.id and o.line < 0 and r.line is null`,
 		`delete from tract_tail t where repo = $1 and gen > coalesce((select r.gen from swept_reach r where r.line = t.line), -1)`,
+		`delete from tract_index i where repo = $1 and not exists (select from tract_seg g where g.repo = $1 and g.number = i.number)`,
 		`update tract_line l set sealed = r.gen + 1 from swept_reach r where l.repo = $1 and l.line = r.line and l.sealed > r.gen + 1`,
 		`delete from tract_line l where repo = $1 and not exists (select from tract_tail t where t.repo = $1 and t.line = l.line)
 and not exists (select from tract_seg g where g.repo = $1 and g.line = l.line)`,
