@@ -11,10 +11,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// StartedAgents returns the branches of recorded sub-agents by the tool call that started each
-// of them: those of the newest branches, at most limit of them, whose names have a part that
-// begins with "agent-". A branch whose tip is damaged, or is no commit of the recorder, is left
-// out.
+// StartedAgents returns the branches of recorded sub-agents, by the tool call that started them.
+// It examines the newest branches, at most limit of them, and among these the branches with
+// "/agent-" in their name. It skips a branch whose tip is damaged or is no commit of the recorder.
 func StartedAgents(ctx context.Context, repo *tract.Repo, limit int) (map[objects.ID][]string, error) {
 	agents := map[objects.ID][]string{}
 	for b, err := range repo.Refs(ctx, tract.RefQuery{Limit: limit, Newest: true}) {

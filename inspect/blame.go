@@ -17,16 +17,16 @@ import (
 // Line is one line of a prompt and the commit that it came from.
 type Line struct {
 	Message int            // number of the message in the prompt, from 0
-	Block   objects.ID     // the block that it belongs to
-	Commit  *commit.Commit // the block, or the edit that last changed the line; with its origin
+	Block   objects.ID     // the block that the line is part of
+	Commit  *commit.Commit // the commit of the block, or of the edit that last changed the line; with its origin
 	Role    content.Role
 	Kind    content.Kind
 	Text    string // without its line feed
 }
 
-// Blame returns the lines of a prompt of the repo, each with the commit that brought it. A
-// line that an edit left unchanged belongs to the commit before the edit. A line that both
-// sides of a merge have belongs to the edit on the side of the first parent.
+// Blame returns the lines of a prompt of the repo, each with the commit that added or last changed
+// it. A line that an edit left unchanged keeps the commit that it had before the edit. A line that
+// both sides of a merge have is attributed to the edit on the side of the first parent.
 func Blame(ctx context.Context, repo *tract.Repo, p *compile.Prompt) ([]Line, error) {
 	store := repo.Store()
 	versions, err := versionsOf(ctx, store, p)
@@ -66,8 +66,8 @@ func Blame(ctx context.Context, repo *tract.Repo, p *compile.Prompt) ([]Line, er
 }
 
 // version is an edit of a block and its bases: the edits, or the block itself, whose text the
-// edit replaced. There are several where histories were merged in between, that of the first
-// parent first; none stands for the block itself.
+// edit replaced. There are several bases when histories were merged in between, with the base of
+// the first parent first; an empty list stands for the block itself.
 type version struct {
 	*commit.Commit
 	bases []objects.ID
@@ -94,7 +94,7 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 		if p.Entries[i].Op != commit.Edit {
 			continue
 		}
-		c := p.Entries[i].Change().Clone() // it is filled in
+		c := p.Entries[i].Change().Clone() // a copy, because its content will be loaded
 		before := list[c.Target]
 		v := version{Commit: c}
 		switch {
@@ -110,8 +110,8 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 		return list, nil
 	}
 	for target, edits := range list {
-		// A merge may have joined several edits without one over them. The last edit in
-		// the order of the prompt has the text, but not every line is its own.
+		// A merge may have joined several edits without a later edit. The last edit in the
+		// order of the prompt has the text, but some lines may come from the other edits.
 		if bases := lastEdits(target, []objects.ID{p.Head}, merged); len(bases) > 1 {
 			last := edits[len(edits)-1].Clone()
 			list[target] = append(edits, version{Commit: last, bases: bases})
@@ -121,8 +121,8 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 }
 
 // lastEdits returns the ids of the last edits of a block in the histories of tips, and the id
-// of the block itself where a history reaches it without an edit. What a first parent leads
-// to comes before what other parents lead to.
+// of the block itself where a history reaches it without an edit. Edits on the side of a first
+// parent come first. all has the headers of all commits.
 func lastEdits(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.Commit) (last []objects.ID) {
 	seen := map[objects.ID]bool{}
 	open := slices.Clone(tips)
@@ -144,7 +144,7 @@ func lastEdits(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.
 	return last
 }
 
-// blameTime is how long two versions of a block are compared at most.
+// blameTime is the time limit for comparing two versions of a block.
 const blameTime = 500 * time.Millisecond
 
 // blameBlock returns the lines of the last version of a block.
@@ -165,8 +165,8 @@ func blameBlock(first *commit.Commit, edits []version) []Line {
 	return lines
 }
 
-// inheritLines gives the lines that an edit left unchanged to the commits that they belonged to
-// before, unless another version has claimed them.
+// inheritLines attributes the lines that an edit left unchanged to their commits in before, unless
+// they are already attributed to another commit than the edit.
 func inheritLines(lines, before []Line, edit *commit.Commit) {
 	from, at := 0, 0
 	for _, span := range diff.Texts(joinLines(before), joinLines(lines), diff.TextOptions{Timeout: blameTime}) {

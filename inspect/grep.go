@@ -19,7 +19,7 @@ type Match struct {
 	Commit *commit.Commit // with its block, without its origin
 	Line   int            // from 1
 	Text   string         // of the line, without its line feed
-	Spans  [][]int        // where the pattern matches in Text: pairs of beginning and end
+	Spans  [][]int        // the matches in Text: pairs of start and end offsets
 }
 
 // GrepOptions narrows a search.
@@ -29,10 +29,10 @@ type GrepOptions struct {
 	First bool           // yield only the first line of a block that matches
 }
 
-// Grep yields the lines that a pattern matches, newest block first, as they are found. The
-// text of edits and the reasons of annotations are searched too. The name and the arguments
-// of a tool call are lines. Content that cannot be read yields a match without a line, with
-// a *[commit.DamagedError]; any other error is the last element.
+// Grep yields the lines that a pattern matches, newest block first, as they are found. It also
+// searches the text of edits and the reasons of annotations. Of a tool call it searches the name
+// and the arguments, as separate lines. Content that cannot be read yields a match without a line,
+// with a *[commit.DamagedError]; any other error is the last element.
 func Grep(ctx context.Context, repo *tract.Repo, pattern *regexp.Regexp, o GrepOptions) iter.Seq2[Match, error] {
 	return func(yield func(Match, error) bool) {
 		tips, err := tips(ctx, repo, o.Revs)
@@ -51,14 +51,14 @@ func Grep(ctx context.Context, repo *tract.Repo, pattern *regexp.Regexp, o GrepO
 				}
 				continue
 			}
-			if text := textOf(c.Block); literals.in(text) && !o.search(c, text, pattern, yield) {
+			if text := textOf(c.Block); literals.mayMatch(text) && !o.search(c, text, pattern, yield) {
 				return
 			}
 		}
 	}
 }
 
-// search yields the lines of a commit that match, and reports whether more are wanted.
+// search yields the matching lines of a commit, and reports whether the caller wants more.
 func (o *GrepOptions) search(c *commit.Commit, text string, pattern *regexp.Regexp, yield func(Match, error) bool) (more bool) {
 	n := 0
 	for line := range strings.Lines(text) {

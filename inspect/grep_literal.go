@@ -6,16 +6,23 @@ import (
 	"strings"
 )
 
-// literals are lower-case texts of which every match of a pattern has at least one, whatever
-// its case; none: a match may be anything. Most blocks contain none of them, and the lines
-// of these need not be searched.
+// How a search is made fast. Running a regular expression over every line of a store is slow, while
+// looking for a fixed string in a text is fast. Most expressions require certain fixed strings: every
+// match of "time(out|d out)" contains "timeout" or "timed out". required derives such strings from the
+// syntax tree of the expression. Of parts that follow each other, the one whose shortest string is the
+// longest is used, because it excludes most texts; of alternatives, the strings of all are needed. A
+// block whose text, in lower case, has none of the strings cannot match, and its lines are not
+// searched. An expression without required strings searches every block.
+
+// literals are lower-case strings, at least one of which is in the lower-case text of every match
+// of a pattern; an empty list excludes nothing.
 type literals []string
 
-// mostLiterals is how many texts are searched for one after the other; more take longer
-// than the search of the lines.
+// mostLiterals is the largest number of strings that are looked for; looking for more takes longer
+// than searching the lines.
 const mostLiterals = 8
 
-// literalsOf returns the texts of which every match of an expression has one.
+// literalsOf returns the literals of a regular expression.
 func literalsOf(expression string) literals {
 	re, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -24,11 +31,12 @@ func literalsOf(expression string) literals {
 	return required(re.Simplify())
 }
 
+// required returns the literals of a syntax tree, those that exclude most texts.
 func required(re *syntax.Regexp) (best literals) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if re.Flags&syntax.FoldCase != 0 {
-			return folded(string(re.Rune))
+			return foldedLiteral(string(re.Rune))
 		}
 		return newLiteral(string(re.Rune))
 	case syntax.OpAlternate:
@@ -40,7 +48,7 @@ func required(re *syntax.Regexp) (best literals) {
 		}
 	case syntax.OpCapture, syntax.OpPlus, syntax.OpConcat:
 		for _, sub := range re.Sub {
-			if some := required(sub); some.least() > best.least() {
+			if some := required(sub); some.shortestLen() > best.shortestLen() {
 				best = some
 			}
 		}
@@ -52,17 +60,17 @@ func required(re *syntax.Regexp) (best literals) {
 	return best
 }
 
-// least is the length of the shortest.
-func (l literals) least() int {
+// shortestLen returns the length of the shortest literal; 0 when there is none.
+func (l literals) shortestLen() int {
 	if len(l) == 0 {
 		return 0
 	}
 	return len(slices.MinFunc(l, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// folded is the longest part of a text of which each letter has only an upper and a lower
-// case: k and s have a third form outside ASCII.
-func folded(text string) literals {
+// foldedLiteral returns the literal for a text that matches in any case: its longest ASCII part
+// without the letters k and s, which have a third case form outside ASCII.
+func foldedLiteral(text string) literals {
 	best := ""
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || strings.ContainsRune("kKsS", r) }) {
 		if len(part) > len(best) {
@@ -79,8 +87,8 @@ func newLiteral(text string) literals {
 	return literals{strings.ToLower(text)}
 }
 
-// in reports whether a text may have a match.
-func (l literals) in(text string) bool {
+// mayMatch reports whether a text contains literal of the literals, so that it may have a match.
+func (l literals) mayMatch(text string) bool {
 	lower := strings.ToLower(text)
-	return len(l) == 0 || slices.ContainsFunc(l, func(one string) bool { return strings.Contains(lower, one) })
+	return len(l) == 0 || slices.ContainsFunc(l, func(literal string) bool { return strings.Contains(lower, literal) })
 }

@@ -1,10 +1,14 @@
-// Package inspect answers questions about the histories of a store: what led to a block and
-// what left one out, which commit a line comes from, where a pattern matches, what models
-// reasoned and what their responses cost, and whether a request can be made again from what
-// is stored.
+// Package inspect answers questions about the histories of a store.
 //
-// Its functions only read. What they return was read from the store of the repo at the time
-// of the call.
+// For most uses: [Why] explains which reasoning and which prompt led to a block, [WhyNot] why a
+// prompt does not have a block, [Blame] which commit each line of a prompt comes from. [Grep]
+// searches the text of blocks, [Reasoning] lists the reasoning of models, [Usage] the cost of
+// their responses. [Reproduce] makes a request again from the store and compares it with the one
+// that was sent; [Verify] does so for all requests.
+//
+// The functions only read, and return data as it was in the store at the time of the call.
+// Damage of one commit does not end [Grep], [Reasoning] or [Changes]: the error comes with the
+// commit. The package prints nothing; package format does.
 package inspect
 
 import (
@@ -35,16 +39,17 @@ func tips(ctx context.Context, repo *tract.Repo, revs []string) ([]objects.ID, e
 	return ids, nil
 }
 
-// turnTips returns tips, and with turns also the numbers of the turns of all that they reach.
-func turnTips(ctx context.Context, repo *tract.Repo, revs []string, turns bool) (ids []objects.ID, numbers map[objects.ID]int, err error) {
-	if ids, err = tips(ctx, repo, revs); err == nil && turns {
+// tipsAndTurns returns the result of tips and, if wantTurns is true, the turn number of each commit
+// that they reach.
+func tipsAndTurns(ctx context.Context, repo *tract.Repo, revs []string, wantTurns bool) (ids []objects.ID, numbers map[objects.ID]int, err error) {
+	if ids, err = tips(ctx, repo, revs); err == nil && wantTurns {
 		numbers, err = history.TurnNumbers(ctx, repo.Store(), ids)
 	}
 	return ids, numbers, err
 }
 
-// Prompt returns the prompt that a response answered, as its manifest records it. The
-// revision is any commit of the response.
+// Prompt returns the prompt of the request that a response answered, as the manifest records it.
+// The revision may be any commit of the response.
 func Prompt(ctx context.Context, repo *tract.Repo, rev string) (*compile.Prompt, error) {
 	c, err := repo.Show(ctx, rev)
 	if err != nil {
@@ -76,8 +81,8 @@ func Scale(ctx context.Context, repo *tract.Repo, rev string) (compile.Scale, er
 	return compile.ScaleOf(ctx, repo.Store(), id)
 }
 
-// MergeBases returns the last commits that two revisions share: none when they share none,
-// several when they were merged crosswise.
+// MergeBases returns the merge bases of two revisions: none when they share no commit, several
+// after a criss-cross merge.
 func MergeBases(ctx context.Context, repo *tract.Repo, a, b string) ([]objects.ID, error) {
 	ids, err := tips(ctx, repo, []string{a, b})
 	if err != nil {
@@ -86,7 +91,7 @@ func MergeBases(ctx context.Context, repo *tract.Repo, a, b string) ([]objects.I
 	return commit.MergeBases(ctx, repo.Store(), ids[0], ids[1])
 }
 
-// Containing returns the branches whose history has a revision.
+// Containing returns the branches whose history contains a revision.
 func Containing(ctx context.Context, repo *tract.Repo, rev string) ([]tract.RefInfo, error) {
 	id, err := repo.Resolve(ctx, rev)
 	if err != nil {

@@ -18,13 +18,13 @@ type ReasoningBlock struct {
 	Commit   *commit.Commit // as Show returns it
 	Block    content.Reasoning
 	Turn     int   // number of its turn, with ReasoningOptions.Turns
-	Estimate int   // of its tokens, as a prompt counts them; see [Scale]
-	Reported int64 // its share, by size, of the tokens that the response reported for reasoning; 0: it reported none
+	Estimate int   // estimated tokens, as a prompt counts them; see [Scale]
+	Reported int64 // the block's share, by size, of the reasoning tokens that the response reported; 0: it reported none
 
-	damaged error // its content, label or origin
+	damaged error // the error of reading its content, label or origin
 }
 
-// Origin returns where the block came from; empty when that is not known.
+// Origin returns the origin of the block; empty when it is not known.
 func (b *ReasoningBlock) Origin() commit.Origin {
 	if b.Commit.Origin == nil {
 		return commit.Origin{}
@@ -32,22 +32,22 @@ func (b *ReasoningBlock) Origin() commit.Origin {
 	return *b.Commit.Origin
 }
 
-// ReasoningOptions selects reasoning.
+// ReasoningOptions are the options of [Reasoning].
 type ReasoningOptions struct {
 	Revs  []string // reasoning on the histories of these; nil: all branches, tags and rescue refs
 	Turns bool     // number the turns, which takes a walk to the root before the first block
 }
 
-// reasoningPage is how many blocks are read at once.
+// reasoningPage is the number of blocks that are read at once.
 const reasoningPage = 64
 
-// Reasoning yields blocks of reasoning, newest first, as it reads them. Each comes once,
-// however many histories have it. A *[commit.DamagedError] comes with its block, without
-// what cannot be read of it; any other error is the last element.
+// Reasoning yields blocks of reasoning, newest first, as it reads them. It yields each block once,
+// even when several histories have it. A *[commit.DamagedError] comes with its block, of which the
+// damaged parts are missing; any other error is the last element.
 func Reasoning(ctx context.Context, repo *tract.Repo, o ReasoningOptions) iter.Seq2[*ReasoningBlock, error] {
 	return func(yield func(*ReasoningBlock, error) bool) {
 		store := repo.Store()
-		tips, turns, err := turnTips(ctx, repo, o.Revs, o.Turns)
+		tips, turns, err := tipsAndTurns(ctx, repo, o.Revs, o.Turns)
 		if err != nil {
 			yield(nil, fmt.Errorf("reasoning: %w", err))
 			return
@@ -93,7 +93,8 @@ func reasoningOf(ctx context.Context, r objects.Reader, commits iter.Seq2[*commi
 	}
 }
 
-// yieldReasoning reports whether more is wanted.
+// yieldReasoning yields the reasoning of a page of commits, and reports whether the caller wants
+// more.
 func yieldReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit, yield func(*ReasoningBlock, error) bool) (more bool) {
 	list, err := loadReasoning(ctx, r, page)
 	if err != nil {
@@ -108,6 +109,7 @@ func yieldReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit
 	return true
 }
 
+// loadReasoning loads the reasoning of a page of commits.
 func loadReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit) ([]*ReasoningBlock, error) {
 	damaged, err := history.LoadEach(ctx, r, page)
 	if err != nil {
@@ -137,8 +139,8 @@ func loadReasoning(ctx context.Context, r objects.Reader, page []*commit.Commit)
 	return list, nil
 }
 
-// size is the length of the text, or what it was; of reasoning that only its provider can
-// read, that of its seal.
+// size returns the length of the text in bytes. For purged or damaged reasoning it returns the
+// recorded size, for reasoning that only the provider can read the length of the seal.
 func (b *ReasoningBlock) size() int64 {
 	if b.Commit.Tombstone != nil || b.Commit.Block == nil {
 		return max(b.Commit.Size, 1)

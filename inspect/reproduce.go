@@ -15,17 +15,26 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// How a request is made again. The manifest of a request has its head and its options, so compiling
+// that head with these options gives the prompt, and history.Request gives the settings and the
+// tools. The commits that are sent now are compared with the flags of the manifest; then the target
+// encodes the body, and the body's hash is compared with the recorded one. Equal hashes prove that
+// the request is reproduced byte for byte. Otherwise Outcome and Why tell the reason: content was
+// purged, the encoder has changed, or something that the body depends on is not stored. A recorded
+// request has only the hash of the body that another program sent; if that body is kept, Prove
+// compares it.
+
 // Outcome is the result of making a request again.
 type Outcome string
 
 // The outcomes.
 const (
 	Same            Outcome = "same"             // the hash of the body proves it
-	AsSent          Outcome = "as sent"          // another program sent the body, which is kept, and the hash proves it
-	Differs         Outcome = "differs"          // the same history makes another request now
-	Purged          Outcome = "pruned"           // content that it was made of was purged since; Why says which
-	OlderEncoder    Outcome = "older encoder"    // other bytes, and another version of the encoder wrote the old ones
-	NotReproducible Outcome = "not reproducible" // something that made the body is not stored; Why says what
+	AsSent          Outcome = "as sent"          // another program sent the body, the body is kept, and its hash proves it
+	Differs         Outcome = "differs"          // the same history gives another request now
+	Purged          Outcome = "pruned"           // content of the request was purged after it was sent; Why names it
+	OlderEncoder    Outcome = "older encoder"    // the body differs, and another version of the encoder made the old one
+	NotReproducible Outcome = "not reproducible" // something that the body depends on is not stored; Why names it
 )
 
 // Reproduction is a request that was made again from its manifest.
@@ -36,15 +45,15 @@ type Reproduction struct {
 	Prompt   *compile.Prompt
 	Request  *llm.Request // its Body is nil when there is no target to encode it
 	Outcome  Outcome
-	Why      string // of any other outcome than Same
+	Why      string // the reason for an outcome other than Same
 }
 
-// Targets returns the wire format that a manifest names, or nil for one that it does not
-// know.
+// Targets returns the target for the dialect and the provider of a manifest, or nil for an unknown
+// one.
 type Targets func(m *compile.Manifest) (llm.Target, error)
 
-// Reproduce makes the request again that a response answered: the revision is any commit of
-// the response. Without targets no body is made.
+// Reproduce makes the request that a response answered again. The revision may be any commit of
+// the response. Without targets it makes no body.
 func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Targets) (*Reproduction, error) {
 	c, err := repo.Show(ctx, rev)
 	if err != nil {
@@ -58,8 +67,8 @@ func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Target
 	return x, x.reproduce(ctx, repo.Store(), targets)
 }
 
-// Prove sets the outcome by the body that is kept of a request of another program. It reports
-// whether the hash of what was sent proves the body; one whose secrets were masked it does not.
+// Prove sets the outcome for a request of another program whose body is kept. It reports whether
+// the recorded hash proves the body. It does not prove a body in which secrets were masked.
 func (x *Reproduction) Prove(body []byte) bool {
 	switch {
 	case len(body) == 0 || x.Manifest.Sent.IsZero() || x.Outcome == Purged:
@@ -72,7 +81,7 @@ func (x *Reproduction) Prove(body []byte) bool {
 	return true
 }
 
-// reproduce compiles the prompt of the manifest again and compares.
+// reproduce compiles the prompt of the manifest again, and sets the outcome of the comparison.
 func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets Targets) (err error) {
 	m := x.Manifest
 	if x.Prompt, err = compile.Chain(ctx, r, m.Head, m.Options); err != nil {
@@ -108,13 +117,13 @@ func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets 
 	case m.UncommittedReasoning > 0:
 		x.Outcome, x.Why = NotReproducible, fmt.Sprintf("%d of its reasoning blocks were not committed", m.UncommittedReasoning)
 	default:
-		return x.encode(targets)
+		return x.compareBody(targets)
 	}
 	return nil
 }
 
-// encode makes the body and compares its hash.
-func (x *Reproduction) encode(targets Targets) error {
+// compareBody encodes the body and compares its hash with the recorded one.
+func (x *Reproduction) compareBody(targets Targets) error {
 	var target llm.Target
 	var err error
 	if targets != nil {
@@ -142,14 +151,14 @@ func (x *Reproduction) encode(targets Targets) error {
 	return nil
 }
 
-// VerifyOptions selects responses.
+// VerifyOptions are the options of [Verify].
 type VerifyOptions struct {
 	Revs     []string                    // responses on the histories of these; nil: all branches, tags and rescue refs
-	Progress func(commits, requests int) // may be nil; gets the number of commits walked and of requests found
+	Progress func(commits, requests int) // is called with the numbers of commits walked and of requests found; may be nil
 }
 
-// Verify makes the requests of all responses again, the oldest of a history first, each
-// once. An error is the last element.
+// Verify makes the requests of all responses again, each once, and the oldest of a history first.
+// An error is the last element.
 func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOptions) iter.Seq2[*Reproduction, error] {
 	return func(yield func(*Reproduction, error) bool) {
 		list, err := requests(ctx, repo, o)
@@ -157,7 +166,7 @@ func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOpti
 			yield(nil, fmt.Errorf("verify: %w", err))
 			return
 		}
-		for _, made := range slices.Backward(list) { // a prompt is compiled fastest after those before it
+		for _, made := range slices.Backward(list) { // compiling is fastest in the order of the history
 			x := &made
 			x.Manifest, err = compile.ReadManifest(ctx, repo.Store(), x.ID)
 			if err == nil {
@@ -173,7 +182,8 @@ func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOpti
 	}
 }
 
-// requests lists the requests of the responses on histories, newest first, not yet made.
+// requests lists the requests of the responses on histories, newest first. Of each it sets only the
+// ids of the manifest and of the commit.
 func requests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reproduction, error) {
 	tips, err := tips(ctx, repo, o.Revs)
 	if err != nil {

@@ -25,8 +25,8 @@ func Diff(ctx context.Context, repo *tract.Repo, a, b string, o tract.CompileOpt
 	return diff.Prompts(before, after), nil
 }
 
-// RequestChange is one parameter of a request in two manifests. A value that a manifest
-// does not have is empty.
+// RequestChange is a parameter that differs between two requests. The value is empty where a
+// manifest does not have the parameter.
 type RequestChange struct {
 	Name string `json:"name"`
 	A    string `json:"a"`
@@ -56,7 +56,7 @@ func DiffRequests(ctx context.Context, repo *tract.Repo, a, b string) (*diff.Dif
 	return diff.Prompts(sides[0].Prompt, sides[1].Prompt), changes, nil
 }
 
-// parameters is everything that a manifest records beside the prompt.
+// parameters returns the named values that a manifest records, without the prompt.
 func parameters(m *compile.Manifest) map[string]string {
 	all := maps.Clone(m.RequestSettings)
 	if all == nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/tract-vcs/tract/internal/history"
 )
 
-// Cost is what one response of a model cost.
+// Cost is the cost of one response of a model.
 type Cost struct {
 	Commit    *commit.Commit // the last block of the response, with its origin, which has the usage, the branch and the model
 	Turn      int            // number of its turn, with UsageOptions.Turns
-	Reasoning int64          // tokens of reasoning as reported; of reasoning that was not committed, what the other blocks leave of the output
-	Estimate  int            // of reasoning that was committed and not reported; see [Scale]
-	Estimated bool           // the tokens of its reasoning were not reported
+	Reasoning int64          // reasoning tokens as reported; when reasoning was not committed and not reported: the output without the other blocks
+	Estimate  int            // estimated tokens of committed reasoning that was not reported; see [Scale]
+	Estimated bool           // the reasoning tokens were not reported
 }
 
-// Time returns when the request was sent, or else when the response was committed.
+// Time returns the time when the request was sent; if it is not known, the time of the commit.
 func (c *Cost) Time() time.Time {
 	if c.Commit.Origin.Started.IsZero() {
 		return c.Commit.Time
@@ -28,18 +28,18 @@ func (c *Cost) Time() time.Time {
 	return c.Commit.Origin.Started
 }
 
-// UsageOptions selects responses.
+// UsageOptions are the options of [Usage].
 type UsageOptions struct {
 	Revs  []string // responses on the histories of these; nil: all branches, tags and rescue refs
 	Turns bool     // number the turns, which takes a walk to the root before the first response
 }
 
-// Usage yields what the responses of models cost, newest first. Each comes once, however many
-// histories have it; those without a known usage are left out. An error is the last
-// element.
+// Usage yields the costs of the responses of models, newest first. It yields each response once,
+// even when several histories have it, and leaves out responses without a known usage. An error is
+// the last element.
 func Usage(ctx context.Context, repo *tract.Repo, o UsageOptions) iter.Seq2[Cost, error] {
 	return func(yield func(Cost, error) bool) {
-		tips, turns, err := turnTips(ctx, repo, o.Revs, o.Turns)
+		tips, turns, err := tipsAndTurns(ctx, repo, o.Revs, o.Turns)
 		if err != nil {
 			yield(Cost{}, fmt.Errorf("usage: %w", err))
 			return

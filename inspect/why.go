@@ -16,29 +16,29 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// Explanation is what led to one block. What is not known, because no model produced the
-// block or its request was made elsewhere, is nil.
+// Explanation describes the reasoning and the request that led to one block. A field is zero when
+// it is not known, because no model produced the block or its request was made elsewhere.
 type Explanation struct {
 	Commit     *commit.Commit   // the block, as Show returns it; for a tool result, its call
 	Question   *commit.Commit   // the user message that began the turn
-	Reasoning  []*commit.Commit // the reasoning that led to it, oldest first
+	Reasoning  []*commit.Commit // the reasoning that led to the block, oldest first
 	Owner      objects.ID       // of a call without reasoning of its own: the call that Reasoning belongs to
 	ManifestID objects.ID
 	Manifest   *compile.Manifest // of the request
-	Prompt     *compile.Prompt   // that the response answered
-	Links      []Link            // where a recorded conversation came from
-	Shaped     []*commit.Commit  // the edits, annotations and summaries that count in Prompt, oldest first
+	Prompt     *compile.Prompt   // the prompt that the response answered
+	Links      []Link            // commits of the conversation that a recorded conversation came from
+	Shaped     []*commit.Commit  // the edits, annotations and summaries that are in effect in Prompt, oldest first
 }
 
-// Link leads from a recorded conversation to a commit of the one that it came from.
+// Link is a link from a recorded conversation to a commit of the conversation that it came from.
 type Link struct {
-	Name   string         // parent_commit: the tool call that started a sub-agent; forked_from: where another branch was left; continues: the last commit before a compaction
+	Name   string         // parent_commit: the tool call that started a sub-agent; forked_from: the commit of another branch at which it begins; continues: the last commit before a compaction
 	Commit *commit.Commit // as Show returns it
 }
 
-// Why explains what led to the block of a revision or of the id of a tool call: the
-// reasoning that it belongs to, and the prompt that it answered. An edit or an annotation
-// leads to its block.
+// Why explains the block of a revision, which may be the id of a tool call: it returns the
+// reasoning that led to the block, and the prompt that the response answered. For an edit or an
+// annotation it explains the block that was changed.
 func Why(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, error) {
 	x, err := explain(ctx, repo, rev)
 	if err != nil {
@@ -47,6 +47,7 @@ func Why(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, error
 	return x, nil
 }
 
+// explain is Why, with errors that do not name the operation.
 func explain(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, error) {
 	id, err := repo.Resolve(ctx, rev)
 	if err != nil {
@@ -75,7 +76,7 @@ func explain(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, e
 			}
 		}
 	}
-	w.attribute(turn)
+	w.findReasoning(turn)
 	all := append([]*commit.Commit{w.Commit}, w.Reasoning...)
 	if w.Question != nil {
 		all = append(all, w.Question)
@@ -89,8 +90,7 @@ func explain(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, e
 	return w, w.findPrompt(ctx, store)
 }
 
-// findLinks fills in where the conversation of the block came from. A commit that is gone
-// is left out.
+// findLinks sets Links. It leaves out a link to a missing commit.
 func (w *Explanation) findLinks(ctx context.Context, r objects.Reader) error {
 	if w.Commit.Origin == nil {
 		return nil
@@ -123,7 +123,7 @@ func turnOf(ctx context.Context, r objects.Reader, c *commit.Commit) ([]*commit.
 		if err != nil {
 			return nil, err
 		}
-		if at.Op == commit.Merge && at.ID != c.ID { // what it brought comes after the first parent
+		if at.Op == commit.Merge && at.ID != c.ID { // the merged commits come after those of the first parent
 			if turn, err = commit.Linearize(ctx, r, c.ID); err != nil {
 				return nil, err
 			}
@@ -147,8 +147,8 @@ func turnOf(ctx context.Context, r objects.Reader, c *commit.Commit) ([]*commit.
 	return turn, commit.Load(ctx, r, turn...)
 }
 
-// attribute finds the reasoning among the blocks of the turn.
-func (w *Explanation) attribute(turn []*commit.Commit) {
+// findReasoning finds the question and the reasoning among the blocks of the turn.
+func (w *Explanation) findReasoning(turn []*commit.Commit) {
 	blocks := make([]content.Block, 0, len(turn))
 	self := -1
 	for i, c := range turn {
@@ -181,7 +181,7 @@ func (w *Explanation) attribute(turn []*commit.Commit) {
 	}
 }
 
-// findPrompt fills in the prompt and what shaped it.
+// findPrompt sets the manifest, the prompt, and the changes that are in effect in the prompt.
 func (w *Explanation) findPrompt(ctx context.Context, r objects.Reader) (err error) {
 	if w.Commit.Origin == nil || w.Commit.Origin.Manifest.IsZero() {
 		return nil
@@ -205,24 +205,24 @@ func (w *Explanation) findPrompt(ctx context.Context, r objects.Reader) (err err
 	}
 	for i, e := range w.Prompt.Entries {
 		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Change().Target] == i || e.Op == commit.Compress && e.Sent {
-			w.Shaped = append(w.Shaped, e.Change().Clone()) // it is filled in
+			w.Shaped = append(w.Shaped, e.Change().Clone()) // a copy, because its content will be loaded
 		}
 	}
 	return commit.LoadAll(ctx, r, w.Shaped...)
 }
 
-// Absence says why a block was not in a prompt, or that it was.
+// Absence is the reason why a prompt does not have a block, or why it has it.
 type Absence struct {
 	Commit   *commit.Commit // the block
-	Response *commit.Commit // that answered the prompt; nil: the prompt is that of a revision
+	Response *commit.Commit // the response that answered the prompt; nil: the prompt was compiled for a revision
 	Sent     bool
 	Priority priority.Level
 	Why      priority.Why
 	By       *commit.Commit // the annotation or the summary that caused it, if one did
 }
 
-// WhyNot explains why the block of a revision is not in the prompt of another: the prompt
-// that a response answered, or, for any other commit, the prompt compiled there.
+// WhyNot explains why the block of a revision is not in the prompt of revision in: the prompt that
+// a response answered or, for any other commit, the prompt that is compiled for it.
 func WhyNot(ctx context.Context, repo *tract.Repo, rev, in string) (*Absence, error) {
 	c, err := repo.Show(ctx, rev)
 	if err != nil {

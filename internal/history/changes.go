@@ -39,8 +39,8 @@ func Changes(ctx context.Context, r objects.Reader, tip, id objects.ID) ([]*comm
 	return list, LoadAll(ctx, r, list)
 }
 
-// ChangeKey is what a change is about: the content of a commit, which an edit changes, or
-// its priority, which an annotation changes.
+// ChangeKey identifies the property that a change sets: the content of a commit, which an edit
+// changes, or its priority, which an annotation changes.
 type ChangeKey struct {
 	Target objects.ID
 	Op     commit.Op // Edit or Annotate

@@ -1,7 +1,7 @@
 package history
 
-// The names under which the origins of a recorded conversation say where it came from. Each
-// value but that of LinkCall is the id of a commit.
+// The names of the links in the origins of a recorded conversation, which tell what conversation it
+// came from. Each value except that of LinkCall is the id of a commit.
 const (
 	LinkCall      = "parent_call"   // id of the tool call that started a sub-agent
 	LinkParent    = "parent_commit" // the block of that call

@@ -10,13 +10,13 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// IsDamaged reports whether an error says that an object that a commit links to cannot be
-// read. A missing object is damage too: nothing removes an object with links to it.
+// IsDamaged reports whether an error is for an object that is corrupt or missing. A missing object
+// is damage too, because an object with links to it is never removed.
 func IsDamaged(err error) bool {
 	return errors.Is(err, objects.ErrCorrupt) || errors.Is(err, objects.ErrNotFound)
 }
 
-// loader is commit.LoadAll, or commit.Load for the content alone.
+// loader loads commits: commit.LoadAll, or commit.Load for the content alone.
 type loader func(context.Context, objects.Reader, ...*commit.Commit) error
 
 // Load reads the content, the origin and the label of one commit. Of a damaged commit it
@@ -25,12 +25,13 @@ func Load(ctx context.Context, r objects.Reader, c *commit.Commit) error {
 	return load(ctx, r, c, commit.LoadAll)
 }
 
-func load(ctx context.Context, r objects.Reader, c *commit.Commit, all loader) error {
-	err := commit.Load(ctx, r, c) // LoadAll ends where it meets damage, and reads the content last
+// load is Load with a loader.
+func load(ctx context.Context, r objects.Reader, c *commit.Commit, loadAll loader) error {
+	err := commit.Load(ctx, r, c) // LoadAll stops at damage, and reads the content last
 	if err != nil && !IsDamaged(err) {
 		return err
 	}
-	if err = all(ctx, r, c); IsDamaged(err) {
+	if err = loadAll(ctx, r, c); IsDamaged(err) {
 		return &commit.DamagedError{Commit: c.ID, Cause: err}
 	}
 	return err
@@ -43,13 +44,13 @@ func LoadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit) (
 }
 
 // loadEach reads all commits at once, or one by one when something is damaged.
-func loadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit, all loader) (damaged []error, err error) {
-	if err := all(ctx, r, commits...); !IsDamaged(err) {
+func loadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit, loadAll loader) (damaged []error, err error) {
+	if err := loadAll(ctx, r, commits...); !IsDamaged(err) {
 		return nil, err
 	}
 	damaged = make([]error, len(commits))
 	for i, c := range commits {
-		damaged[i] = load(ctx, r, c, all)
+		damaged[i] = load(ctx, r, c, loadAll)
 		if damaged[i] != nil && !errors.As(damaged[i], new(*commit.DamagedError)) {
 			return nil, damaged[i]
 		}
@@ -57,7 +58,7 @@ func loadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit, a
 	return damaged, nil
 }
 
-// LoadAll is LoadEach that returns the first error of all.
+// LoadAll is LoadEach, and returns the first error of a commit.
 func LoadAll(ctx context.Context, r objects.Reader, commits []*commit.Commit) error {
 	damaged, err := LoadEach(ctx, r, commits)
 	return cmp.Or(append([]error{err}, damaged...)...)
@@ -71,8 +72,8 @@ const (
 )
 
 // LoadSeq reads commits as Load does, a page at a time. A damaged commit comes with its
-// error; any other error is the last element. The first page has first commits, or few when
-// first is 0, and later pages are longer: a caller that wants few waits for few.
+// error; any other error is the last element. The first page has `first` commits, or a few when
+// first is 0, and later pages are longer: a caller that needs few commits does not wait for more.
 func LoadSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int) iter.Seq2[*commit.Commit, error] {
 	return inPages(ctx, r, commits, first, commit.LoadAll)
 }
@@ -82,12 +83,13 @@ func ContentSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit
 	return inPages(ctx, r, commits, 0, commit.Load)
 }
 
-func inPages(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int, all loader) iter.Seq2[*commit.Commit, error] {
+// inPages is LoadSeq with a loader.
+func inPages(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int, loadAll loader) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		size := min(cmp.Or(first, firstPage), loadPage)
 		page := make([]*commit.Commit, 0, size)
 		flush := func() bool {
-			damaged, err := loadEach(ctx, r, page, all)
+			damaged, err := loadEach(ctx, r, page, loadAll)
 			more := yieldPage(page, damaged, err, yield)
 			page, size = page[:0], min(2*size, loadPage)
 			return more
@@ -108,7 +110,7 @@ func inPages(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Co
 }
 
 // yieldPage yields the commits of a page, each with its damage, or the error of reading the
-// page. It reports whether more are wanted.
+// page. It reports whether the caller wants more.
 func yieldPage(page []*commit.Commit, damaged []error, err error, yield func(*commit.Commit, error) bool) bool {
 	if err != nil {
 		yield(nil, err)

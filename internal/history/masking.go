@@ -16,14 +16,14 @@ const (
 	MaskOff = "off"
 )
 
-// Masker finds secrets in what is about to be stored, and replaces them by masks where its
-// Mode says so. The secrets of a sealed block stay: the seal covers the block as it is.
+// Masker finds secrets in text before it is stored, and replaces them by masks if its Mode requires
+// that. The secrets of a sealed block stay, because the seal is valid only for the unchanged block.
 type Masker struct {
 	Mode     string                                                    // of the setting secrets.mask
-	External bool                                                      // all comes from another program, which was recorded
-	Found    func(rule string, kind content.Kind, masked, sealed bool) // is called for each secret; kind 0: of no block
+	External bool                                                      // everything comes from another program
+	Found    func(rule string, kind content.Kind, masked, sealed bool) // is called for each secret; kind 0: the secret is in no block
 
-	// Of the text that is being searched:
+	// The state for the text that is being searched:
 	kind         content.Kind
 	mask, sealed bool
 }
@@ -37,7 +37,7 @@ func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
 	masked := make([]commit.Draft, len(drafts))
 	for i, d := range drafts {
 		if d = m.maskMetadata(d, origins); d.Block != nil {
-			d.Block = m.block(d.Block, m.isExternal(&d))
+			d.Block = m.maskBlock(d.Block, m.isExternal(&d))
 		}
 		masked[i] = d
 	}
@@ -48,7 +48,7 @@ func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
 func (m *Masker) Blocks(list []content.Block) []content.Block {
 	masked := make([]content.Block, len(list))
 	for i, b := range list {
-		masked[i] = m.block(b, m.External)
+		masked[i] = m.maskBlock(b, m.External)
 	}
 	return masked
 }
@@ -58,14 +58,14 @@ func (m *Masker) isExternal(d *commit.Draft) bool {
 	return m.External || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
 }
 
-// block masks a block.
-func (m *Masker) block(b content.Block, brought bool) content.Block {
+// maskBlock masks a block. external tells that the block comes from another program.
+func (m *Masker) maskBlock(b content.Block, external bool) content.Block {
 	if m.Mode == MaskOff {
 		return b
 	}
 	m.kind = b.Kind()
-	m.mask, m.sealed = m.Mode == MaskAll || brought || m.kind == content.KindReasoning, !b.Form().Seal.IsZero()
-	return content.RewriteText(b, m.text)
+	m.mask, m.sealed = m.Mode == MaskAll || external || m.kind == content.KindReasoning, !b.Form().Seal.IsZero()
+	return content.RewriteText(b, m.maskText)
 }
 
 // maskMetadata masks the label and the origin of a draft. origins has the origins that were
@@ -75,29 +75,29 @@ func (m *Masker) maskMetadata(d commit.Draft, origins map[*commit.Origin]*commit
 	if d.Block != nil {
 		m.kind = d.Block.Kind()
 	}
-	d.Label = m.label(d.Label)
+	d.Label = m.maskLabel(d.Label)
 	if o := d.Origin; o != nil && (o.Finish != "" || len(o.Original)+len(o.Usage.Raw) > 0) {
 		if origins[o] == nil {
 			m.mask, m.sealed = true, false
-			origins[o] = m.origin(o)
+			origins[o] = m.maskOrigin(o)
 		}
 		d.Origin = origins[o]
 	}
 	return d
 }
 
-// Setting returns a setting of a request as it is stored. The request was sent with the
-// original, so it cannot be reproduced.
+// Setting returns a setting of a request with its secrets masked. A request whose setting was
+// masked cannot be reproduced, because it was sent with the original.
 func (m *Masker) Setting(s string) string {
 	if m.Mode == MaskOff {
 		return s
 	}
 	m.mask, m.sealed, m.kind = true, false, 0
-	return m.text(s)
+	return m.maskText(s)
 }
 
-// text masks a text.
-func (m *Masker) text(s string) string {
+// maskText masks a text according to the state of the masker, and reports its secrets.
+func (m *Masker) maskText(s string) string {
 	found := secrets.Find(s)
 	if len(found) == 0 {
 		return s
@@ -118,29 +118,30 @@ func (m *Masker) Label(l commit.Label) commit.Label {
 		return l
 	}
 	m.mask, m.sealed, m.kind = m.Mode == MaskAll, false, content.KindNote
-	return m.label(l)
+	return m.maskLabel(l)
 }
 
-func (m *Masker) label(l commit.Label) commit.Label {
-	return commit.Label{Text: m.text(l.Text), Meta: m.values(l.Meta)}
+// maskLabel masks a label.
+func (m *Masker) maskLabel(l commit.Label) commit.Label {
+	return commit.Label{Text: m.maskText(l.Text), Meta: m.maskValues(l.Meta)}
 }
 
-// values masks the values of a map, which is not changed.
-func (m *Masker) values(of map[string]string) map[string]string {
+// maskValues masks the values of a map, which is not changed.
+func (m *Masker) maskValues(of map[string]string) map[string]string {
 	masked := maps.Clone(of)
 	for k, v := range of {
-		masked[k] = m.text(v)
+		masked[k] = m.maskText(v)
 	}
 	return masked
 }
 
-// origin masks what others wrote into an origin.
-func (m *Masker) origin(o *commit.Origin) *commit.Origin {
+// maskOrigin masks the fields of an origin that come from providers and other programs.
+func (m *Masker) maskOrigin(o *commit.Origin) *commit.Origin {
 	masked := *o
-	masked.Finish = m.text(o.Finish)
-	masked.Original = m.values(o.Original)
+	masked.Finish = m.maskText(o.Finish)
+	masked.Original = m.maskValues(o.Original)
 	if len(o.Usage.Raw) > 0 {
-		masked.Usage.Raw = []byte(m.text(string(o.Usage.Raw)))
+		masked.Usage.Raw = []byte(m.maskText(string(o.Usage.Raw)))
 	}
 	return &masked
 }
@@ -154,15 +155,15 @@ func (m *Masker) Tools(list []llm.Tool) []llm.Tool {
 	tools := slices.Clone(list)
 	for i := range tools {
 		t := &tools[i]
-		t.Description, t.Schema, t.Native = m.text(t.Description), []byte(m.text(string(t.Schema))), []byte(m.text(string(t.Native)))
+		t.Description, t.Schema, t.Native = m.maskText(t.Description), []byte(m.maskText(string(t.Schema))), []byte(m.maskText(string(t.Native)))
 	}
 	return tools
 }
 
-// MaskBlock returns a block with its secrets masked, and the rules that found them; none
-// when the block has no secrets and is unchanged. With only, the findings of other rules do
-// not count. A block with secrets loses its seal, which does not fit other content: store
-// the result only where no open tool loop needs the seal.
+// MaskBlock returns a block with its secrets masked, and the rules that found them. A block without
+// secrets is returned unchanged, with no rules. With only, it masks only secrets that these rules
+// find. A block with secrets loses its seal, which is not valid for changed content: store the
+// result only where no open tool loop needs the seal.
 func MaskBlock(b content.Block, only ...string) (masked content.Block, rules []string) {
 	masked = content.RewriteText(b, func(s string) string {
 		found := secrets.Find(s)

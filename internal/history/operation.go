@@ -10,17 +10,18 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Operation is what the batches of one operation of the user share.
+// Operation identifies one operation of the user, which may write several batches: their log
+// entries have the same group.
 type Operation struct {
 	group   objects.Group
-	command string      // that the ref log names; empty: that of each batch
+	command string      // the name of the operation in the ref log; empty: each batch has its own
 	begun   atomic.Bool // one of the batches may have moved a ref
 }
 
 type operationKey struct{}
 
-// AsOperation returns a context under which all calls are one operation. The ref log names
-// it by command; when that is empty, by what each call does.
+// AsOperation returns a context under which all calls are one operation. command is its name in
+// the ref log; when it is empty, the log has the name of each call.
 func AsOperation(ctx context.Context, command string) context.Context {
 	return context.WithValue(ctx, operationKey{}, newOperation(command))
 }
@@ -48,12 +49,11 @@ func newOperation(command string) *Operation {
 	return op
 }
 
-// Command returns the command that the operation is named by; that of the batch when it has
-// none.
+// Command returns the name of the operation; when it has none, that of the batch.
 func (o *Operation) Command(batch string) string { return cmp.Or(o.command, batch) }
 
-// Note returns the note of the next batch of the operation, however often the batch is
-// tried. command names what the batch does.
+// Note returns the note of the next batch of the operation. Call it once for each batch, not for
+// each attempt to write the batch. command is the name of the batch.
 func (o *Operation) Note(at time.Time, author, command string) objects.Note {
 	return objects.Note{Time: at, Author: author, Command: o.Command(command), Group: o.group, Continues: o.begun.Swap(true)}
 }

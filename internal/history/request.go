@@ -12,8 +12,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// The names under which a manifest keeps the settings of a request. Where the setting is
-// one of tract, the name is the same.
+// The names of the settings of a request in a manifest. A setting of tract has the same name here.
 const (
 	SettingStream    = "stream"
 	settingLimit     = "max_output_tokens"
@@ -28,11 +27,11 @@ const (
 )
 
 // encoderWithoutDisabled is the version of the encoder for which reasoning.enabled=false
-// meant only that reasoning was not to be shown.
+// only hid the reasoning, and did not disable it.
 const encoderWithoutDisabled = 1
 
-// RequestSettings returns everything that decides on a request body beside the messages,
-// the tools, the model and the tool choice, for which a manifest has fields.
+// RequestSettings returns the settings that determine a request body, except the messages, the
+// tools, the model and the tool choice, for which a manifest has fields.
 func RequestSettings(req *llm.Request) map[string]string {
 	s := req.Settings
 	m := map[string]string{SettingStream: strconv.FormatBool(req.Stream), SettingEnabled: strconv.FormatBool(!s.Reasoning.Disabled)}
@@ -58,9 +57,8 @@ func RequestSettings(req *llm.Request) map[string]string {
 	return m
 }
 
-// Manifest reads the manifest of the request that a response answered. c is any commit of
-// the response, with its origin; for a commit of no response the error is a
-// *[refs.UnknownError].
+// Manifest reads the manifest of the request that a response answered. c may be any commit of the
+// response, with its origin loaded; for another commit the error is a *[refs.UnknownError].
 func Manifest(ctx context.Context, r objects.Reader, c *commit.Commit) (*compile.Manifest, error) {
 	if c.Origin == nil || c.Origin.Manifest.IsZero() {
 		return nil, &refs.UnknownError{Rev: c.ID.Short(), Why: "it is no response of a model, so there is no prompt that it answered"}

@@ -19,12 +19,12 @@ type Response struct {
 
 // Cost is the number of tokens of the reasoning of a response.
 type Cost struct {
-	Tokens    int64 // as reported; of reasoning that was not committed, what the other blocks leave of the output
-	Estimate  int   // of reasoning that was committed and not reported
+	Tokens    int64 // as reported; when reasoning was not committed and not reported: the output without the other blocks
+	Estimate  int   // estimated tokens of committed reasoning that was not reported
 	Estimated bool  // the tokens were not reported
 }
 
-// ReasoningCost returns the cost of the reasoning of a response with an origin and blocks.
+// ReasoningCost returns the cost of the reasoning of the response with these blocks and this origin.
 func ReasoningCost(o *commit.Origin, blocks []*commit.Commit) Cost {
 	var a responseBlocks
 	for _, c := range blocks {
@@ -36,17 +36,16 @@ func ReasoningCost(o *commit.Origin, blocks []*commit.Commit) Cost {
 // usagePage is the number of responses that are read at once.
 const usagePage = 256
 
-// responseBlocks is the blocks of one response, as far as their headers tell.
+// responseBlocks sums up the headers of the blocks of one response.
 type responseBlocks struct {
 	last      *commit.Commit
 	other     int64 // weight of the other blocks
 	reasoning int   // estimate of the reasoning
-	counted   bool  // with a later part of it
+	counted   bool  // the response was counted with a later part of it
 }
 
-// imported identifies a response that an import brought to a branch. When it came in parts,
-// because its log was still being written, each part has an origin, and the last one has
-// the cost of the response.
+// imported identifies an imported response. When it was imported in parts, because its log was
+// still being written, each part has an origin, and the last origin has the cost of the response.
 type imported struct{ session, importer, response string }
 
 // importedAs returns the imported response of an origin; empty when it was not imported.
@@ -71,15 +70,15 @@ func (a *responseBlocks) cost(o *commit.Origin) Cost {
 	switch u := o.Usage; {
 	case u.Reasoning > 0:
 		return Cost{Tokens: u.Reasoning}
-	case o.UncommittedReasoning > 0: // only the output tells of it
+	case o.UncommittedReasoning > 0: // only the number of output tokens includes it
 		return Cost{Tokens: max(u.Output-int64(compile.Estimate(a.other)), 0), Estimated: true}
 	}
 	return Cost{Estimate: a.reasoning, Estimated: a.reasoning > 0}
 }
 
-// Responses yields the responses of models on the histories of tips, newest first. Each
-// comes once, however many histories have it; responses without a known usage are left out.
-// An error is the last element.
+// Responses yields the responses of models on the histories of tips, newest first. It yields each
+// response once, even when several histories have it, and leaves out responses without a known
+// usage. An error is the last element.
 func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
 		seen, counted := map[objects.ID]*responseBlocks{}, map[imported]bool{}
@@ -87,7 +86,7 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 		flush := func() bool {
 			ok := yieldCosts(ctx, r, page, counted, yield)
 			for _, a := range page {
-				seen[a.last.OriginID] = &responseBlocks{last: a.last} // more of it is not counted again
+				seen[a.last.OriginID] = &responseBlocks{last: a.last} // later blocks of it are ignored
 			}
 			page = nil
 			return ok
@@ -117,12 +116,13 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 	}
 }
 
-// maybeResponse reports whether a commit may be a block of a response, as far as its header
-// tells.
+// maybeResponse reports whether a commit may be a block of a response, according to its header.
 func maybeResponse(c *commit.Commit) bool {
 	return c.Op == commit.Append && !c.OriginID.IsZero() && c.Role != content.RoleUser && c.Role != content.RoleSystem
 }
 
+// yieldCosts yields the responses of a page with their costs, and reports whether the caller wants
+// more. counted has the imported responses that were yielded before.
 func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, counted map[imported]bool, yield func(Response, error) bool) bool {
 	ids := make([]objects.ID, len(page))
 	for i, a := range page {
@@ -160,6 +160,7 @@ func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, c
 	return true
 }
 
+// readOrigins reads origins. A missing one is an error.
 func readOrigins(ctx context.Context, r objects.Reader, ids []objects.ID) (map[objects.ID]*commit.Origin, error) {
 	found, err := objects.ReadAll(ctx, r, ids, commit.ParseOrigin)
 	for i := 0; i < len(ids) && err == nil; i++ {

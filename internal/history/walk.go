@@ -1,16 +1,16 @@
-// Package history is what the root package and the packages above it (inspect, maintain,
-// recorder) share: they all walk histories, read commits of which some may be damaged, and
-// add commits to refs.
+// Package history has the functions that the root package and the packages above it (inspect,
+// maintain, recorder) share: to walk histories, to read commits of which some may be damaged, and
+// to add commits to refs.
 //
 // For most uses: [Tips] returns the commits at all refs, from which package commit walks;
-// [LoadSeq] and [LoadEach] read what the walk found and return damage beside the rest.
-// [LastTurn] and [UsedTools] tell whether a tool loop is open, [LatestChanges] and [Changes]
-// what was edited or annotated, [Responses] what responses cost, [TurnNumbers] in which turn
-// a commit is. [Write] adds commits to a ref: it is the one way to do so, with the secrets
-// masked by a [Masker] and the ref log entry made by an [Operation].
+// [LoadSeq] and [LoadEach] read the commits of a walk and return damage with the commit that has
+// it. [LastTurn] and [UsedTools] tell whether a tool loop may be open, [LatestChanges] and
+// [Changes] return edits and annotations, [Responses] the costs of responses, [TurnNumbers] the
+// turns of commits. Commits are added to a ref with [Write], or with [Apply] for a prepared batch;
+// a [Masker] masks their secrets before, and an [Operation] makes the note of the ref log entry.
 //
 // The functions keep no lock, transaction or connection open between the elements that they
-// yield. They check no permissions and resolve no names; that is for their callers.
+// yield. They check no permissions and resolve no names: their callers do.
 package history
 
 import (
@@ -25,7 +25,7 @@ import (
 // RescueTime is the layout of the time at the end of the name of a rescue ref.
 const RescueTime = "20060102T150405.000Z"
 
-// Tips returns the commits at which branches, tags and rescue refs are, each once.
+// Tips returns the targets of branches, tags and rescue refs, each once.
 func Tips(ctx context.Context, r objects.RefReader) ([]objects.ID, error) {
 	var tips []objects.ID
 	seen := map[objects.ID]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestWalksYieldEveryCommitOnce walkHeap over histories that part and are merged, from
+// TestWalksYieldEveryCommitOnce walks over histories that diverge and are merged, from
 // branches, tags and a rescued response: every commit comes once, and of one line before
 // its parents.
 func TestWalksYieldEveryCommitOnce(t *testing.T) {

@@ -8,13 +8,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Every commit reaches a store through Write or Apply. When a store cannot tell whether a
-// batch was written, both look whether the ref has the commits, and write them again when
-// it has not.
+// Write and Apply add commits to a ref. A store may fail without knowing whether the batch was
+// written (objects.IsUnknown), for example when the connection to a server is lost. Both functions
+// then look for the new commits in the history of the ref, and write the batch again when they are
+// not there.
 
-// Write adds the drafts that draft returns for the tip of a ref, nil when there is none, in
-// one batch, and returns their commits. When the ref moves meanwhile, draft is called
-// again. Without drafts nothing is written.
+// Write commits drafts to a ref in one batch, and returns their commits. It calls draft with the
+// tip of the ref, which is nil when the ref does not exist, and calls it again when the ref moves
+// meanwhile. Without drafts nothing is written.
 func Write(
 	ctx context.Context, s objects.Store, ref string, note objects.Note, draft func(tip *commit.Commit) ([]commit.Draft, error),
 ) (commits []*commit.Commit, err error) {
@@ -43,7 +44,7 @@ func Write(
 	err = s.Update(ctx, ref, build)
 	if objects.IsUnknown(err) && len(commits) > 0 {
 		err = s.Update(ctx, ref, func(at objects.ID) (objects.Batch, error) {
-			if hasMove(ctx, s, at, move) {
+			if containsMove(ctx, s, at, move) {
 				return objects.Batch{}, nil
 			}
 			return build(at)
@@ -62,14 +63,14 @@ func Apply(ctx context.Context, s objects.Store, b objects.Batch) error {
 		return err
 	}
 	err = s.Apply(ctx, b)
-	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) && hasMove(ctx, s, moved.Have, b.Refs[0]) {
+	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) && containsMove(ctx, s, moved.Have, b.Refs[0]) {
 		return nil // the first attempt moved the ref, and another writer moved it on
 	}
 	return err
 }
 
-// hasMove reports whether the move of a ref is part of the history of tip.
-func hasMove(ctx context.Context, r objects.Reader, tip objects.ID, u objects.RefUpdate) bool {
+// containsMove reports whether the new target of an update is on the history of tip, after the old one.
+func containsMove(ctx context.Context, r objects.Reader, tip objects.ID, u objects.RefUpdate) bool {
 	for c, err := range commit.Walk(ctx, r, tip, 0, u.Old) {
 		if err != nil {
 			return false
