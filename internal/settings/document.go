@@ -14,28 +14,27 @@ import (
 	"github.com/tract-vcs/tract/internal/secrets"
 )
 
-// The most that a file of settings may hold. The TOML decoder takes time that grows with
-// the square of the number of keys, so the characters that every key or table needs are
-// counted before the file is decoded.
+// Limits of a settings file. The time of the TOML decoder grows with the square of the number of
+// keys, so the characters that every key or table needs are counted before the file is decoded.
 const (
 	maxFile  = 256 << 10 // bytes
 	maxKeys  = 4000      // "=" and "[" characters
 	maxDepth = 32        // parts of a key, with those of the tables it is in
 )
 
-// storeTable is the table of the user's file that has a section for each store, under
-// the path of its folder.
+// storeTable is the table in the user's file that has a section for each store. The key of a
+// section is the path of the store's folder.
 const storeTable = "store"
 
-// leaf is one value of a document: a table only where it is the value of a setting.
+// leaf is one value of a document. It is a table only if the setting's value is a JSON object.
 type leaf struct {
 	section []string // of a store; nil: it is in none
 	path    []string // in that section
 	value   any
 }
 
-// leaves decodes a document of a limited size and returns its values, sorted by name.
-func leaves(text []byte) ([]leaf, error) {
+// decodeLeaves decodes a document of a limited size and returns its values, sorted by name.
+func decodeLeaves(text []byte) ([]leaf, error) {
 	if bytes.Count(text, []byte("="))+bytes.Count(text, []byte("[")) > maxKeys {
 		return nil, fmt.Errorf("more than %d keys and tables", maxKeys)
 	}
@@ -75,17 +74,17 @@ func leaves(text []byte) ([]leaf, error) {
 	return list, nil
 }
 
-// name returns the name of the setting, as the file has it.
+// name returns the name of the setting as it is spelled in the file.
 func (l leaf) name() string { return strings.Join(l.path, ".") }
 
-// item returns a setting that is ignored, as the file has it, without secrets.
-func (l leaf) item() Item {
-	i := Item{Key: Key{Name: shorten(l.name())}}
+// ignoredItem returns an ignored setting as it is in the file, with secrets masked.
+func (l leaf) ignoredItem() Item {
+	i := Item{Key: Key{Name: shortenForError(l.name())}}
 	if key, known := lookup(l.name()); known {
 		i.Key = key
 	}
 	if !isSecretName(l.name()) {
-		text, _ := textOf(l.value)
+		text, _ := valueText(l.value)
 		i.Value = secrets.Mask(text)
 	}
 	return i
@@ -100,9 +99,9 @@ func (l leaf) addTo(set map[string]string) error {
 	if _, twice := set[key.Name]; twice {
 		return fmt.Errorf("setting %s: set twice, under different spellings", key.Name)
 	}
-	text, ok := textOf(l.value)
+	text, ok := valueText(l.value)
 	if !ok {
-		return &ValueError{Key: key.Name, Value: shorten(fmt.Sprint(l.value)), Want: key.Want()}
+		return &ValueError{Key: key.Name, Value: shortenForError(fmt.Sprint(l.value)), Want: key.Want()}
 	}
 	if text == "" && key.Type == Text {
 		return nil // an empty text is how a file says none
@@ -111,8 +110,9 @@ func (l leaf) addTo(set map[string]string) error {
 	return err
 }
 
-// textOf returns a TOML value as a person would type it.
-func textOf(value any) (string, bool) {
+// valueText returns a TOML value as a user would type it. It reports false for a value of another
+// type.
+func valueText(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true
@@ -129,7 +129,7 @@ func textOf(value any) (string, bool) {
 	return "", false
 }
 
-// tomlValue returns a canonical value of the setting as a value for the TOML encoder.
+// tomlValue converts a canonical value of the setting for the TOML encoder.
 func (k Key) tomlValue(value string) any {
 	switch k.Type {
 	case Bool:
@@ -144,8 +144,8 @@ func (k Key) tomlValue(value string) any {
 	return value
 }
 
-// path returns where a setting stands in a document.
-func (k Key) path() []string {
+// tomlPath returns the keys that lead to a setting in a document.
+func (k Key) tomlPath() []string {
 	before, after, many := k.family()
 	if !many {
 		return strings.Split(k.Name, ".")
@@ -157,10 +157,10 @@ func (k Key) path() []string {
 	return path
 }
 
-// lineOf returns the number of the line on which a value stands; 0 when it is not known.
+// lineOf returns the line number of a value; 0 if unknown.
 func lineOf(text []byte, of leaf) int {
 	path := slices.Concat(of.section, of.path)
-	for _, x := range expressions(text) {
+	for _, x := range parseExpressions(text) {
 		if !x.head && len(x.path) <= len(path) && slices.Equal(x.path, path[:len(x.path)]) {
 			return 1 + bytes.Count(text[:x.start], []byte("\n"))
 		}
@@ -168,8 +168,7 @@ func lineOf(text []byte, of leaf) int {
 	return 0
 }
 
-// lineOfError returns the number of the line on which the decoder stopped; 0 when it is
-// not known.
+// lineOfError returns the line number at which the decoder stopped; 0 if unknown.
 func lineOfError(err error) int {
 	if e := (*toml.DecodeError)(nil); errors.As(err, &e) {
 		line, _ := e.Position()

@@ -12,9 +12,11 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// An edit replaces the value of a setting in the text of a file, or adds a line, so that
-// comments and order stay. The result is decoded again: a file that does not say then what
-// it should, and nothing else, is not written.
+// This file changes settings in the text of a TOML file without losing its comments and order. An
+// edit replaces the bytes of one value, removes its line, or inserts a line. The TOML parser
+// returns the positions of all keys and values (parseExpressions); setValue and removeValues
+// change the text at these positions. Afterwards the result is decoded and compared with the
+// values before (checkEdits): if it differs in anything but the edits, the file is not written.
 
 // edit is one change of a document.
 type edit struct {
@@ -24,7 +26,7 @@ type edit struct {
 	value string // canonical
 }
 
-// newEdit returns the edit that sets a value, both as people write them.
+// newEdit returns the edit that sets a value. name and value may have any accepted spelling.
 func newEdit(name, value string) (edit, error) {
 	key, err := Find(name)
 	if err == nil {
@@ -33,12 +35,12 @@ func newEdit(name, value string) (edit, error) {
 	return edit{name: key.Name, set: true, key: key, value: value}, err
 }
 
-// maxEdits is the most settings that are changed together, each of which reads the whole
+// maxEdits is the largest number of settings that are changed together. Each edit parses the whole
 // document.
 const maxEdits = 500
 
-// apply makes changes in a section of a document.
-func apply(text []byte, section []string, edits []edit) ([]byte, error) {
+// applyEdits applies edits to a section of a document.
+func applyEdits(text []byte, section []string, edits []edit) ([]byte, error) {
 	was, err := valuesByName(text)
 	if err == nil && len(edits) > maxEdits {
 		err = fmt.Errorf("%d settings would change: at most %d can at once", len(edits), maxEdits)
@@ -56,10 +58,10 @@ func apply(text []byte, section []string, edits []edit) ([]byte, error) {
 	return text, checkEdits(was, text, section, edits)
 }
 
-// expression is a value in a document, with its key, or the head of a table.
+// expression is a key with its value, or the header of a table, with its position in a document.
 type expression struct {
 	path       []string // of the value, or of the table
-	own        int      // parts of the path that stand in the expression itself
+	ownParts   int      // parts of the path that stand in the expression itself
 	start, end int      // of the expression; the end of a head is that of its last key
 	value      int      // where the value starts
 	head       bool
@@ -67,15 +69,15 @@ type expression struct {
 	table      bool // the value is an inline table
 }
 
-// expressions returns the expressions of a valid document, with those in inline tables.
-func expressions(text []byte) (list []expression) {
+// parseExpressions returns the expressions of a valid document, including those in inline tables.
+func parseExpressions(text []byte) (list []expression) {
 	var table []string
 	var add func(n *unstable.Node, above []string, inline bool)
 	add = func(n *unstable.Node, above []string, inline bool) {
 		x := expression{path: slices.Clip(above), inline: inline}
-		for keys := n.Key(); keys.Next(); x.own++ {
+		for keys := n.Key(); keys.Next(); x.ownParts++ {
 			key := keys.Node()
-			if x.own == 0 {
+			if x.ownParts == 0 {
 				x.start = int(key.Raw.Offset)
 			}
 			x.path, x.end = append(x.path, string(key.Data)), int(key.Raw.Offset+key.Raw.Length)
@@ -125,16 +127,16 @@ func lineEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// setValue sets a value in a section: in the place of the value that is there, or in an
-// inline table, or beside the other values of its table, or under the head of its table, or
-// at the end.
+// setValue sets a value in a section. It replaces the present value, or else inserts the value
+// into its inline table, after another value of its table, below the header of its table, or at
+// the end of the text.
 func setValue(text []byte, section []string, e edit) []byte {
-	path := slices.Concat(section, e.key.path())
+	path := slices.Concat(section, e.key.tomlPath())
 	parent := path[:len(path)-1]
 	value := " = " + tomlText(e.key.tomlValue(e.value))
 	isAt := func(a, b []string) bool { return flatPath(section, a) == flatPath(section, b) }
 	var inline, neighbour, head, firstHead *expression
-	for _, x := range expressions(text) {
+	for _, x := range parseExpressions(text) {
 		if x.head && firstHead == nil {
 			firstHead = &x
 		}
@@ -162,12 +164,12 @@ func setValue(text []byte, section []string, e edit) []byte {
 		return slices.Concat(text[:inline.value+1], []byte(assign), text[inline.value+1:])
 	case neighbour != nil:
 		indent := text[lineStart(text, neighbour.start):neighbour.start]
-		assign = string(indent) + joinKeys(path[len(path)-neighbour.own:]) + value + nl
+		assign = string(indent) + joinKeys(path[len(path)-neighbour.ownParts:]) + value + nl
 		return insertLine(text, lineEnd(text, neighbour.end), assign, nl)
 	case head != nil:
 		return insertLine(text, lineEnd(text, head.end), assign, nl)
 	case len(parent) == 0 && firstHead != nil:
-		return insertLine(text, commentStart(text, lineStart(text, firstHead.start)), assign+nl, nl)
+		return insertLine(text, commentBlockStart(text, lineStart(text, firstHead.start)), assign+nl, nl)
 	case len(parent) > 0:
 		assign = "[" + joinKeys(parent) + "]" + nl + assign
 		if len(text) > 0 {
@@ -185,8 +187,9 @@ func insertLine(text []byte, at int, lines, nl string) []byte {
 	return slices.Concat(text[:at], []byte(lines), text[at:])
 }
 
-// commentStart returns where the comment right above a line begins.
-func commentStart(text []byte, at int) int {
+// commentBlockStart returns the start of the comment lines directly above the line at a position,
+// or at itself.
+func commentBlockStart(text []byte, at int) int {
 	for at > 0 {
 		above := lineStart(text, at-1)
 		if !bytes.HasPrefix(bytes.TrimLeft(text[above:at], " \t"), []byte("#")) {
@@ -197,15 +200,15 @@ func commentStart(text []byte, at int) int {
 	return at
 }
 
-// removeValues returns the text without the values of a setting, and without the table that
-// a JSON object may be: without their lines or, in an inline table, without them and the
-// comma after each.
+// removeValues returns the text without the values of a setting, and without the table of a JSON
+// object. It removes whole lines; in an inline table, it removes each value and the comma after
+// it.
 func removeValues(text []byte, section []string, name string) []byte {
 	key, _ := lookup(name)
 	name = flatName(section, name)
 	var kept []byte
 	at := 0 // what comes before it is kept or removed
-	for _, x := range expressions(text) {
+	for _, x := range parseExpressions(text) {
 		own := flatPath(section, x.path)
 		isPart := key.Type == JSON && strings.HasPrefix(own+".", name+".")
 		if x.start < at || !isPart && (x.head || own != name) {
@@ -222,8 +225,8 @@ func removeValues(text []byte, section []string, name string) []byte {
 	return append(kept, text[at:]...)
 }
 
-// checkEdits returns an error when a document differs from the values before in more than
-// the edits. It changes was.
+// checkEdits returns an error if the edited document differs from the values before in anything
+// but the edits. It modifies was.
 func checkEdits(was map[string]any, after []byte, section []string, edits []edit) error {
 	is, err := valuesByName(after)
 	if err != nil {
@@ -232,7 +235,7 @@ func checkEdits(was map[string]any, after []byte, section []string, edits []edit
 	for _, e := range edits {
 		at := flatName(section, e.name)
 		value, there := is[at]
-		text, _ := textOf(value)
+		text, _ := valueText(value)
 		if e.set {
 			text, _ = e.key.parse(text)
 		}
@@ -250,7 +253,7 @@ func checkEdits(was map[string]any, after []byte, section []string, edits []edit
 
 // valuesByName returns the values of a document by section and name.
 func valuesByName(text []byte) (map[string]any, error) {
-	list, err := leaves(text)
+	list, err := decodeLeaves(text)
 	values := map[string]any{}
 	for _, l := range list {
 		values[flatName(l.section, l.name())] = l.value
@@ -258,12 +261,12 @@ func valuesByName(text []byte) (map[string]any, error) {
 	return values, err
 }
 
-// flatName returns a name in a section, in the form in which all its spellings are equal.
+// flatName returns a map key for a name in a section. All spellings of a name have the same key.
 func flatName(section []string, name string) string {
-	return strings.Join(append(slices.Clone(section), fold(name)), "\x00")
+	return strings.Join(append(slices.Clone(section), foldName(name)), "\x00")
 }
 
-// flatPath returns a path, which may begin with the section, as flatName does.
+// flatPath returns the map key of flatName for a path that may begin with the section.
 func flatPath(section, path []string) string {
 	n := min(len(section), len(path))
 	return flatName(path[:n], strings.Join(path[n:], "."))

@@ -7,17 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// A family has a setting for each name that a person chooses: of a header, or of a model.
-// Its row in the table has that part of the name in capitals.
+// A family is a group of settings, one for each name that the user chooses: the name of a header
+// or of a model. The name of its row in the table has NAME or MODEL in the place of the chosen
+// part.
 
-// maxPrice is more than a million tokens cost in any currency.
+// maxPrice is the highest accepted price of a million tokens, in any currency.
 const maxPrice = 1e9
 
-// maxModel is the most bytes of a model's name in the name of a setting.
+// maxModel is the largest length in bytes of a model's name in the name of a setting.
 const maxModel = 200
 
-// family returns the parts of the name around the one that is chosen, for a row of the
-// table and for a setting of it.
+// family returns the parts of the name before and after the chosen part. k may be a row of the
+// table or a setting of the family; ok is false for any other setting.
 func (k Key) family() (before, after string, ok bool) {
 	row := cmp.Or(k.row, k.Name)
 	if before, after, ok = strings.Cut(row, "NAME"); !ok {
@@ -26,19 +27,18 @@ func (k Key) family() (before, after string, ok bool) {
 	return before, after, ok
 }
 
-// chosenPart returns the part of a name that a person chose, when the name is one of the
-// family.
+// chosenPart returns the part of a name that the user chose, if the name belongs to the family k.
 func (k Key) chosenPart(name string) (string, bool) {
 	before, after, many := k.family()
 	dots := strings.Count(before, ".")
 	parts := strings.SplitN(strings.TrimSpace(name), ".", dots+1)
-	if !many || len(parts) <= dots || fold(strings.Join(parts[:dots], ".")+".") != fold(before) {
+	if !many || len(parts) <= dots || foldName(strings.Join(parts[:dots], ".")+".") != foldName(before) {
 		return "", false
 	}
 	part := parts[dots]
 	if after != "" {
 		at := strings.LastIndexByte(part, '.')
-		if at < 0 || fold(part[at:]) != fold(after) {
+		if at < 0 || foldName(part[at:]) != foldName(after) {
 			return "", false
 		}
 		part = part[:at]
@@ -46,19 +46,19 @@ func (k Key) chosenPart(name string) (string, bool) {
 	return part, true
 }
 
-// named returns the setting of the family with a chosen part.
-func (k Key) named(part string) Key {
+// withPart returns the setting of the family k with a chosen part.
+func (k Key) withPart(part string) Key {
 	before, after, _ := k.family()
 	k.Name, k.row, k.part = before+part+after, k.Name, part
 	return k
 }
 
-func isModel(name string) bool {
+func isModelName(name string) bool {
 	return name != "" && len(name) <= maxModel && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// members returns the names of the settings of a family that are set, sorted.
-func (v Values) members(before, after string) []string {
+// setNames returns the full names, sorted, of the settings of a family that are set.
+func (v Values) setNames(before, after string) []string {
 	var names []string
 	for name := range v.set {
 		if len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) {
@@ -90,7 +90,7 @@ func Match(pattern, model string) bool {
 func (v Values) Budgets() map[string]int {
 	const before = "reasoning.budgets."
 	m := map[string]int{}
-	for _, name := range v.members(before, "") {
+	for _, name := range v.setNames(before, "") {
 		m[strings.TrimPrefix(name, before)] = v.Int(name)
 	}
 	return m
@@ -105,7 +105,7 @@ type Price struct{ Input, Output, Cached, CacheWrite float64 }
 func (v Values) Price(model string) (Price, bool) {
 	letters := func(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 	best, found := "", false
-	for _, name := range append(v.members("price.", ".input"), v.members("price.", ".output")...) {
+	for _, name := range append(v.setNames("price.", ".input"), v.setNames("price.", ".output")...) {
 		pattern := name[len("price."):strings.LastIndexByte(name, '.')]
 		if Match(pattern, model) && (!found || letters(pattern) > letters(best)) {
 			best, found = pattern, true

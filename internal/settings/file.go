@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// File is a file of settings, or the section of it for one store.
+// File is a settings file, or the section for one store in it.
 type File struct {
 	Path  string
 	Store string // the resolved path of a store's folder: only its section counts; empty: all but the sections
@@ -27,7 +27,7 @@ type File struct {
 	Trust  Trust
 }
 
-// Contents are what a file sets.
+// Contents are the settings in a file.
 type Contents struct {
 	Trusted bool              // it is the user's own, or the user accepted it as it is
 	Set     map[string]string // what counts, by canonical name
@@ -36,15 +36,15 @@ type Contents struct {
 	text []byte
 }
 
-// Read reads the file. When there is none, the error is an fs.ErrNotExist; any other error
-// names the file and the line. A setting with [Stricter] safety is in Set also when the
-// file is not trusted: the caller compares it.
+// Read reads the file. If it does not exist, the error is an fs.ErrNotExist; any other error names
+// the file and the line. A setting with [Stricter] safety is in Set even if the file is not
+// trusted: the caller compares it with the user's value.
 func (f File) Read() (*Contents, error) {
-	text, err := f.text()
+	text, err := f.readText()
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.parse(text, f.trusts(text))
+	c, err := f.parseText(text, f.isTrusted(text))
 	if err != nil {
 		return nil, err
 	}
@@ -54,28 +54,27 @@ func (f File) Read() (*Contents, error) {
 	return c, nil
 }
 
-func (f File) parse(text []byte, trusted bool) (*Contents, error) {
-	c, err := parse(text, f.section(), trusted)
+func (f File) parseText(text []byte, trusted bool) (*Contents, error) {
+	c, err := parseSettings(text, f.section(), trusted)
 	if err != nil {
 		return nil, fmt.Errorf("config %s: %w", f.Path, err)
 	}
 	return c, nil
 }
 
-// Accept trusts the file with the bytes that were read, unless dry is set. The error says that the
-// file could not be read if it were trusted: mistakes in ignored settings are errors in a trusted
-// file.
+// Accept trusts the file with the bytes that were read, unless dry is set. It returns an error if
+// the file would be invalid as a trusted file: mistakes in ignored settings are errors then.
 func (f File) Accept(c *Contents, dry bool) error {
-	if _, err := f.parse(c.text, true); err != nil || dry {
+	if _, err := f.parseText(c.text, true); err != nil || dry {
 		return err
 	}
 	return f.Trust.Add(f.Path, c.text)
 }
 
-// trusts reports whether everything in the file counts.
-func (f File) trusts(text []byte) bool { return !f.Folder || f.Trust.Has(f.Path, text) }
+// isTrusted reports whether all settings in the file are applied.
+func (f File) isTrusted(text []byte) bool { return !f.Folder || f.Trust.Has(f.Path, text) }
 
-// Unsafe returns the settings that count only while the file is trusted.
+// Unsafe returns the settings that are applied only while the file is trusted.
 func (c *Contents) Unsafe() []Item {
 	list := slices.Clone(c.Ignored)
 	for _, name := range slices.Sorted(maps.Keys(c.Set)) {
@@ -86,8 +85,8 @@ func (c *Contents) Unsafe() []Item {
 	return list
 }
 
-// text reads the file. The user's own file may be a symbolic link.
-func (f File) text() ([]byte, error) {
+// readText reads the file. The user's own file may be a symbolic link.
+func (f File) readText() ([]byte, error) {
 	open := func() (*os.File, error) { return f.Files.Open(f.Path, os.O_RDONLY, 0) }
 	if !f.Folder {
 		open = func() (*os.File, error) { return os.Open(f.Path) }
@@ -107,7 +106,7 @@ func (f File) text() ([]byte, error) {
 	return text, nil
 }
 
-// section returns the path of the table that has the settings.
+// section returns the path of the table that has the settings; nil for the top level.
 func (f File) section() []string {
 	if f.Store == "" {
 		return nil
@@ -115,10 +114,10 @@ func (f File) section() []string {
 	return []string{storeTable, f.Store}
 }
 
-// parse reads the settings in a section of a document. The error names the line, where it is
+// parseSettings returns the settings in a section of a document. The error names the line if it is
 // known.
-func parse(text []byte, section []string, trusted bool) (*Contents, error) {
-	list, err := leaves(text)
+func parseSettings(text []byte, section []string, trusted bool) (*Contents, error) {
+	list, err := decodeLeaves(text)
 	if err != nil {
 		return nil, atLine(lineOfError(err), err)
 	}
@@ -128,7 +127,7 @@ func parse(text []byte, section []string, trusted bool) (*Contents, error) {
 		key, _ := lookup(l.name()) // an unknown name is not safe
 		switch {
 		case !trusted && (!ours || key.Safety == Unsafe):
-			c.Ignored = append(c.Ignored, l.item())
+			c.Ignored = append(c.Ignored, l.ignoredItem())
 		case ours:
 			if err := l.addTo(c.Set); err != nil {
 				return nil, atLine(lineOf(text, l), err)
@@ -138,7 +137,7 @@ func parse(text []byte, section []string, trusted bool) (*Contents, error) {
 	return c, nil
 }
 
-// atLine adds the number of a line to an error; 0: it is not known.
+// atLine adds a line number to an error. line 0 means unknown.
 func atLine(line int, err error) error {
 	if line == 0 {
 		return err
@@ -154,7 +153,7 @@ func (f File) Set(name, value string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := f.edit(e); err != nil {
+	if _, err := f.applyToFile(e); err != nil {
 		return "", fmt.Errorf("set %s: %w", e.name, err)
 	}
 	return e.value, nil
@@ -166,25 +165,25 @@ func (f File) Unset(name string) (bool, error) {
 	if key, err := Find(name); err == nil {
 		name = key.Name
 	}
-	changed, err := f.edit(edit{name: name})
+	changed, err := f.applyToFile(edit{name: name})
 	if err != nil {
 		return false, fmt.Errorf("unset %s: %w", name, err)
 	}
 	return changed, nil
 }
 
-// edit makes changes in the file, and reports whether there was anything to change.
-func (f File) edit(edits ...edit) (bool, error) {
-	return f.change(func(text []byte) ([]byte, error) { return apply(text, f.section(), edits) })
+// applyToFile applies edits to the file, and reports whether they changed it.
+func (f File) applyToFile(edits ...edit) (bool, error) {
+	return f.updateText(func(text []byte) ([]byte, error) { return applyEdits(text, f.section(), edits) })
 }
 
-// change replaces the text of the file, unless edit returns it unchanged. It starts again
-// when somebody else changed the file meanwhile. A trusted file stays trusted after the
-// change.
-func (f File) change(edit func(text []byte) ([]byte, error)) (bool, error) {
+// updateText replaces the text of the file with the result of edit, unless that is unchanged. It
+// tries again if another program changed the file meanwhile. A trusted file stays trusted. The
+// result is true if the file was changed.
+func (f File) updateText(edit func(text []byte) ([]byte, error)) (bool, error) {
 	const tries = 8
 	for range tries {
-		before, err := f.text()
+		before, err := f.readText()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
@@ -206,7 +205,7 @@ func (f File) change(edit func(text []byte) ([]byte, error)) (bool, error) {
 	return false, fmt.Errorf("config %s: others change it all the time", f.Path)
 }
 
-// errChanged says that another program changed a file meanwhile.
+// errChanged reports that another program changed the file meanwhile.
 var errChanged = errors.New("the file has changed")
 
 // replace replaces the file atomically, if its text is still before. The user's own file
@@ -220,7 +219,7 @@ func (f File) replace(before, after []byte) (done bool, err error) {
 		return false, fmt.Errorf("write config: %w", err)
 	}
 	err = safefile.Write(path, after, func() error {
-		now, err := f.text()
+		now, err := f.readText()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -306,15 +306,15 @@ func FuzzSetText(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, _ = parse(text, nil, true)
-		_, _ = parse(text, nil, false)
+		_, _ = parseSettings(text, nil, true)
+		_, _ = parseSettings(text, nil, false)
 		for name, value := range map[string]string{"reasoning.effort": "low", "model": "a", "request.headers.X-A": "b"} {
 			for _, section := range [][]string{nil, {storeTable, "/p"}} {
 				key, err := Find(name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				after, err := apply(text, section, []edit{{name: name, set: true, key: key, value: value}})
+				after, err := applyEdits(text, section, []edit{{name: name, set: true, key: key, value: value}})
 				if err != nil {
 					continue
 				}
@@ -322,7 +322,7 @@ func FuzzSetText(f *testing.F) {
 				if err != nil {
 					t.Fatalf("%q was changed", text)
 				}
-				back, err := apply(after, section, []edit{{name: name}})
+				back, err := applyEdits(after, section, []edit{{name: name}})
 				if err != nil {
 					continue
 				}

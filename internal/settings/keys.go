@@ -38,7 +38,7 @@ type Key struct {
 
 const headers = "request.headers."
 
-// table is all settings, in the order in which they are listed.
+// table has all settings, in the order in which they are listed.
 var table = []Key{
 	{Name: "model", Type: Text, Safety: Safe, Doc: "model to ask"},
 	{Name: "provider", Type: Text, Doc: "who to ask: a vendor, which names dialect, address and key; a dialect; or openai-compatible with a base_url"},
@@ -52,17 +52,17 @@ var table = []Key{
 	{Name: "reasoning.enabled", Type: Bool, Default: "true", Safety: Safe, Doc: "ask the model to show its reasoning; false asks for none; what comes anyway is kept"},
 	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Safety: Safe, Doc: "send past reasoning back, outside open tool loops too"},
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Safety: Safe, Doc: "show reasoning in the terminal"},
-	{Name: "reasoning.effort", Type: Choice, Choices: words("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
-	{Name: "reasoning.summary", Type: Choice, Choices: words("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
+	{Name: "reasoning.effort", Type: Choice, Choices: splitWords("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
+	{Name: "reasoning.summary", Type: Choice, Choices: splitWords("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
 	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "most tokens to think; 0 leaves it to the provider"},
-	{Name: "reasoning.format", Type: Choice, Choices: words("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
-	{Name: "reasoning.strip_from_context", Type: Choice, Choices: words("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},
+	{Name: "reasoning.format", Type: Choice, Choices: splitWords("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
+	{Name: "reasoning.strip_from_context", Type: Choice, Choices: splitWords("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},
 	{Name: "reasoning.commit", Type: Bool, Default: "true", Safety: Safe, Doc: "commit reasoning"},
 	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session, of which 80 % warn; 0 is no limit"},
 	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract purge --reasoning` remove"},
 
-	{Name: "secrets.mask", Type: Choice, Choices: words("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
+	{Name: "secrets.mask", Type: Choice, Choices: splitWords("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
 	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
 	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens that came back, thoughts included"},
 	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens read from a cache; without it, that of input"},
@@ -72,14 +72,14 @@ var table = []Key{
 	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
 }
 
-func words(s string) []string { return strings.Fields(s) }
+func splitWords(s string) []string { return strings.Fields(s) }
 
 // Keys returns all settings. The part of a name that a person chooses is in capitals, such
 // as request.headers.NAME.
 func Keys() []Key { return slices.Clone(table) }
 
-// Find returns the setting of a name as people write it. The error is an *[UnknownError],
-// or a *[SecretError] when the name is that of a credential.
+// Find returns the setting with a name in any accepted spelling. The error is an *[UnknownError],
+// or a *[SecretError] if the name is that of a credential.
 func Find(name string) (Key, error) {
 	if k, ok := lookup(name); ok {
 		return k, nil
@@ -90,25 +90,25 @@ func Find(name string) (Key, error) {
 	if isSecretName(name) {
 		return Key{}, &SecretError{Name: name}
 	}
-	return Key{}, &UnknownError{Name: name, Nearest: nearest(name)}
+	return Key{}, &UnknownError{Name: name, Nearest: nearestName(name)}
 }
 
-// lookup is Find for callers that need no reason.
+// lookup is like Find, without an error.
 func lookup(name string) (Key, bool) {
-	folded := fold(name)
+	folded := foldName(name)
 	for _, k := range table {
 		part, chosen := k.chosenPart(name)
 		switch {
 		case !chosen:
-			if fold(k.Name) == folded {
+			if foldName(k.Name) == folded {
 				return k, true
 			}
 		case k.Name == headers+"NAME":
 			if checkHeader(part, name) == nil {
-				return k.named(textproto.CanonicalMIMEHeaderKey(part)), true
+				return k.withPart(textproto.CanonicalMIMEHeaderKey(part)), true
 			}
-		case isModel(part):
-			return k.named(strings.ToLower(part)), true
+		case isModelName(part):
+			return k.withPart(strings.ToLower(part)), true
 		}
 	}
 	return Key{}, false
@@ -121,7 +121,7 @@ func checkHeader(name, given string) error {
 	}
 	for _, r := range name {
 		if r > '~' || !isAlnum(byte(r)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
-			return &ValueError{Key: headers + "NAME", Value: shorten(name), Want: "the name of an HTTP header, such as X-Title"}
+			return &ValueError{Key: headers + "NAME", Value: shortenForError(name), Want: "the name of an HTTP header, such as X-Title"}
 		}
 	}
 	if name == "" {
@@ -139,19 +139,18 @@ func (k Key) Variable() string {
 	return "TRACT_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
-// maxName is more bytes than the name of a setting has, but for the part of it that a
-// person chooses.
+// maxName is longer, in bytes, than any name of a setting without its chosen part.
 const maxName = 100
 
-// nearest returns a name that looks like the given one; empty when none does.
-func nearest(name string) string {
+// nearestName returns the most similar name of a setting; empty if none is similar.
+func nearestName(name string) string {
 	if len(name) > maxName {
 		return ""
 	}
-	given := fold(name)
+	given := foldName(name)
 	search := suggest.NewSearch(given, 1+len(given)/4)
 	for _, k := range table {
-		full := fold(k.Name)
+		full := foldName(k.Name)
 		search.Add(full, k.Name)
 		if !strings.Contains(given, ".") {
 			search.Add(strings.ReplaceAll(full, ".", ""), k.Name)

@@ -74,7 +74,7 @@ func TestWorkGrowsWithTheFile(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, _ = Load(Sources{Global: File{Path: path}})
 			_, _ = Load(Sources{Repo: File{Path: path, Folder: true}})
-			_, _ = apply([]byte(text(n)), nil, []edit{{name: key.Name, set: true, key: key, value: "m"}})
+			_, _ = applyEdits([]byte(text(n)), nil, []edit{{name: key.Name, set: true, key: key, value: "m"}})
 			runtime.ReadMemStats(&after)
 			return after.TotalAlloc - before.TotalAlloc
 		}
@@ -105,19 +105,19 @@ func TestTooLargeIsRefused(t *testing.T) {
 	}
 	for name, text := range texts {
 		for _, trusted := range []bool{true, false} {
-			if _, err := parse([]byte(text), nil, trusted); err == nil || len(err.Error()) > 500 {
+			if _, err := parseSettings([]byte(text), nil, trusted); err == nil || len(err.Error()) > 500 {
 				t.Errorf("%s, trusted %t: %.200v", name, trusted, err)
 			}
 		}
-		if _, err := apply([]byte(text), nil, []edit{{name: "a"}}); err == nil {
+		if _, err := applyEdits([]byte(text), nil, []edit{{name: "a"}}); err == nil {
 			t.Errorf("%s: it was changed", name)
 		}
 	}
-	if _, err := apply(nil, nil, make([]edit, maxEdits+1)); err == nil {
+	if _, err := applyEdits(nil, nil, make([]edit, maxEdits+1)); err == nil {
 		t.Error("too many changes: they were made")
 	}
 	for name, text := range large {
-		if _, err := leaves([]byte(text(maxKeys - 10))); err != nil {
+		if _, err := decodeLeaves([]byte(text(maxKeys - 10))); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

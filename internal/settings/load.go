@@ -32,9 +32,9 @@ func GlobalFile(lookup func(name string) (string, bool)) string {
 	return ""
 }
 
-// Load reads the files and then the environment; later ones win. A file that does not exist
-// sets nothing, and neither does an empty variable. The error names the file and the line,
-// or the variable.
+// Load reads the files and then the environment; a later source overrides an earlier one. A
+// missing file sets nothing, nor does an empty variable. The error names the file and the line, or
+// the variable.
 func Load(s Sources) (Values, error) {
 	v := Values{set: map[string]entry{}}
 	ofStore := File{}
@@ -43,18 +43,18 @@ func Load(s Sources) (Values, error) {
 		ofStore.Store = Resolve(filepath.Dir(s.Repo.Path))
 	}
 	for i, f := range []File{s.Global, s.Repo, ofStore} {
-		if err := v.read([]Layer{Global, Repo, Store}[i], f); err != nil {
+		if err := v.addFile([]Layer{Global, Repo, Store}[i], f); err != nil {
 			return Values{}, err
 		}
 	}
 	if s.Lookup == nil {
 		return v, nil
 	}
-	return v.environment(s.Lookup)
+	return v.withEnvironment(s.Lookup)
 }
 
-// read sets the values of a file, if there is one, over the present ones.
-func (v *Values) read(layer Layer, f File) error {
+// addFile applies the settings of a file, if it exists, over the present values.
+func (v *Values) addFile(layer Layer, f File) error {
 	if f.Path == "" {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (v *Values) read(layer Layer, f File) error {
 	v.ignored = append(v.ignored, c.Ignored...)
 	for name, value := range c.Set {
 		key, _ := lookup(name)
-		if own := v.item(key).Value; !c.Trusted && key.Safety == Stricter && !stricter(value, own) {
+		if own := v.item(key).Value; !c.Trusted && key.Safety == Stricter && !isStricter(value, own) {
 			if value != own {
 				v.ignored = append(v.ignored, Item{key, value, from})
 			}
@@ -80,16 +80,16 @@ func (v *Values) read(layer Layer, f File) error {
 	return nil
 }
 
-// aliases are environment variables that other programs use, and the setting of each.
+// aliases maps environment variables that other programs also use to settings.
 var aliases = map[string]string{
 	"THINKING": "reasoning.enabled", "REASONING_EFFORT": "reasoning.effort", "TRACT_PAGER": "core.pager", "TRACT_AUTHOR": "user.name",
 }
 
-// clearThinking is such a variable for two settings.
+// clearThinking is such a variable; it determines two settings.
 const clearThinking = "CLEAR_THINKING"
 
-// ClearThinking returns the settings that clearing past reasoning stands for: true sends
-// none of it back, false sends all. It returns nil for any other value.
+// ClearThinking returns the settings for a value of CLEAR_THINKING: true sends no past reasoning
+// back, false sends all of it. It returns nil if value is not a boolean.
 func ClearThinking(value string) map[string]string {
 	switch yes, ok := parseBool(value); {
 	case !ok:
@@ -100,8 +100,9 @@ func ClearThinking(value string) map[string]string {
 	return map[string]string{"reasoning.strip_from_context": "none", "reasoning.include_in_context": "true"}
 }
 
-// environment sets what the variables say; those of tract's own win.
-func (v Values) environment(lookup func(string) (string, bool)) (Values, error) {
+// withEnvironment applies the settings in environment variables. The variables of tract override
+// those of other programs.
+func (v Values) withEnvironment(lookup func(string) (string, bool)) (Values, error) {
 	var err error
 	put := func(variable string, meaning func(value string) map[string]string) {
 		value, _ := lookup(variable)
@@ -110,7 +111,7 @@ func (v Values) environment(lookup func(string) (string, bool)) (Values, error) 
 		}
 		set := meaning(value)
 		if set == nil {
-			err = fmt.Errorf("environment variable %s %q: want true or false", variable, shorten(value))
+			err = fmt.Errorf("environment variable %s %q: want true or false", variable, shortenForError(value))
 		}
 		for name, value := range set {
 			if v, err = v.Put(name, value, Origin{Environment, variable}); err != nil {

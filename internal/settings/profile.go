@@ -13,13 +13,13 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// A profile is a set of settings under a name: of the provider, the model and its reasoning.
-// It is a file of settings like any other, in the folder profiles beside the file that it is
-// loaded into.
+// A profile is a named set of settings about the provider, the model and its reasoning. It is an
+// ordinary settings file in the folder profiles, which is in the same folder as the settings file
+// into which the profile is loaded.
 
-// inProfile reports whether profiles have a setting. Settings of a person, a terminal,
-// prices and secrets stay as they are when a profile is loaded.
-func inProfile(name string) bool {
+// isProfileSetting reports whether a setting belongs in profiles. Loading a profile does not
+// change settings of the user, the terminal, prices and secrets.
+func isProfileSetting(name string) bool {
 	part, _, _ := strings.Cut(name, ".")
 	return !slices.Contains([]string{"user", "core", "price", "secrets"}, part)
 }
@@ -58,7 +58,7 @@ func (f File) profileDir() (string, error) {
 	return dir, err
 }
 
-// ProfileName returns the name of the profile that a file is.
+// ProfileName returns the name of the profile in the file.
 func (f File) ProfileName() string { return strings.TrimSuffix(filepath.Base(f.Path), ".toml") }
 
 // Profiles returns the profiles beside the file.
@@ -84,18 +84,18 @@ func (f File) Profiles() ([]File, error) {
 	return files, nil
 }
 
-// Profile returns the values that were set and that a profile has, by canonical name.
+// Profile returns the changed values of settings that belong in a profile, by canonical name.
 func (v Values) Profile() map[string]string {
 	set := v.Changed()
-	maps.DeleteFunc(set, func(name, _ string) bool { return !inProfile(name) })
+	maps.DeleteFunc(set, func(name, _ string) bool { return !isProfileSetting(name) })
 	return set
 }
 
-// Load replaces everything that a profile has by a profile: a setting that it does not name
-// has its default.
+// Load replaces all settings that belong in a profile with those of a profile. A setting that
+// the profile does not have gets its default.
 func (v Values) Load(profile map[string]string, from Origin) (Values, error) {
 	set := maps.Clone(v.set)
-	maps.DeleteFunc(set, func(name string, _ entry) bool { return inProfile(name) })
+	maps.DeleteFunc(set, func(name string, _ entry) bool { return isProfileSetting(name) })
 	v.set = set
 	for name, value := range profile {
 		var err error
@@ -118,9 +118,9 @@ func (f File) WriteProfile(set map[string]string) error {
 		}
 		edits, safe = append(edits, e), safe && e.key.SafeAs(e.value)
 	}
-	text, err := apply([]byte("# a profile of tract\n"), nil, edits)
+	text, err := applyEdits([]byte("# a profile of tract\n"), nil, edits)
 	if err == nil {
-		_, err = f.change(func([]byte) ([]byte, error) { return text, nil })
+		_, err = f.updateText(func([]byte) ([]byte, error) { return text, nil })
 	}
 	if err == nil && f.Folder && !safe {
 		err = f.Trust.Add(f.Path, text)
@@ -131,17 +131,17 @@ func (f File) WriteProfile(set map[string]string) error {
 	return nil
 }
 
-// LoadProfile replaces everything that a profile has in the file by the profile, in one
-// step. Everything else in the file stays, comments included.
+// LoadProfile replaces the settings in the file that belong in a profile with those of a
+// profile, in one step. Everything else in the file stays, including comments.
 func (f File) LoadProfile(profile map[string]string) error {
-	_, err := f.change(func(text []byte) ([]byte, error) {
-		had, err := parse(text, f.section(), f.trusts(text))
+	_, err := f.updateText(func(text []byte) ([]byte, error) {
+		had, err := parseSettings(text, f.section(), f.isTrusted(text))
 		if err != nil {
 			return nil, err
 		}
 		var edits []edit
 		for _, name := range slices.Sorted(maps.Keys(had.Set)) {
-			if _, stays := profile[name]; !stays && inProfile(name) {
+			if _, stays := profile[name]; !stays && isProfileSetting(name) {
 				edits = append(edits, edit{name: name})
 			}
 		}
@@ -154,7 +154,7 @@ func (f File) LoadProfile(profile map[string]string) error {
 				edits = append(edits, e)
 			}
 		}
-		return apply(text, f.section(), edits)
+		return applyEdits(text, f.section(), edits)
 	})
 	if err != nil {
 		return fmt.Errorf("load profile: %w", err)

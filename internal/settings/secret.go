@@ -4,7 +4,7 @@ import "strings"
 
 // isSecretName reports whether a setting of that name would hold a credential.
 func isSecretName(name string) bool {
-	last := fold(name[strings.LastIndexByte(name, '.')+1:])
+	last := foldName(name[strings.LastIndexByte(name, '.')+1:])
 	for _, end := range []string{"apikey", "accesskey", "privatekey", "secretkey", "token", "secret", "password", "passwd", "authorization", "credential", "credentials", "bearer"} {
 		if strings.HasSuffix(last, end) {
 			return true
@@ -15,7 +15,7 @@ func isSecretName(name string) bool {
 
 // isSecretHeader reports whether an HTTP header carries a credential.
 func isSecretHeader(name string) bool {
-	folded := fold(name)
+	folded := foldName(name)
 	return isSecretName(name) || strings.HasSuffix(folded, "key") || strings.HasSuffix(folded, "auth") || strings.Contains(folded, "cookie")
 }
 

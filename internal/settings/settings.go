@@ -1,18 +1,18 @@
-// Package settings has the settings of tract: their names, the values they may have, their
-// defaults, and where each value was set.
+// Package settings defines the settings of tract: their names, allowed values and defaults, and
+// records where each value was set.
 //
-// For most uses: [Load] reads the files and the environment; give [Values.With] what the
-// command line sets, and read a setting with Bool, Text, Int and the like. The zero
+// For most uses: [Load] reads the files and the environment; apply settings of the command line
+// with [Values.With], and read a setting with Bool, Text, Int and similar methods. The zero
 // [Values] has all defaults. A [File] reads and changes one file.
 //
-// The file in a store's folder may come from somebody else, with a folder that was cloned.
-// Its settings of programs, hosts and credentials are ignored, unless the user accepted the
-// file as it is: see [Safety] and [Trust].
+// The file in a store's folder may come from somebody else, for example with a cloned folder. Its
+// settings of programs, hosts and credentials are ignored, unless the user has accepted the file
+// as it is: see [Safety] and [Trust].
 //
-// Spelling is tolerant: case, "-" and "_" do not matter, in names and in values that are
-// words, so that includeInContext and allButLast are understood. An unknown name, or a
-// value that is not allowed, is an error that names the right ones. Credentials are refused
-// everywhere: they belong in the environment, not in files that are copied and shared.
+// Case, "-" and "_" are ignored in names and in values that are words, so that includeInContext
+// and allButLast are understood. The error for an unknown name or an invalid value names the valid
+// ones. Credentials are always refused: they belong in the environment, not in files that are
+// copied and shared.
 //
 // The package reads no environment and knows no home directory: the caller passes a
 // function that looks up variables, and the paths of files.
@@ -30,11 +30,11 @@ type Layer uint8
 
 // The layers.
 const (
-	Default     Layer = iota // by nobody
+	Default     Layer = iota // not set
 	Global                   // in the file of the user
 	Repo                     // in the file of the store's folder
 	Store                    // in the file of the user, for one store
-	Environment              // by a variable
+	Environment              // by an environment variable
 	Call                     // by a flag, or by an option of one call
 )
 
@@ -54,7 +54,7 @@ type Origin struct {
 	Name  string // the path of the file, the variable, or the flag; may be empty
 }
 
-// String returns the name, after that of the layer where the name does not tell it.
+// String returns the name, preceded by the name of the layer if the name does not imply it.
 func (o Origin) String() string {
 	switch {
 	case o.Name == "":
@@ -84,14 +84,14 @@ type entry struct {
 	from  Origin
 }
 
-// With sets one value for a call. The name and the value are as people write them. The
-// error is an *[UnknownError], a *[ValueError] or a *[SecretError].
+// With returns the values with one setting changed for a call. Any accepted spelling of the name
+// and the value may be used. The error is an *[UnknownError], a *[ValueError] or a *[SecretError].
 func (v Values) With(name, value string) (Values, error) {
 	return v.Put(name, value, Origin{Layer: Call})
 }
 
-// Put is With for a value with another origin. It replaces the present value, whatever its
-// layer.
+// Put is like With, for a value with another origin. It replaces the present value, regardless of
+// its layer.
 func (v Values) Put(name, value string, from Origin) (Values, error) {
 	key, err := Find(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (v Values) WithAll(values map[string]string) (Values, error) {
 	return v, nil
 }
 
-// Over returns the values that turn base into v when they are passed to base.WithAll.
+// Over returns the changes from base to v: base.WithAll of the result returns v.
 func (v Values) Over(base Values) map[string]string {
 	over := v.Changed()
 	for name := range base.set {
@@ -154,13 +154,13 @@ func (v Values) Changed() map[string]string {
 	return changed
 }
 
-// List returns every setting, in the order of Keys; of the settings for headers and models,
-// those that are set, by name.
+// List returns every setting in the order of Keys. Of a family, it returns the settings that are
+// set, sorted by name.
 func (v Values) List() []Item {
 	var items []Item
 	for _, key := range table {
 		if before, after, many := key.family(); many {
-			for _, name := range v.members(before, after) {
+			for _, name := range v.setNames(before, after) {
 				member, _ := lookup(name)
 				items = append(items, v.item(member))
 			}
@@ -195,7 +195,7 @@ type UnknownError struct {
 
 // Error names the setting.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("setting %q: there is no such setting", shorten(e.Name))
+	return fmt.Sprintf("setting %q: there is no such setting", shortenForError(e.Name))
 }
 
 // Hint names a setting with a similar name.
@@ -223,7 +223,7 @@ type SecretError struct{ Name string }
 
 // Error names the setting.
 func (e *SecretError) Error() string {
-	return fmt.Sprintf("setting %q: keys and passwords are not kept in settings", shorten(e.Name))
+	return fmt.Sprintf("setting %q: keys and passwords are not kept in settings", shortenForError(e.Name))
 }
 
 // Hint says where the credential belongs.
@@ -231,9 +231,9 @@ func (e *SecretError) Hint() string {
 	return "put it into an environment variable such as OPENAI_API_KEY: tract help environment lists those of all providers"
 }
 
-// fold returns the form of a name in which all its spellings are equal.
-func fold(name string) string {
-	return strings.ToLower(joiners.Replace(strings.TrimSpace(name)))
+// foldName returns a form of a name that is the same for all its spellings.
+func foldName(name string) string {
+	return strings.ToLower(separatorRemover.Replace(strings.TrimSpace(name)))
 }
 
-var joiners = strings.NewReplacer("-", "", "_", "")
+var separatorRemover = strings.NewReplacer("-", "", "_", "")

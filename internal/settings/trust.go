@@ -11,32 +11,32 @@ import (
 	"slices"
 )
 
-// Safety says whether a file that the user did not write, such as the one in the folder of
-// a cloned store, may set something. An unknown name is not safe.
+// Safety is whether a file that the user did not write, such as the file in the folder of a cloned
+// store, may set a setting. An unknown name is unsafe.
 type Safety uint8
 
-// The kinds of settings, by what harm they can do.
+// The levels of safety.
 const (
-	Unsafe   Safety = iota // it names a program, a host or a credential, adds to requests, or has things deleted
-	Safe                   // it does nothing of that kind
-	Stricter               // safe where it is stricter than what the user says
+	Unsafe   Safety = iota // the setting names a program, a host or a credential, adds to requests, or deletes data
+	Safe                   // the setting does none of these
+	Stricter               // the value is safe if it is stricter than the user's value
 )
 
-// strictness has the values of a Stricter setting, the strictest last.
-var strictness = words("off traces all")
+// maskingByStrictness has the values of the Stricter setting, the strictest last.
+var maskingByStrictness = splitWords("off traces all")
 
-func stricter(value, than string) bool {
-	return slices.Index(strictness, value) > slices.Index(strictness, than)
+func isStricter(value, than string) bool {
+	return slices.Index(maskingByStrictness, value) > slices.Index(maskingByStrictness, than)
 }
 
 // SafeAs reports whether a file that the user did not write may set this value, whatever
 // the user's own value is.
 func (k Key) SafeAs(value string) bool {
-	return k.Safety == Safe || k.Safety == Stricter && value == strictness[len(strictness)-1]
+	return k.Safety == Safe || k.Safety == Stricter && value == maskingByStrictness[len(maskingByStrictness)-1]
 }
 
-// Trust remembers which files and folders the user accepted as they are, each in a small
-// file of its own, outside of them. The zero Trust remembers nothing.
+// Trust records which files and folders the user accepted as they are. Each record is a small file
+// in a folder beside the user's settings. The zero Trust records nothing.
 type Trust struct{ dir string }
 
 // TrustBeside returns the Trust in the folder trusted beside the user's file of settings;
@@ -48,7 +48,7 @@ func TrustBeside(global string) Trust {
 	return Trust{filepath.Join(filepath.Dir(global), "trusted")}
 }
 
-// ErrNoHome is the error when there is no place to remember anything in.
+// ErrNoHome is the error if there is no folder in which to record trust.
 var ErrNoHome = errors.New("there is no home folder to remember it in")
 
 // Has reports whether the user accepted the content of a path.
@@ -56,27 +56,27 @@ func (t Trust) Has(path string, content []byte) bool {
 	if t.dir == "" {
 		return false
 	}
-	name, line := t.entry(path, content)
+	name, line := t.fileAndLine(path, content)
 	have, err := os.ReadFile(name)
 	return err == nil && string(have) == line
 }
 
-// Add remembers the content of a path, instead of what it was before.
+// Add records the accepted content of a path, in place of an earlier record.
 func (t Trust) Add(path string, content []byte) error {
 	if t.dir == "" {
 		return fmt.Errorf("trust %s: %w", path, ErrNoHome)
 	}
-	name, line := t.entry(path, content)
-	_, err := File{Path: name}.change(func([]byte) ([]byte, error) { return []byte(line), nil })
+	name, line := t.fileAndLine(path, content)
+	_, err := File{Path: name}.updateText(func([]byte) ([]byte, error) { return []byte(line), nil })
 	return err
 }
 
-// Remove forgets a path and reports whether it was remembered.
+// Remove removes the record of a path, and reports whether it existed.
 func (t Trust) Remove(path string) (bool, error) {
 	if t.dir == "" {
 		return false, nil
 	}
-	name, _ := t.entry(path, nil)
+	name, _ := t.fileAndLine(path, nil)
 	err := os.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -84,9 +84,9 @@ func (t Trust) Remove(path string) (bool, error) {
 	return err == nil, err
 }
 
-// entry returns the file that remembers a path, and its text: a line as sha256sum prints
-// it.
-func (t Trust) entry(path string, content []byte) (name, line string) {
+// fileAndLine returns the file that records a path, and its text: a line in the format of
+// sha256sum.
+func (t Trust) fileAndLine(path string, content []byte) (name, line string) {
 	path = Resolve(path)
 	of, sum := sha256.Sum256([]byte(path)), sha256.Sum256(content)
 	return filepath.Join(t.dir, hex.EncodeToString(of[:])), hex.EncodeToString(sum[:]) + "  " + path + "\n"

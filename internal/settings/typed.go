@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// value returns the canonical value of a setting. The getters take canonical names; a name
-// that is not that of a setting, or a getter of another type, is a bug and panics.
+// value returns the canonical value of a setting. The name must be canonical. An unknown name, or
+// a setting that has none of the types, is a bug and panics.
 func (v Values) value(name string, types ...Type) string {
 	if e, ok := v.set[name]; ok {
 		return e.value
@@ -58,7 +58,7 @@ func (v Values) Policy() priority.Policy {
 // Headers returns the HTTP headers to send with requests, by canonical name.
 func (v Values) Headers() map[string]string {
 	m := map[string]string{}
-	for _, name := range v.members(headers, "") {
+	for _, name := range v.setNames(headers, "") {
 		m[strings.TrimPrefix(name, headers)] = v.set[name].value
 	}
 	return m

@@ -19,8 +19,8 @@ const (
 	maxDuration = 36500 * day // longest duration: a hundred years
 )
 
-// Parse returns the canonical form of a value as people write it. The error is a
-// *[ValueError], or a *[SecretError] when the value looks like a credential.
+// Parse returns the canonical form of a value in any accepted spelling. The error is a
+// *[ValueError], or a *[SecretError] if the value looks like a credential.
 func (k Key) Parse(value string) (string, error) {
 	text := strings.TrimSpace(value)
 	if len(secrets.Find(text)) > 0 {
@@ -36,11 +36,11 @@ func (k Key) Parse(value string) (string, error) {
 	if k.Type == URL && strings.Contains(text, "@") {
 		return "", &SecretError{Name: k.Name} // the value is not for errors
 	}
-	return "", &ValueError{Key: k.Name, Value: shorten(text), Want: k.Want()}
+	return "", &ValueError{Key: k.Name, Value: shortenForError(text), Want: k.Want()}
 }
 
-// shorten cuts a text that is too long for an error.
-func shorten(s string) string {
+// shortenForError cuts a text that is too long for an error.
+func shortenForError(s string) string {
 	if len(s) <= 80 {
 		return s
 	}
@@ -99,11 +99,12 @@ func parseBool(text string) (string, bool) {
 	return "", false
 }
 
-// parseChoice parses one of the choices; "no" and the like are the choice none or off.
+// parseChoice parses one of the choices. A false boolean, such as "no", selects the choice none or
+// off.
 func (k Key) parseChoice(text string) (string, bool) {
-	folded := fold(text)
+	folded := foldName(text)
 	for _, c := range k.Choices {
-		if fold(c) == folded {
+		if foldName(c) == folded {
 			return c, true
 		}
 	}
@@ -150,7 +151,7 @@ func parseFraction(text string, most float64) (string, bool) {
 	return strconv.FormatFloat(f, 'f', -1, 64), true
 }
 
-// day is longer than the longest unit of package time.
+// day is not a unit of package time.
 const day = 24 * time.Hour
 
 // units are the units of a duration.
