@@ -12,21 +12,21 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// claudeLine is what is looked at of one line of a session log. A line is one
-// record, and for an answer one block of it.
+// claudeLine has the used fields of one line of a session log. A line is one record. A response
+// has one line for each of its blocks.
 type claudeLine struct {
-	kind, subtype             string
-	uuid, parent, before      string // before: what a compaction stands for
-	session, agent            string
-	side, meta, compact       bool
-	orphan                    bool // it says that it has no parent
-	time                      time.Time
-	cwd, branch, version, ask string
-	message                   rawjson.Value
+	kind, subtype                   string
+	uuid, parent, before            string // before: last line that a compaction replaces
+	session, agent                  string
+	side, meta, compact             bool
+	orphan                          bool // its parent is null
+	time                            time.Time
+	cwd, branch, version, requestID string
+	message                         rawjson.Value
 }
 
-// isClaudeCode reports whether a value is a record of a session log, or a document
-// of such.
+// isClaudeCode reports whether a value is a record of a session log, or a document with an array
+// of records.
 func isClaudeCode(v rawjson.Value) bool {
 	if v.Get("loglines").Kind() == rawjson.KindArray {
 		return true
@@ -42,31 +42,32 @@ func isClaudeCode(v rawjson.Value) bool {
 	return false
 }
 
-// readClaudeCode reads a session log, the first value of which is v.
+// readClaudeCode reads a session log. v is its first value; whole means that the file has no
+// other.
 func readClaudeCode(l *lines, v rawjson.Value, whole bool, out *sink) error {
 	c := &claudeCode{
-		out: out, at: map[string]place{}, calls: map[string]string{}, current: map[string]*thread{}, counts: map[string]int{},
+		out: out, byLineID: map[string]lineContext{}, calls: map[string]string{}, currentThread: map[string]*thread{}, counts: map[string]int{},
 	}
-	defer c.end()
+	defer c.flushAll()
 	if list := v.Get("loglines"); list != nil {
 		for e := range list.Elements() {
 			c.n++
-			if err := c.line(e); err != nil {
-				l.passOver(l.wrong(err))
+			if err := c.addLine(e); err != nil {
+				l.skip(l.lineError(err))
 			}
 		}
 		return nil
 	}
 	for {
-		c.n, c.nth = l.n, l.nth
-		if err := c.line(v); err != nil {
-			l.passOver(l.wrong(err))
+		c.n, c.nth = l.lineNumber, l.valueOnLine
+		if err := c.addLine(v); err != nil {
+			l.skip(l.lineError(err))
 		}
 		if whole || out.stopped {
 			return nil
 		}
 		var err error
-		if v, err = l.value(); err == io.EOF {
+		if v, err = l.nextValue(); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
@@ -77,7 +78,7 @@ func readClaudeCode(l *lines, v rawjson.Value, whole bool, out *sink) error {
 func readClaudeLine(v rawjson.Value) (l claudeLine) {
 	texts := map[string]*string{
 		"type": &l.kind, "subtype": &l.subtype, "uuid": &l.uuid, "parentUuid": &l.parent, "logicalParentUuid": &l.before,
-		"sessionId": &l.session, "agentId": &l.agent, "cwd": &l.cwd, "gitBranch": &l.branch, "version": &l.version, "requestId": &l.ask,
+		"sessionId": &l.session, "agentId": &l.agent, "cwd": &l.cwd, "gitBranch": &l.branch, "version": &l.version, "requestId": &l.requestID,
 	}
 	for key, m := range v.Members() {
 		switch key {
@@ -95,15 +96,15 @@ func readClaudeLine(v rawjson.Value) (l claudeLine) {
 			l.parent, l.orphan = m.Text(), m.Kind() == rawjson.KindNull
 		default:
 			if at := texts[key]; at != nil {
-				*at = name(m)
+				*at = shortText(m)
 			}
 		}
 	}
 	return l
 }
 
-// readTime reads a time. One that is malformed, or in UTC before the year 0 or after the
-// year 9999, is the zero time.
+// readTime parses a time. It returns the zero time if the text is malformed, or if the year in UTC
+// is not from 0 to 9999.
 func readTime(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if year := t.UTC().Year(); err != nil || year < 0 || year > 9999 {
@@ -112,23 +113,22 @@ func readTime(text string) time.Time {
 	return t
 }
 
-// maxName is the most bytes of an id, a model, a finish reason or a directory: a longer
-// one is none.
+// maxName is the largest length in bytes of an id, a model, a finish reason or a directory. A
+// longer one is ignored.
 const maxName = 64 << 10
 
-// name reads an id, or another name.
-func name(v rawjson.Value) string {
+// shortText returns the text of an id or another name; empty if it is longer than maxName.
+func shortText(v rawjson.Value) string {
 	if s := v.Text(); len(s) <= maxName {
 		return s
 	}
 	return ""
 }
 
-// synthetic is the model of words that the program wrote in the place of one.
+// synthetic is the model name in lines that Claude Code itself wrote in place of a response.
 const synthetic = "<synthetic>"
 
-// blocks reads what a line says, and the place of an answer: the id that the lines
-// of one message share.
+// blocks returns the content blocks of a line.
 func (l *claudeLine) blocks() ([]content.Block, error) {
 	var message rawjson.Object
 	message.SetString("role", l.kind)
@@ -141,7 +141,7 @@ func (l *claudeLine) blocks() ([]content.Block, error) {
 		}
 		for _, b := range m.Blocks {
 			if b.Kind() == content.KindAssistant && model == synthetic {
-				b = content.Note(b.String()) // no model said it, and none is to read it
+				b = content.Note(b.String()) // no model wrote it, and no model should read it
 			}
 			blocks = append(blocks, b)
 		}
@@ -149,18 +149,18 @@ func (l *claudeLine) blocks() ([]content.Block, error) {
 	return blocks, nil
 }
 
-// isMessage reports whether a line is part of the conversation. Caveats and the output of
-// local commands (meta) are not, nor is what the program notes for itself.
+// isMessage reports whether a line is part of the conversation. Caveats and the output of local
+// commands (meta) are not, nor are the program's own records.
 func (l *claudeLine) isMessage() bool {
 	return (l.kind == "user" || l.kind == "assistant") && !l.meta && l.message.Get("content") != nil
 }
 
-// entry is a message without its blocks.
+// entry returns an entry for the message of the line, without its blocks.
 func (l *claudeLine) entry(line int) Entry {
 	e := Entry{Importer: string(ClaudeCode), Session: l.session, Line: line, Compaction: l.compact, Original: map[string]string{}}
 	for key, value := range map[string]string{
 		"session": l.session, "uuid": l.uuid, "parent": l.parent, "agent": l.agent,
-		"cwd": l.cwd, "git_branch": l.branch, "version": l.version, "request": l.ask,
+		"cwd": l.cwd, "git_branch": l.branch, "version": l.version, "request": l.requestID,
 	} {
 		if value != "" {
 			e.Original[key] = value
@@ -172,11 +172,11 @@ func (l *claudeLine) entry(line int) Entry {
 	return e
 }
 
-// cost reads what a message tells of the response it was. Each of its lines
-// repeats it, the last one counts.
-func (e *Entry) cost(message rawjson.Value) {
-	e.Model, e.ResponseID = name(message.Get("model")), name(message.Get("id"))
-	if why := name(message.Get("stop_reason")); why != "" {
+// setResponse sets the model, response id, finish reason and usage from a line of a response. Each
+// line of the response repeats them, and the last one counts.
+func (e *Entry) setResponse(message rawjson.Value) {
+	e.Model, e.ResponseID = shortText(message.Get("model")), shortText(message.Get("id"))
+	if why := shortText(message.Get("stop_reason")); why != "" {
 		e.Finish = why
 	}
 	u := message.Get("usage")
@@ -196,7 +196,7 @@ func (e *Entry) cost(message rawjson.Value) {
 	e.Usage = e.Usage.Bounded()
 }
 
-// threadName makes a name of what a log says.
+// threadName returns s with every character replaced by '-' that is not allowed in a thread name.
 func threadName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

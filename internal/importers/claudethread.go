@@ -6,50 +6,50 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// claudeCode puts the lines of a log into threads.
+// claudeCode assigns the lines of a session log to threads.
 //
-// The parents of the lines make a tree, but most of its forks are none: of calls
-// made side by side, each is the parent of the next and of its own result, and
-// what hooks report hangs on a call too. A line that follows one of the last
-// message and its results goes on with the thread; only one that leaves something
-// else behind begins a thread of its own.
+// Each line names its parent, so the lines form a tree, but most forks of the tree are not forks
+// of the conversation: each of several parallel calls is the parent of the next call and of its
+// own result, and reports of hooks also have a call as their parent. A line whose parent is in the
+// last message of a thread, or in the results of that message, continues the thread. A line with
+// an earlier parent begins a new thread.
 type claudeCode struct {
-	out     *sink
-	n, nth  int               // line of the file, and which record on it
-	at      map[string]place  // by the id of a line: where it stands, or what it hangs on stands
-	calls   map[string]string // by the id of a call: the message that made it
-	current map[string]*thread
-	threads []*thread
-	counts  map[string]int // threads by session and sort
+	out           *sink
+	n, nth        int                    // line of the file, and which record on it
+	byLineID      map[string]lineContext // by the id of a line: its position, or that of its nearest message above
+	calls         map[string]string      // by the id of a call: the message that has the call
+	currentThread map[string]*thread
+	threads       []*thread
+	counts        map[string]int // number of threads by session and kind
 }
 
-// place is where a line stands in a thread.
-type place struct {
-	thread *thread // nil: before the log begins, or nowhere
-	seq    int
-	id     string // of the line, or of the one said before it
-	group  string // the message that it is part of
-	before string // of a compaction: the line it comes after
-	cut    bool   // a compaction: what follows begins anew
+// lineContext is the position of a line in a thread.
+type lineContext struct {
+	thread     *thread // nil: before the beginning of the log, or unknown
+	index      int
+	id         string // id of the line, or of the nearest message line before it
+	group      string // id of its message
+	before     string // for a compaction: the last line that it replaces
+	compaction bool   // the line is a compaction: the next line begins a new thread
 }
 
 type thread struct {
 	session, name, from string
 	side                bool
-	seq                 int    // lines so far
-	group               string // that the last lines are of
-	since               int    // the first of those
+	lineCount           int    // lines so far
+	group               string // message id of the last lines
+	groupStart          int    // index of the first of those lines
 	id                  string // of the last line
 
-	open *Entry  // message that may go on
-	held []Entry // what its calls gave: it comes after the message
+	open    *Entry  // message that may get more lines
+	results []Entry // results of its calls, which follow the message
 }
 
-// line takes the next line.
-func (c *claudeCode) line(v []byte) error {
+// addLine adds the next line of the log.
+func (c *claudeCode) addLine(v []byte) error {
 	l := readClaudeLine(v)
 	if l.uuid != "" {
-		if _, twice := c.at[l.uuid]; twice {
+		if _, twice := c.byLineID[l.uuid]; twice {
 			return nil
 		}
 	} else {
@@ -58,36 +58,36 @@ func (c *claudeCode) line(v []byte) error {
 			l.uuid += fmt.Sprintf("-%d", c.nth)
 		}
 	}
-	on, known := c.at[l.parent]
+	on, known := c.byLineID[l.parent]
 	switch {
 	case l.subtype == "compact_boundary":
-		c.at[l.uuid] = place{cut: true, before: l.before}
+		c.byLineID[l.uuid] = lineContext{compaction: true, before: l.before}
 		return nil
 	case !l.isMessage():
 		if known || l.parent != "" {
-			c.at[l.uuid] = on
+			c.byLineID[l.uuid] = on
 		}
 		return nil
 	}
 	blocks, err := l.blocks()
 	if err != nil || len(blocks) == 0 {
-		c.at[l.uuid] = on
+		c.byLineID[l.uuid] = on
 		return err
 	}
-	group := c.group(&l, blocks)
-	t := c.thread(&l, on, group)
+	group := c.messageIDOf(&l, blocks)
+	t := c.findThread(&l, on, group)
 	if t.group != group {
-		t.group, t.since = group, t.seq
+		t.group, t.groupStart = group, t.lineCount
 	}
-	c.at[l.uuid] = place{thread: t, seq: t.seq, id: l.uuid, group: group}
-	t.seq, t.id = t.seq+1, l.uuid
-	c.add(t, &l, on, blocks)
+	c.byLineID[l.uuid] = lineContext{thread: t, index: t.lineCount, id: l.uuid, group: group}
+	t.lineCount, t.id = t.lineCount+1, l.uuid
+	c.addBlocks(t, &l, on, blocks)
 	return nil
 }
 
-// group is the message that a line is part of: its own for an answer, that of the
-// call for a result.
-func (c *claudeCode) group(l *claudeLine, blocks []content.Block) string {
+// messageIDOf returns the id that groups the lines of one message: the id of the response, for a
+// result the id of the response with its call, otherwise the id of the line.
+func (c *claudeCode) messageIDOf(l *claudeLine, blocks []content.Block) string {
 	if id := l.message.Get("id").Text(); l.kind == "assistant" && id != "" {
 		for _, b := range blocks {
 			if call, ok := b.(content.ToolCall); ok {
@@ -102,54 +102,57 @@ func (c *claudeCode) group(l *claudeLine, blocks []content.Block) string {
 	return l.uuid
 }
 
-// thread finds the thread that a line goes on with, or begins one.
-func (c *claudeCode) thread(l *claudeLine, on place, group string) *thread {
+// findThread returns the thread that a line continues, or begins one. on is the position of the
+// line's parent, and group the message id of the line.
+func (c *claudeCode) findThread(l *claudeLine, on lineContext, group string) *thread {
 	who := l.session + "\x00" + l.agent
 	if l.side {
 		who += "\x00side"
 	}
-	now := c.current[who]
+	now := c.currentThread[who]
 	t := on.thread
 	switch {
-	case on.cut:
-		t = c.begin(l, "compact", "")
+	case on.compaction:
+		t = c.beginThread(l, "compact", "")
 	case l.side && (t == nil || !t.side):
-		// Without a name each line that hangs on none of the sort begins another one.
+		// Without an agent id, each line whose parent is not in a side thread begins a side
+		// thread.
 		if t = now; t == nil || l.agent == "" && (l.orphan || on.thread != nil) {
-			t = c.begin(l, "agent", "")
+			t = c.beginThread(l, "agent", "")
 		}
 	case (t == nil || t.side != l.side) && now == nil:
-		t = c.begin(l, "", "")
+		t = c.beginThread(l, "", "")
 	case t != nil && t.side != l.side:
 		t = now
 	case t == nil && l.orphan && l.kind == "user" && group == l.uuid:
-		t = c.begin(l, "fork", "")
+		t = c.beginThread(l, "fork", "")
 	case t == nil:
 		t = now
 	case t.session != l.session:
 		if now == nil {
-			t = c.begin(l, "", on.id)
+			t = c.beginThread(l, "", on.id)
 		} else {
-			t = c.begin(l, "fork", on.id)
+			t = c.beginThread(l, "fork", on.id)
 		}
-	case on.id != t.id && !(on.group == t.group && on.seq >= t.since):
-		t = c.begin(l, "fork", on.id)
+	case on.id != t.id && !(on.group == t.group && on.index >= t.groupStart):
+		t = c.beginThread(l, "fork", on.id)
 	}
-	c.current[who] = t
+	c.currentThread[who] = t
 	return t
 }
 
-// begin begins a thread after a line, or with nothing before it.
-func (c *claudeCode) begin(l *claudeLine, sort, from string) *thread {
-	t := &thread{session: l.session, from: from, side: l.side}
+// beginThread begins a thread of a kind: agent, compact, fork, or empty for the first of a
+// session. after is the id of the line that it follows; empty: none.
+func (c *claudeCode) beginThread(l *claudeLine, kind, after string) *thread {
+	t := &thread{session: l.session, from: after, side: l.side}
 	switch {
-	case sort == "agent" && l.agent != "":
+	case kind == "agent" && l.agent != "":
 		t.name = threadName("agent-" + l.agent)
-	case sort != "":
-		c.counts[l.session+"\x00"+sort]++
-		t.name = fmt.Sprintf("%s-%d", sort, c.counts[l.session+"\x00"+sort])
+	case kind != "":
+		c.counts[l.session+"\x00"+kind]++
+		t.name = fmt.Sprintf("%s-%d", kind, c.counts[l.session+"\x00"+kind])
 	}
-	if sort != "agent" { // what is left behind has ended
+	if kind != "agent" { // the other threads have ended
 		for _, other := range c.threads {
 			if other.side == t.side {
 				c.flush(other)
@@ -160,8 +163,8 @@ func (c *claudeCode) begin(l *claudeLine, sort, from string) *thread {
 	return t
 }
 
-// add adds the blocks of a line to the message that they are part of.
-func (c *claudeCode) add(t *thread, l *claudeLine, on place, blocks []content.Block) {
+// addBlocks adds the blocks of a line to their message.
+func (c *claudeCode) addBlocks(t *thread, l *claudeLine, on lineContext, blocks []content.Block) {
 	e := l.entry(c.n)
 	if e.Compaction && on.before != "" {
 		e.Original["compacted"] = on.before
@@ -174,37 +177,37 @@ func (c *claudeCode) add(t *thread, l *claudeLine, on place, blocks []content.Bl
 	switch {
 	case l.kind == "assistant" && t.open != nil && id != "" && t.open.ResponseID == id:
 		t.open.Parts = append(t.open.Parts, e.Parts...)
-		t.open.cost(l.message)
+		t.open.setResponse(l.message)
 	case l.kind == "assistant":
 		c.flush(t)
-		e.cost(l.message)
+		e.setResponse(l.message)
 		t.open = &e
 	case result && t.open != nil:
-		t.held = append(t.held, e)
+		t.results = append(t.results, e)
 	default:
 		c.flush(t)
-		c.put(t, e)
+		c.emit(t, e)
 	}
 }
 
-// flush ends the message that is open, with what its calls gave.
+// flush emits the open message and the results of its calls.
 func (c *claudeCode) flush(t *thread) {
 	if t.open != nil {
-		c.put(t, *t.open)
+		c.emit(t, *t.open)
 	}
-	for _, e := range t.held {
-		c.put(t, e)
+	for _, e := range t.results {
+		c.emit(t, e)
 	}
-	t.open, t.held = nil, nil
+	t.open, t.results = nil, nil
 }
 
-func (c *claudeCode) put(t *thread, e Entry) {
+func (c *claudeCode) emit(t *thread, e Entry) {
 	e.Thread, e.From = t.name, t.from
-	c.out.put(e)
+	c.out.yieldEntry(e)
 }
 
-// end ends all threads.
-func (c *claudeCode) end() {
+// flushAll flushes all threads.
+func (c *claudeCode) flushAll() {
 	for _, t := range c.threads {
 		c.flush(t)
 	}

@@ -179,7 +179,7 @@ func TestManyDamagedLines(t *testing.T) {
 			n++
 		}
 	}
-	if n != 2 || len(bad) != mostNamed+1 || bad[mostNamed].Error() != "log: 150 more lines are damaged" {
+	if n != 2 || len(bad) != maxReported+1 || bad[maxReported].Error() != "log: 150 more lines are damaged" {
 		t.Errorf("%d messages, %d errors, the last is %v", n, len(bad), bad[len(bad)-1])
 	}
 	if list, err := read(strings.Repeat("}\n", 250)+good, Auto); len(list) != 0 || err == nil || !strings.HasPrefix(err.Error(), "log:1: ") {

@@ -7,11 +7,11 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// detectFormat returns the format of a request body, by what only one of the two has. What
-// could be both is OpenAI's, unless it asks a Claude.
+// detectFormat returns the format of a request body. It looks for members that only one of the two
+// formats has. A body that could be in both is OpenAI's, unless its model is a Claude model.
 func detectFormat(v rawjson.Value) Format {
-	if _, api := holder(v); api == "responses" || api == "gemini" {
-		return OpenAI // or what is not Anthropic's
+	if _, api := conversationMember(v); api == "responses" || api == "gemini" {
+		return OpenAI // or at least not Anthropic
 	}
 	list := v.Get("messages")
 	v = rawjson.Without(v, "messages")
@@ -21,7 +21,7 @@ func detectFormat(v rawjson.Value) Format {
 		}
 	}
 	for m := range list.Elements() {
-		if f := shapeOf(m).format(); f != Auto {
+		if f := messageShapeOf(m).format(); f != Auto {
 			return f
 		}
 	}
@@ -31,30 +31,31 @@ func detectFormat(v rawjson.Value) Format {
 	return OpenAI
 }
 
-// listShape is what is known of an array of messages.
+// listShape is the format of an array of messages as far as it is known.
 type listShape struct {
-	format Format // empty when it could be both
-	items  bool   // it is of the items that OpenAI's Responses take: calls and results are no parts of messages there
+	format  Format // empty when it could be both
+	isItems bool   // the elements are items of OpenAI's Responses API, in which calls and results are not parts of messages
 }
 
-// add takes one more message into account. When they are items no other counts.
+// add takes one more message into account. Once the elements are known to be items, no other
+// message matters.
 func (l *listShape) add(v rawjson.Value) {
-	m := shapeOf(v)
-	if l.items = m.isItem(); !l.items && l.format == "" {
+	m := messageShapeOf(v)
+	if l.isItems = m.isItem(); !l.isItems && l.format == "" {
 		if f := m.format(); f != Auto {
 			l.format = f
 		}
 	}
 }
 
-// dialect is what to read the array in when a format is asked for, and the member of a
-// request that holds it there.
-func (l *listShape) dialect(asked Format) (key, api string) {
-	if asked != Auto {
-		l.format = asked
+// dialectFor returns the dialect for decoding the array, and the member of a request that holds
+// the array in that dialect. requested is the format that the caller asked for, or Auto.
+func (l *listShape) dialectFor(requested Format) (key, api string) {
+	if requested != Auto {
+		l.format = requested
 	}
 	switch {
-	case asked != Anthropic && l.items:
+	case requested != Anthropic && l.isItems:
 		return "input", "responses"
 	case l.format == Anthropic:
 		return "messages", "messages"
@@ -62,13 +63,13 @@ func (l *listShape) dialect(asked Format) (key, api string) {
 	return "messages", "chat"
 }
 
-// messageShape is what the format of a message is detected from.
+// messageShape has the members of a message from which its format is detected.
 type messageShape struct {
 	role, kind, content rawjson.Value
-	own                 bool // it has a member that only OpenAI's have
+	openAIOnly          bool // it has a member that only OpenAI messages have
 }
 
-func shapeOf(message rawjson.Value) (m messageShape) {
+func messageShapeOf(message rawjson.Value) (m messageShape) {
 	for key, v := range message.Members() {
 		switch key {
 		case "role":
@@ -78,13 +79,13 @@ func shapeOf(message rawjson.Value) (m messageShape) {
 		case "content":
 			m.content = v
 		case "tool_calls", "function_call", "reasoning_content", "reasoning_details":
-			m.own = true
+			m.openAIOnly = true
 		}
 	}
 	return m
 }
 
-// isItem reports whether it is an item of OpenAI's Responses.
+// isItem reports whether the value is an item of OpenAI's Responses API.
 func (m messageShape) isItem() bool {
 	if m.role == nil && m.kind != nil {
 		return true
@@ -93,9 +94,9 @@ func (m messageShape) isItem() bool {
 	return part == "input_text" || part == "output_text"
 }
 
-// format is the format of the message, Auto when it could be both.
+// format returns the format of the message; Auto if it could be both.
 func (m messageShape) format() Format {
-	if m.own || slices.Contains([]string{"system", "developer", "tool", "function"}, m.role.Text()) {
+	if m.openAIOnly || slices.Contains([]string{"system", "developer", "tool", "function"}, m.role.Text()) {
 		return OpenAI
 	}
 	for part := range m.content.Elements() {

@@ -9,11 +9,11 @@ import (
 
 // Entry is one message of a conversation.
 type Entry struct {
-	Importer string // who gave the ids: claude-code, or messages
-	Session  string // id of the conversation; of others than the first in a file, where they have none, their number
+	Importer string // source of the ids: claude-code or messages
+	Session  string // id of the conversation; without one, its number in the file, or empty for the first
 	Thread   string // empty: the first of the session; else compact-1, fork-2, agent-ID, ...
-	From     string // ID of the part that a thread begins after; empty: with nothing before it
-	Line     int    // of the file that it begins at, from 1
+	From     string // ID of the part that the thread follows; empty: none
+	Line     int    // line of the file at which it begins, from 1
 	Parts    []Part
 
 	Provider, Dialect string
@@ -21,25 +21,25 @@ type Entry struct {
 	ResponseID        string
 	Finish            string
 	Usage             content.Usage
-	Compaction        bool              // it stands for what was said before the thread
-	Original          map[string]string // what the source knows beside that, by name
+	Compaction        bool              // it is a summary of the conversation before the thread
+	Original          map[string]string // other fields of the source, by name
 }
 
-// Part is one block of a message. Several may come from one place of the source,
-// with the same ID.
+// Part is one block of a message. Several parts may come from one place in the source and have the
+// same ID.
 type Part struct {
-	ID    string // of its place in the source; the same whenever the source is read
+	ID    string // id of its place in the source; the same each time the source is read
 	Time  time.Time
 	Block content.Block
 }
 
-// Format is how a file holds conversations.
+// Format is the format of a file with conversations.
 type Format string
 
-// The formats. Auto looks at the file.
+// The formats. Auto detects the format.
 const (
 	Auto       Format = "auto"
-	OpenAI     Format = "openai"      // a message array or a request body, or one a line
+	OpenAI     Format = "openai"      // a message array or a request body, or one on each line
 	Anthropic  Format = "anthropic"   // likewise
 	ClaudeCode Format = "claude-code" // a session log
 )
@@ -47,11 +47,11 @@ const (
 // Formats lists the formats.
 func Formats() []Format { return []Format{Auto, OpenAI, Anthropic, ClaudeCode} }
 
-// LineError says which line of a file cannot be read.
+// LineError reports a line of a file that cannot be read.
 type LineError struct {
 	File  string
 	Line  int  // from 1
-	Last  bool // nothing follows the line: it was probably cut off
+	Last  bool // it is the last line: it was probably cut off
 	Cause error
 }
 
@@ -66,13 +66,13 @@ func (e *LineError) Error() string {
 // Unwrap gives the cause.
 func (e *LineError) Unwrap() error { return e.Cause }
 
-// UnknownError says that a file is in none of the formats.
+// UnknownError reports that a file is in none of the formats.
 type UnknownError struct {
 	File string
 	Why  string
 }
 
-// Error says what was found.
+// Error returns the file and the reason.
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s: %s", e.File, e.Why)
 }

@@ -48,17 +48,17 @@ func TestADamagedLineThatIsTheLastHeld(t *testing.T) {
 	const good, bad = `{"role":"user","content":"words"}`, `{"role":"assistant","content":"\q"}`
 	for rest, last := range map[string]bool{"": true, "\n": true, "\n" + good: false, "\n" + good + "\n": false} {
 		want := 2 + strings.Count(rest, good)
-		for _, most := range []int{2*len(good) + len(bad), mostHeld} { // the damaged one is the last that is held, or all are
+		for _, most := range []int{2*len(good) + len(bad), maxHeld} { // the damaged one is the last that is held, or all are
 			n := 0
 			out := &sink{yield: func(Entry, error) bool { n++; return true }}
 			l := newLines("log", strings.NewReader(good+"\n"+good+"\n"+bad+rest))
-			v, _, err := l.first()
+			v, _, err := l.firstValue()
 			if err == nil {
-				m := messageReader{l: l, format: Auto, out: out, most: most}
-				err = m.oneALine(v)
+				m := messageReader{l: l, format: Auto, out: out, maxHeldBytes: most}
+				err = m.readMessagePerLine(v)
 			}
 			var line *LineError
-			bad := l.passedOver()
+			bad := l.skippedErrors()
 			if err != nil || len(bad) != 1 || !errors.As(bad[0], &line) || line.Line != 3 || line.Last != last || n != want {
 				t.Errorf("%q behind it, at most %d bytes held: %d entries, %v, %v", rest, most, n, bad, err)
 			}

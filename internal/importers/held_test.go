@@ -22,15 +22,15 @@ func TestMoreLinesThanAreHeld(t *testing.T) {
 			return true
 		}}
 		l := newLines("log", strings.NewReader(text.String()+end))
-		v, _, err := l.first()
+		v, _, err := l.firstValue()
 		if err == nil {
-			m := messageReader{l: l, format: Auto, out: out, most: most}
-			err = m.oneALine(v)
+			m := messageReader{l: l, format: Auto, out: out, maxHeldBytes: most}
+			err = m.readMessagePerLine(v)
 		}
-		return ids, dialects, errors.Join(append(l.passedOver(), err)...)
+		return ids, dialects, errors.Join(append(l.skippedErrors(), err)...)
 	}
 	const anthropic = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"c"}]}`
-	want, clear, err := ids(anthropic, mostHeld)
+	want, clear, err := ids(anthropic, maxHeld)
 	if err != nil || len(want) != 101 || clear[1] != "messages" {
 		t.Fatalf("%d entries in %q, %v", len(want), clear[1], err)
 	}

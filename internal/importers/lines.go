@@ -11,43 +11,45 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// maxLine is how many bytes a line, or a file that is one JSON text, may have.
+// maxLine is the largest size in bytes of a line, or of a file that is one JSON text.
 const maxLine = 64 << 20
 
 var errTooLong = fmt.Errorf("more than %d MiB in one piece", maxLine>>20)
 
-// lines reads a file line by line.
+// lines reads the JSON values in a file, line by line. It skips and remembers lines that are not
+// JSON.
 type lines struct {
-	file string
-	n    int    // of the line read last, from 1
-	nth  int    // of the value read last on it, from 0
-	line []byte // with its end
-	rest []byte // what follows that value on the line
+	file        string
+	lineNumber  int    // number of the last line, from 1
+	valueOnLine int    // index of the last value on that line, from 0
+	line        []byte // the last line, with its end
+	rest        []byte // rest of the line after that value
 
-	damaged []error // lines that were passed over, the first of them
-	passed  int     // how many there were
-	lost    int     // of them, those of which nothing was read
+	skippedFirst []error // errors of the first maxReported skipped lines
+	skippedCount int     // number of skipped lines
+	unreadable   int     // skipped lines of which no value was read
 
 	src   *bufio.Reader
-	buf   []byte // memory for a line
-	ended error  // why no more is read
+	buf   []byte // buffer for a line
+	ended error  // why reading has ended
 }
 
 func newLines(file string, r io.Reader) *lines {
 	return &lines{file: file, src: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next is the next line that is not empty, without its end, or what follows the value
-// that was read on the last one; io.EOF after the last. It is valid until the next call.
-func (l *lines) next() ([]byte, error) {
+// nextLine returns the rest of the last line after the value that was read, or else the next line
+// that is not empty, without its end. After the last line it returns io.EOF. The bytes are valid
+// until the next call.
+func (l *lines) nextLine() ([]byte, error) {
 	if len(l.rest) > 0 {
 		l.line, l.rest = l.rest, nil
-		l.nth++
+		l.valueOnLine++
 		return l.line, nil
 	}
-	l.nth = 0
+	l.valueOnLine = 0
 	for {
-		if err := l.read(); err != nil {
+		if err := l.advance(); err != nil {
 			return nil, err
 		}
 		if line := bytes.TrimSpace(l.line); len(line) > 0 {
@@ -56,11 +58,11 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// read reads a line.
-func (l *lines) read() error {
-	l.n++
+// advance moves to the next line, unless reading has ended.
+func (l *lines) advance() error {
+	l.lineNumber++
 	if l.ended == nil {
-		l.ended = l.fill()
+		l.ended = l.readLine()
 	}
 	if l.ended == nil {
 		l.line = l.buf
@@ -68,27 +70,27 @@ func (l *lines) read() error {
 	return l.ended
 }
 
-// fill reads the next line of the file.
-func (l *lines) fill() error {
+// readLine reads the next line of the file into buf.
+func (l *lines) readLine() error {
 	l.buf = l.buf[:0]
 	for {
 		part, err := l.src.ReadSlice('\n')
 		l.buf = append(l.buf, part...)
 		switch {
 		case len(l.buf) > maxLine:
-			return l.wrong(errTooLong)
+			return l.lineError(errTooLong)
 		case err == bufio.ErrBufferFull:
 		case err == nil, err == io.EOF && len(l.buf) > 0:
 			return nil
 		case err == io.EOF:
 			return err
 		default:
-			return l.wrong(err)
+			return l.lineError(err)
 		}
 	}
 }
 
-// atEnd reports whether nothing follows.
+// atEnd reports whether nothing follows the last value.
 func (l *lines) atEnd() bool {
 	if len(l.rest) > 0 {
 		return false
@@ -97,55 +99,55 @@ func (l *lines) atEnd() bool {
 	return err == io.EOF
 }
 
-// value is the next JSON value: of a line, or one more of the last one, as two lines are
-// one when the end of the first was lost. A line that is no JSON is passed over.
-func (l *lines) value() (rawjson.Value, error) {
+// nextValue returns the next JSON value, of the next line or of the rest of the last one: two
+// records may be on one line if the end of the first was lost. It skips a line that is not JSON.
+func (l *lines) nextValue() (rawjson.Value, error) {
 	for {
-		line, err := l.next()
+		line, err := l.nextLine()
 		if err != nil {
 			return nil, err
 		}
-		v, err := l.parse(line)
+		v, err := l.parseFirstValue(line)
 		if err == nil {
 			return v, nil
 		}
-		l.lose(err)
+		l.skipUnreadable(err)
 	}
 }
 
-// lose passes over a line that is no JSON.
-func (l *lines) lose(err error) {
-	if l.passOver(err); l.nth == 0 {
-		l.lost++
+// skipUnreadable skips a line that is not JSON.
+func (l *lines) skipUnreadable(err error) {
+	if l.skip(err); l.valueOnLine == 0 {
+		l.unreadable++
 	}
 }
 
-// parse is the first value of the last line, or of the rest of it. Others follow an object
-// or an array only.
-func (l *lines) parse(line []byte) (rawjson.Value, error) {
+// parseFirstValue parses the first value of a line, and keeps the rest of the line. Only an object
+// or an array may be followed by another value.
+func (l *lines) parseFirstValue(line []byte) (rawjson.Value, error) {
 	v, rest, err := rawjson.ParseFirst(line)
 	if k := v.Kind(); len(rest) > 0 && k != rawjson.KindObject && k != rawjson.KindArray {
 		_, err = rawjson.Parse(line)
 	}
 	if err != nil {
-		return nil, l.wrong(err)
+		return nil, l.lineError(err)
 	}
 	l.rest = rest
 	return v, nil
 }
 
-// mostNamed is how many lines that are passed over are named.
-const mostNamed = 100
+// maxReported is the number of skipped lines that are reported one by one.
+const maxReported = 100
 
-// passOver keeps what is wrong with a line, a *[LineError], and reading goes on.
-func (l *lines) passOver(err error) {
-	l.passed++
-	if l.passed <= mostNamed {
-		l.damaged = append(l.damaged, err)
+// skip records the error of a skipped line, a *[LineError].
+func (l *lines) skip(err error) {
+	l.skippedCount++
+	if l.skippedCount <= maxReported {
+		l.skippedFirst = append(l.skippedFirst, err)
 	}
 }
 
-// lineOf returns the line that an error is about.
+// lineOf returns the line number of a *LineError; 0 for any other error.
 func lineOf(err error) (line int) {
 	if e := (*LineError)(nil); errors.As(err, &e) {
 		line = e.Line
@@ -153,33 +155,33 @@ func lineOf(err error) (line int) {
 	return line
 }
 
-// passedOver returns the errors of all lines that were passed over, by line: reading ahead
+// skippedErrors returns the errors of all skipped lines, sorted by line because reading ahead
 // finds some of them early.
-func (l *lines) passedOver() []error {
-	slices.SortStableFunc(l.damaged, func(a, b error) int { return lineOf(a) - lineOf(b) })
-	if more := l.passed - len(l.damaged); more > 0 {
-		return append(l.damaged, fmt.Errorf("%s: %d more lines are damaged", l.file, more))
+func (l *lines) skippedErrors() []error {
+	slices.SortStableFunc(l.skippedFirst, func(a, b error) int { return lineOf(a) - lineOf(b) })
+	if more := l.skippedCount - len(l.skippedFirst); more > 0 {
+		return append(l.skippedFirst, fmt.Errorf("%s: %d more lines are damaged", l.file, more))
 	}
-	return l.damaged
+	return l.skippedFirst
 }
 
-// all is the rest of the file from the last line on. What follows the line can be read
-// line by line all the same.
-func (l *lines) all() ([]byte, error) {
+// readRest returns the rest of the file from the last line on. The lines after it can still be
+// read one by one.
+func (l *lines) readRest() ([]byte, error) {
 	rest, err := io.ReadAll(io.LimitReader(l.src, int64(max(maxLine+1-len(l.line), 0))))
 	l.src = bufio.NewReader(io.MultiReader(bytes.NewReader(rest), l.src))
 	if len(rest) > 0 && len(l.line)+len(rest) > maxLine {
 		err = errTooLong
 	}
 	if err != nil {
-		return nil, l.wrong(err)
+		return nil, l.lineError(err)
 	}
 	return slices.Concat(l.line, rest), nil
 }
 
-// wrong is an error about the line read last.
-func (l *lines) wrong(err error) error {
-	e := &LineError{File: l.file, Line: l.n, Cause: err}
+// lineError returns err as a *[LineError] about the last line.
+func (l *lines) lineError(err error) error {
+	e := &LineError{File: l.file, Line: l.lineNumber, Cause: err}
 	if errors.As(err, new(*rawjson.SyntaxError)) {
 		e.Last = l.atEnd()
 	}

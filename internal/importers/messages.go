@@ -13,30 +13,31 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// readMessages reads message arrays and request bodies: one, or one a line, or an
-// array of them; or one array with a message a line. v is the first value.
+// readMessages reads message arrays and request bodies: one in the file, one on each line, or an
+// array of them; or one conversation with a message on each line. v is the first value; whole
+// means that the file has no other.
 func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) error {
-	m := messageReader{l: l, format: f, out: out, most: mostHeld}
+	m := messageReader{l: l, format: f, out: out, maxHeldBytes: maxHeld}
 	single := v.Kind() == rawjson.KindObject && !isBody(v)
 	switch {
 	case single && !whole:
-		return m.oneALine(v)
+		return m.readMessagePerLine(v)
 	case single:
 		var list rawjson.Array
 		list.Add(v)
 		v = list.Bytes()
 	case v.Kind() == rawjson.KindArray && (isBody(v.At(0)) || v.At(0).Kind() == rawjson.KindArray):
 		for e := range v.Elements() {
-			m.conversation(e)
+			m.emitConversation(e)
 		}
 		return nil
 	}
 	for {
-		if m.conversation(v); whole || out.stopped {
+		if m.emitConversation(v); whole || out.stopped {
 			return nil
 		}
 		var err error
-		if v, err = l.value(); err == io.EOF {
+		if v, err = l.nextValue(); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
@@ -44,10 +45,10 @@ func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) er
 	}
 }
 
-// holder is the member of a request body that holds the conversation, and the
-// dialect that calls it so; empty when the value is none. The messages of chat are
-// those of Anthropic too.
-func holder(v rawjson.Value) (key, api string) {
+// conversationMember returns the member of a request body that holds the conversation, and the
+// dialect that uses this member; empty if the value is not a request body. The member messages is
+// used by the dialects chat and messages; it returns chat.
+func conversationMember(v rawjson.Value) (key, dialect string) {
 	switch {
 	case v.Get("messages").At(0).Get("role").Kind() == rawjson.KindString:
 		return "messages", "chat"
@@ -61,32 +62,32 @@ func holder(v rawjson.Value) (key, api string) {
 
 // isBody reports whether a value is a request body.
 func isBody(v rawjson.Value) bool {
-	key, _ := holder(v)
+	key, _ := conversationMember(v)
 	return key != ""
 }
 
-// messageReader reads conversations one after the other.
+// messageReader reads message arrays and request bodies, one conversation after another.
 type messageReader struct {
-	l      *lines
-	format Format
-	out    *sink
-	n      int // conversations so far
-	most   int // bytes of lines that are held to find out what they are
+	l            *lines
+	format       Format
+	out          *sink
+	n            int // conversations so far
+	maxHeldBytes int // largest size in bytes of the lines that are held until their format is known
 
-	line    int    // of the message that is read, or that the conversation begins at
+	line    int    // line of the present message, or of the beginning of the conversation
 	session string // of the conversation
-	id      string // of its last block
-	hashed  []byte // what that id is made of
+	id      string // id of its last block
+	hashed  []byte // buffer with the bytes that the id is the hash of
 }
 
-// decoded is a conversation and whose format it is in.
+// decoded is a conversation and its dialect.
 type decoded struct {
 	*llm.Request
 	api string
 }
 
-// decode reads a request body or an array of messages.
-func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
+// decodeConversation decodes a request body or an array of messages.
+func (m *messageReader) decodeConversation(v rawjson.Value) (decoded, error) {
 	if v.Kind() == rawjson.KindArray {
 		return m.decodeList(v)
 	}
@@ -97,7 +98,7 @@ func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 	api := "messages"
 	if f == OpenAI {
 		api = "chat"
-		if _, other := holder(v); other != "" {
+		if _, other := conversationMember(v); other != "" {
 			api = other
 		}
 	}
@@ -105,52 +106,52 @@ func (m *messageReader) decode(v rawjson.Value) (decoded, error) {
 	return decoded{req, api}, err
 }
 
-// decodeList reads an array of messages.
+// decodeList decodes an array of messages.
 func (m *messageReader) decodeList(v rawjson.Value) (decoded, error) {
 	var l listShape
 	for e := range v.Elements() {
-		if l.add(e); l.items {
+		if l.add(e); l.isItems {
 			break
 		}
 	}
-	key, api := l.dialect(m.format)
+	key, api := l.dialectFor(m.format)
 	var o rawjson.Object
 	o.Set(key, v)
 	req, err := providers.DecodeRequest(api, "", o.Bytes())
 	return decoded{req, api}, err
 }
 
-// conversation puts out a conversation.
-func (m *messageReader) conversation(v rawjson.Value) {
+// emitConversation yields the messages of a conversation.
+func (m *messageReader) emitConversation(v rawjson.Value) {
 	m.n++
-	m.line = m.l.n
-	req, err := m.decode(v)
+	m.line = m.l.lineNumber
+	req, err := m.decodeConversation(v)
 	if err == nil && len(req.Messages) == 0 {
 		err = errEmpty
 	}
 	if err != nil {
-		m.l.passOver(m.l.wrong(err))
+		m.l.skip(m.l.lineError(err))
 		return
 	}
-	m.begin(m.n + m.l.lost)
+	m.beginConversation(m.n + m.l.unreadable)
 	for _, said := range req.Messages {
-		m.message(said, req.api, req.Settings.Model)
+		m.emitMessage(said, req.api, req.Settings.Model)
 	}
 }
 
 var errEmpty = errors.New("a conversation without a message")
 
-// begin begins the n-th conversation of the file, of which those count too that cannot be
-// read: the others keep their names when the file is mended.
-func (m *messageReader) begin(n int) {
+// beginConversation begins the n-th conversation of the file. Unreadable conversations count too,
+// so that the others keep their names when the file is repaired.
+func (m *messageReader) beginConversation(n int) {
 	if n > 1 {
 		m.session = strconv.Itoa(n)
 	}
 	m.id = ""
 }
 
-// message puts out a message, which a model that may be unknown said or was asked.
-func (m *messageReader) message(said content.Message, api, model string) {
+// emitMessage yields a message. model is the model of the conversation; it may be empty.
+func (m *messageReader) emitMessage(said content.Message, api, model string) {
 	e := Entry{Importer: "messages", Session: m.session, Line: m.line, Parts: make([]Part, len(said.Blocks))}
 	if said.Role == content.RoleAssistant {
 		e.Dialect, e.Model = api, model
@@ -159,13 +160,13 @@ func (m *messageReader) message(said content.Message, api, model string) {
 		m.id = m.chainedID(said.Role, b)
 		e.Parts[i] = Part{ID: m.id, Block: b}
 	}
-	m.out.put(e)
+	m.out.yieldEntry(e)
 }
 
-// chainedID returns the id of a block in a source that has none: what it says, and all
-// before it. So a conversation that has grown keeps its ids, and another one that
-// begins alike has other ids from where it differs. The dialect does not count: it
-// may show only later.
+// chainedID returns an id for a block of a source without ids: the hash of its content and of the
+// id before it. Therefore a conversation that has grown keeps its ids, and a conversation with the
+// same beginning has other ids from the first difference on. The hash does not cover the dialect,
+// which may become known only later.
 func (m *messageReader) chainedID(role content.Role, b content.Block) string {
 	m.hashed = m.hashed[:0]
 	m.addHashed(m.id, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data)

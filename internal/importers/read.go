@@ -9,23 +9,22 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// Read reads a file in a format, or finds that out by looking, and yields its
-// messages in order. name is what errors call it. Errors come after all messages: what is
-// no conversation is an *[UnknownError], and a line that cannot be read is a *[LineError].
-// A line that is no JSON, or no message, is passed over: each of the first 100 is an error
-// of its own.
+// Read reads a file in a format, which it detects if f is Auto, and yields the messages in order.
+// name is the file's name in errors. Errors come after all messages. A file without a conversation
+// gives an *[UnknownError]. A line that is not JSON, or not a message, is skipped and gives a
+// *[LineError]; after the first 100 of them, one error has the number of the others.
 func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := newLines(name, r)
-		v, whole, err := l.first()
+		v, whole, err := l.firstValue()
 		if err == io.EOF {
 			err = &UnknownError{name, "it is empty"}
 		}
 		if err == nil && f == Auto {
 			f, err = detectFile(name, v)
 		}
-		if err != nil && l.passed > 0 {
-			err = l.damaged[0]
+		if err != nil && l.skippedCount > 0 {
+			err = l.skippedFirst[0]
 		}
 		if err != nil {
 			yield(Entry{}, err)
@@ -38,58 +37,57 @@ func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 		default:
 			err = readMessages(l, v, whole, f, out)
 		}
-		bad := l.passedOver()
+		bad := l.skippedErrors()
 		if err != nil {
 			bad = append(bad, err)
 		}
 		for _, err := range bad {
-			out.fail(err)
+			out.yieldError(err)
 		}
 	}
 }
 
-// sink yields entries until the consumer wants no more.
+// sink passes entries and errors to the consumer until it stops the iteration.
 type sink struct {
 	yield   func(Entry, error) bool
-	stopped bool // the consumer wants no more
+	stopped bool // the consumer has stopped the iteration
 }
 
-func (s *sink) put(e Entry) {
+func (s *sink) yieldEntry(e Entry) {
 	if !s.stopped {
 		s.stopped = !s.yield(e, nil)
 	}
 }
 
-// fail tells the consumer of an error.
-func (s *sink) fail(err error) {
+// yieldError passes an error to the consumer.
+func (s *sink) yieldError(err error) {
 	if !s.stopped {
 		s.stopped = !s.yield(Entry{}, err)
 	}
 }
 
-// first reads the first line that is JSON; whole tells that the file is one JSON text,
-// over one line or many. The error is that of the first line when no other tells what the
-// file is.
-func (l *lines) first() (v rawjson.Value, whole bool, err error) {
-	cut := false // the line before this one, or what is over many lines
+// firstValue returns the first value in the file, and skips lines before it that are not JSON.
+// whole reports that the file is one JSON text, on one line or many.
+func (l *lines) firstValue() (v rawjson.Value, whole bool, err error) {
+	cut := false // the line before this one, or the text over many lines, was cut off
 	for {
-		if _, err := l.next(); err != nil {
+		if _, err := l.nextLine(); err != nil {
 			return nil, false, err
 		}
-		l.line = bytes.Clone(l.line) // looking on may read over it
-		v, err = l.parse(bytes.TrimSpace(l.line))
+		l.line = bytes.Clone(l.line) // reading ahead may overwrite the buffer
+		v, err = l.parseFirstValue(bytes.TrimSpace(l.line))
 		switch {
-		case err == nil && cut && len(l.rest) > 0: // it is a line of one text
-			return nil, false, l.damaged[0]
+		case err == nil && cut && len(l.rest) > 0: // the line is part of a text over many lines
+			return nil, false, l.skippedFirst[0]
 		case err == nil:
 			return v, l.atEnd(), nil
-		case cut || l.passed+1 == mostNamed:
+		case cut || l.skippedCount+1 == maxReported:
 			return nil, false, err
 		}
 		var syntax *rawjson.SyntaxError
 		_ = errors.As(err, &syntax)
 		if cut = syntax.Truncated; cut {
-			text, err := l.all()
+			text, err := l.readRest()
 			if err != nil {
 				return nil, false, err
 			}
@@ -97,17 +95,18 @@ func (l *lines) first() (v rawjson.Value, whole bool, err error) {
 				return v, true, nil
 			}
 		}
-		l.lose(err)
+		l.skipUnreadable(err)
 	}
 }
 
-// detectFile returns the format that the first value of a file is in.
+// detectFile returns the format of a file, given its first value. Auto means that each
+// conversation in the file is detected by itself.
 func detectFile(name string, v rawjson.Value) (Format, error) {
 	for v.Kind() == rawjson.KindArray {
 		v = v.At(0)
 	}
 	if v.Kind() != rawjson.KindObject {
-		return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + describe(v)}
+		return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + describeValue(v)}
 	}
 	switch {
 	case isClaudeCode(v):
@@ -115,13 +114,13 @@ func detectFile(name string, v rawjson.Value) (Format, error) {
 	case v.Get("role").Kind() == rawjson.KindString && v.Get("usage") != nil:
 		return Auto, &UnknownError{name, "it is one response of a model, no conversation (tract decode --commit adds one to a branch)"}
 	case isBody(v), v.Get("role").Kind() == rawjson.KindString:
-		return Auto, nil // each conversation tells its own
+		return Auto, nil // each conversation is detected by itself
 	}
-	return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + describe(v)}
+	return Auto, &UnknownError{name, "no conversation in a known format: it begins with " + describeValue(v)}
 }
 
-// describe returns what a value is, in few words.
-func describe(v rawjson.Value) string {
+// describeValue describes a value in a few words, for an error.
+func describeValue(v rawjson.Value) string {
 	switch v.Kind() {
 	case rawjson.KindAbsent:
 		return "nothing"

@@ -10,36 +10,37 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// mostHeld is how many bytes of a conversation with a message on each line are held
-// until it is clear what they are. What is not clear by then is OpenAI's.
-const mostHeld = 64 << 20
+// maxHeld is the largest size in bytes of the lines that are held until the format of a
+// conversation with a message on each line is known. If it is not known by then, it is OpenAI's.
+const maxHeld = 64 << 20
 
-// numbered is a value, and the number of its line.
-type numbered struct {
+// numberedValue is a value with its line number.
+type numberedValue struct {
 	value rawjson.Value
 	line  int
 }
 
-// readAhead reads on from the first line until it is clear what a conversation is that has
-// a message on each. It returns the values that it read; err is why there are no more.
-func (m *messageReader) readAhead(v rawjson.Value) (l listShape, held []numbered, err error) {
-	held = []numbered{{bytes.Clone(v), m.l.n}}
+// readAhead reads from the first line until the format of a conversation with a message on each
+// line is known. It returns the format and the values that it read. err is the reason if no more
+// can be read.
+func (m *messageReader) readAhead(v rawjson.Value) (l listShape, held []numberedValue, err error) {
+	held = []numberedValue{{bytes.Clone(v), m.l.lineNumber}}
 	size := len(v)
-	for l.add(v); !l.items && m.format != Anthropic && size < m.most; l.add(v) {
-		if v, err = m.l.value(); err != nil {
+	for l.add(v); !l.isItems && m.format != Anthropic && size < m.maxHeldBytes; l.add(v) {
+		if v, err = m.l.nextValue(); err != nil {
 			return l, held, err
 		}
-		held = append(held, numbered{bytes.Clone(v), m.l.n})
+		held = append(held, numberedValue{bytes.Clone(v), m.l.lineNumber})
 		size += len(v)
 	}
 	return l, held, nil
 }
 
-// oneALine reads a conversation with a message on each line. What the first ones are
-// may show in a later one, so they are held until then.
-func (m *messageReader) oneALine(v rawjson.Value) error {
+// readMessagePerLine reads a conversation with a message on each line. Only a later message may
+// show the format of the first ones, so these are held until then.
+func (m *messageReader) readMessagePerLine(v rawjson.Value) error {
 	l, held, ended := m.readAhead(v)
-	_, api := l.dialect(m.format)
+	_, api := l.dialectFor(m.format)
 	var list iter.Seq[json.RawMessage] = func(yield func(json.RawMessage) bool) {
 		for _, h := range held {
 			if m.line = h.line; !yield(json.RawMessage(h.value)) {
@@ -47,22 +48,22 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 			}
 		}
 		for ended == nil {
-			if v, ended = m.l.value(); ended != nil {
+			if v, ended = m.l.nextValue(); ended != nil {
 				return
 			}
-			if m.line = m.l.n; !yield(json.RawMessage(v)) {
+			if m.line = m.l.lineNumber; !yield(json.RawMessage(v)) {
 				return
 			}
 		}
 	}
-	m.begin(1)
+	m.beginConversation(1)
 	empty := true
 	for said, err := range providers.DecodeMessages(api, "", "", list) {
 		if err != nil {
-			m.l.passOver(&LineError{File: m.l.file, Line: m.line, Cause: err})
+			m.l.skip(&LineError{File: m.l.file, Line: m.line, Cause: err})
 			continue
 		}
-		if m.message(said, api, ""); m.out.stopped {
+		if m.emitMessage(said, api, ""); m.out.stopped {
 			return nil
 		}
 		empty = false
@@ -70,8 +71,8 @@ func (m *messageReader) oneALine(v rawjson.Value) error {
 	switch {
 	case ended != nil && ended != io.EOF:
 		return ended
-	case empty && m.l.passed == 0:
-		return m.l.wrong(errEmpty)
+	case empty && m.l.skippedCount == 0:
+		return m.l.lineError(errEmpty)
 	}
 	return nil
 }
