@@ -13,48 +13,54 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// This file computes the keys by which conversations are compared. Each block becomes a unit: the
+// part of it that counts, in a normalized form. A runningKey hashes the units of a conversation
+// one after another. The units of one role in a row are hashed together, so that the key does not
+// depend on how they are divided into blocks and messages; the hashes of tool calls and results
+// are added up, so that the key does not depend on their order.
+
 // unit is the part of one block that a key covers.
 type unit struct {
-	hash  objects.ID // of everything but text
-	words string     // the text of a model, without white space
-	lines string     // any other text, without empty lines
-	loose bool       // the order among units of this sort does not count
+	hash      objects.ID // hash of a block other than text
+	modelText string     // text of a model, without white space
+	otherText string     // other text, without empty lines
+	unordered bool       // the order of such units in a row does not count
 }
 
-// unitOf returns the unit of a block, and whether keys count it. calls holds the hashes
-// of the calls so far by id; they tell results apart.
+// unitOf returns the unit of a block, and whether keys count it. calls has the hashes of the
+// earlier calls by id, which distinguish their results; unitOf adds the hash of a call to it.
 func unitOf(role content.Role, b content.Block, calls map[string]objects.ID) (u unit, counts bool) {
 	switch b := b.(type) {
 	case content.Text:
 		if role == content.RoleAssistant {
-			u.words = strings.Join(strings.Fields(b.Text), "")
-			return u, u.words != ""
+			u.modelText = strings.Join(strings.Fields(b.Text), "")
+			return u, u.modelText != ""
 		}
-		u.lines = withoutEmptyLines(b.Text)
-		return u, u.lines != ""
+		u.otherText = withoutEmptyLines(b.Text)
+		return u, u.otherText != ""
 	case content.Reasoning:
 		text := strings.TrimSpace(b.String())
 		if text == "" {
 			text = b.Form().Seal.Data
 		}
-		return unit{hash: digest("reasoning", text)}, false
+		return unit{hash: hashParts("reasoning", text)}, false
 	case content.ToolCall:
-		u = unit{hash: digest("call", b.Name, canonical(b.Arguments)), loose: true}
+		u = unit{hash: hashParts("call", b.Name, canonicalJSON(b.Arguments)), unordered: true}
 		calls[b.CallID] = u.hash
 		return u, !b.Server
 	case content.ToolResult:
 		call := calls[b.CallID]
-		return unit{hash: digest("result", string(call[:]), resultWords(b)), loose: true}, !b.Server
+		return unit{hash: hashParts("result", string(call[:]), resultText(b)), unordered: true}, !b.Server
 	case content.Media:
-		return unit{hash: digest("media", b.URL, b.Data)}, true
+		return unit{hash: hashParts("media", b.URL, b.Data)}, true
 	case content.Native:
-		return unit{hash: digest("native", canonical(b.JSON))}, role != content.RoleAssistant
+		return unit{hash: hashParts("native", canonicalJSON(b.JSON))}, role != content.RoleAssistant
 	}
 	return u, false
 }
 
-// withoutEmptyLines returns a text without empty lines and without white space at its
-// ends, so that joined texts have the same lines as their parts.
+// withoutEmptyLines returns a text trimmed, without empty lines and without white space at the ends of
+// lines, so that joined texts have the same lines as their parts.
 func withoutEmptyLines(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
@@ -65,51 +71,52 @@ func withoutEmptyLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// trail is a conversation up to some block. What one side says in a row counts
-// together, however it is cut into messages and blocks.
-type trail struct {
-	before objects.ID // key of all that was said before the row
-	role   content.Role
-	row    []byte    // hashes of what counts in order
-	lines  []byte    // text after that, as lines
-	words  []byte    // of the model
-	loose  [4]uint64 // sum of the hashes of what counts in any order
+// runningKey is the state of the hash of a conversation up to some block. The blocks of one role
+// in a row are hashed together, regardless of their division into messages and blocks.
+type runningKey struct {
+	before    objects.ID // key of the conversation before the row
+	role      content.Role
+	ordered   []byte    // hashes of the blocks whose order counts
+	otherText []byte    // lines of text after those blocks
+	modelText []byte    // text of the model
+	unordered [4]uint64 // sum of the hashes of the blocks whose order does not count
 }
 
-// add goes on by a block and gives the key.
-func (t *trail) add(role content.Role, u unit) objects.ID {
+// addBlock adds a block and returns the new key.
+func (t *runningKey) addBlock(role content.Role, u unit) objects.ID {
 	if role != t.role {
-		*t = trail{before: t.key(), role: role}
+		*t = runningKey{before: t.key(), role: role}
 	}
 	switch {
-	case u.loose:
-		for i := range t.loose {
-			t.loose[i] += binary.LittleEndian.Uint64(u.hash[8*i:])
+	case u.unordered:
+		for i := range t.unordered {
+			t.unordered[i] += binary.LittleEndian.Uint64(u.hash[8*i:])
 		}
-	case u.words != "":
-		t.words = append(t.words, u.words...)
-	case u.lines != "":
-		t.lines = append(append(t.lines, u.lines...), '\n')
+	case u.modelText != "":
+		t.modelText = append(t.modelText, u.modelText...)
+	case u.otherText != "":
+		t.otherText = append(append(t.otherText, u.otherText...), '\n')
 	default:
-		hash := digest("lines", string(t.lines), string(u.hash[:]))
-		t.row, t.lines = append(t.row, hash[:]...), nil
+		hash := hashParts("lines", string(t.otherText), string(u.hash[:]))
+		t.ordered, t.otherText = append(t.ordered, hash[:]...), nil
 	}
 	return t.key()
 }
 
-func (t *trail) key() objects.ID {
+func (t *runningKey) key() objects.ID {
 	if t.role == content.NoRole {
 		return objects.ID{}
 	}
 	var loose []byte
-	for _, part := range t.loose {
+	for _, part := range t.unordered {
 		loose = binary.LittleEndian.AppendUint64(loose, part)
 	}
-	return digest(string(t.before[:]), t.role.String(), string(t.row), string(t.lines), string(t.words), string(loose))
+	return hashParts(string(t.before[:]), t.role.String(), string(t.ordered), string(t.otherText), string(t.modelText), string(loose))
 }
 
-// digest is the hash of parts that cannot run into one another.
-func digest(parts ...string) objects.ID {
+// hashParts returns a hash of the parts. Each part is hashed with its length, so that different
+// lists of parts have different hashes.
+func hashParts(parts ...string) objects.ID {
 	var all []byte
 	for _, part := range parts {
 		all = binary.AppendUvarint(all, uint64(len(part)))
@@ -118,9 +125,9 @@ func digest(parts ...string) objects.ID {
 	return objects.Hash(all)
 }
 
-// resultWords is what came of a call: the words of a list of texts are as good as
-// one text.
-func resultWords(r content.ToolResult) string {
+// resultText returns the content of a tool result in the form in which it is compared. A list of
+// text parts equals one text.
+func resultText(r content.ToolResult) string {
 	parts, err := rawjson.Parse(r.Parts)
 	if err != nil {
 		return strings.TrimFunc(r.Text, unicode.IsSpace)
@@ -129,19 +136,19 @@ func resultWords(r content.ToolResult) string {
 	for part := range parts.Elements() {
 		text := part.Get("text")
 		if text.Kind() != rawjson.KindString {
-			return canonical(string(r.Parts))
+			return canonicalJSON(string(r.Parts))
 		}
 		words = append(words, text.Text())
 	}
 	if parts.Kind() != rawjson.KindArray {
-		return canonical(string(r.Parts))
+		return canonicalJSON(string(r.Parts))
 	}
 	return strings.TrimSpace(strings.Join(words, ""))
 }
 
-// canonical is a JSON text in the one form that all ways to write it have in
-// common, without marks for caches. What is no JSON is itself.
-func canonical(text string) string {
+// canonicalJSON returns a form of a JSON text that is the same for all ways to write it, without
+// cache marks. A text that is not JSON is returned without white space at its ends.
+func canonicalJSON(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return "{}"
@@ -150,16 +157,16 @@ func canonical(text string) string {
 	if err != nil {
 		return text
 	}
-	return string(appendCanonical(nil, v))
+	return string(appendCanonicalJSON(nil, v))
 }
 
-func appendCanonical(dst []byte, v rawjson.Value) []byte {
+func appendCanonicalJSON(dst []byte, v rawjson.Value) []byte {
 	switch v.Kind() {
 	case rawjson.KindObject:
 		var members [][]byte
 		for key, member := range v.Members() {
 			if key != "cache_control" {
-				members = append(members, appendCanonical(append(rawjson.AppendString(nil, key), ':'), member))
+				members = append(members, appendCanonicalJSON(append(rawjson.AppendString(nil, key), ':'), member))
 			}
 		}
 		slices.SortFunc(members, bytes.Compare)
@@ -167,7 +174,7 @@ func appendCanonical(dst []byte, v rawjson.Value) []byte {
 	case rawjson.KindArray:
 		dst = append(dst, '[')
 		for element := range v.Elements() {
-			dst = append(appendCanonical(dst, element), ',')
+			dst = append(appendCanonicalJSON(dst, element), ',')
 		}
 		return append(dst, ']')
 	case rawjson.KindString:

@@ -14,13 +14,13 @@ func TestCanonical(t *testing.T) {
 		{`no JSON`, ` no JSON `},
 	} {
 		for _, text := range same {
-			if canonical(text) != canonical(same[0]) {
-				t.Errorf("%q is not %q", canonical(text), canonical(same[0]))
+			if canonicalJSON(text) != canonicalJSON(same[0]) {
+				t.Errorf("%q is not %q", canonicalJSON(text), canonicalJSON(same[0]))
 			}
 		}
 	}
 	for _, other := range [][2]string{{`{"a":1}`, `{"a":"1"}`}, {`[1,2]`, `[2,1]`}, {`{"a":1}`, `{"b":1}`}, {`{"s":"a b"}`, `{"s":"ab"}`}} {
-		if canonical(other[0]) == canonical(other[1]) {
+		if canonicalJSON(other[0]) == canonicalJSON(other[1]) {
 			t.Errorf("%q is %q", other[0], other[1])
 		}
 	}

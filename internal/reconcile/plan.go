@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Entry is one block of a conversation, as it is compared.
+// Entry is one block of a conversation in the form in which it is compared.
 type Entry struct {
 	Message, Block int // position in the messages that the entry was made of
 	Role           content.Role
@@ -19,27 +19,27 @@ type Entry struct {
 	Unit           objects.ID // of the block alone
 	CallID         string     // of a call or a result
 	Seal           objects.ID // hash of the provider's seal of a reasoning block; zero: none
-	Ref            objects.ID // a caller's own: the commit of the block
+	Ref            objects.ID // for the caller: the commit of the block
 }
 
-// Override returns the unit of a block that is compared by something else than its
-// content, such as a block whose content was purged.
+// Override returns a hash by which a block is compared instead of its content, such as a block
+// whose content was purged. If ok is false, the content is compared.
 type Override func(content.Block) (unit objects.ID, ok bool)
 
-// Builder makes the entries of a conversation that grows. The zero Builder is one of a
-// conversation without blocks.
+// Builder makes the entries of a growing conversation. The zero Builder is for a conversation
+// without blocks.
 type Builder struct {
-	all   trail
+	all   runningKey
 	calls map[string]objects.ID // hashes of calls by id
 	n     int                   // messages
 
-	messageRoles bool // the role of a message counts before the usual one of its blocks
+	messageRoles bool // the role of the message is used instead of the default role of a block's kind
 }
 
-// Clone returns a copy that grows on its own.
+// Clone returns an independent copy.
 func (b *Builder) Clone() *Builder {
 	c := &Builder{all: b.all, calls: maps.Clone(b.calls), n: b.n, messageRoles: b.messageRoles}
-	c.all.row, c.all.lines, c.all.words = slices.Clone(b.all.row), slices.Clone(b.all.lines), slices.Clone(b.all.words)
+	c.all.ordered, c.all.otherText, c.all.modelText = slices.Clone(b.all.ordered), slices.Clone(b.all.otherText), slices.Clone(b.all.modelText)
 	return c
 }
 
@@ -59,7 +59,7 @@ func (b *Builder) Add(messages []content.Message, override Override) []Entry {
 			u, e.Counts = unitOf(e.Role, block, b.calls)
 			if override != nil {
 				if as, ok := override(block); ok {
-					u, e.Counts = unit{hash: as, loose: u.loose}, true
+					u, e.Counts = unit{hash: as, unordered: u.unordered}, true
 				}
 			}
 			switch block := block.(type) {
@@ -69,11 +69,11 @@ func (b *Builder) Add(messages []content.Message, override Override) []Entry {
 				e.CallID = block.CallID
 			}
 			if seal := block.Form().Seal.Data; seal != "" && e.Kind == content.KindReasoning {
-				e.Seal = digest("seal", seal)
+				e.Seal = hashParts("seal", seal)
 			}
-			e.Unit = digest(e.Role.String(), string(u.hash[:]), u.words, u.lines)
+			e.Unit = hashParts(e.Role.String(), string(u.hash[:]), u.modelText, u.otherText)
 			if e.Counts {
-				e.Key = b.all.add(e.Role, u)
+				e.Key = b.all.addBlock(e.Role, u)
 			}
 			list = append(list, e)
 		}
@@ -82,59 +82,63 @@ func (b *Builder) Add(messages []content.Message, override Override) []Entry {
 	return list
 }
 
-// isReply reports whether an entry is part of a response of a model.
-func (e *Entry) isReply() bool { return e.Counts && e.Role == content.RoleAssistant }
+// isResponse reports whether an entry is part of a model's response and counts.
+func (e *Entry) isResponse() bool { return e.Counts && e.Role == content.RoleAssistant }
 
-// Kind is how a list goes on from a conversation that is stored.
+// Kind is how a list continues a stored conversation.
 type Kind uint8
 
 // The kinds of plans.
 const (
-	Begins    Kind = iota // the list repeats no response of the conversation: it is another one
-	Continues             // after its last block
-	Forks                 // after an earlier block
-	Repeats               // like Forks, and the list ends there: the same is asked again
+	Begins    Kind = iota // the list repeats no response: it is another conversation
+	Continues             // the list continues after the last block
+	Forks                 // the list continues after an earlier block
+	Repeats               // like Forks, but the list has nothing new: the same question is asked again
 )
 
-// Plan says what a list of messages adds to a conversation, and where.
+// Plan is what a list of messages adds to a conversation, and where.
 type Plan struct {
 	Kind    Kind
-	Base    int   // entries of the conversation that come before what is new
-	Listed  int   // entries of the list that the conversation has, or that were inserted into its past; the others are new
-	Known   []int // of each listed entry: the entry of the conversation that it repeats, or -1
-	Replies int   // entries of responses that both have
+	Base    int   // number of entries of the conversation before the new ones
+	Listed  int   // number of entries of the list that the conversation has, or that were inserted before its end; the others are new
+	Known   []int // for each entry of the list: the entry of the conversation that it repeats, or -1
+	Replies int   // number of response entries that both have
 
-	Changed  [][2]int // entries of the conversation and of the list: the same block, which says something else now
+	Changed  [][2]int // pairs of entries of the conversation and of the list: the same block with other content
 	Missing  []int    // entries of the conversation that the list leaves out
-	Inserted []int    // entries of the list within the past of the conversation
+	Inserted []int    // entries of the list that were inserted between known entries
 }
 
-// Compare plans how a list goes on from a conversation.
+// Compare returns the plan by which list continues the conversation known.
 func Compare(known, list []Entry) *Plan {
-	c := comparison{known: known, list: list, of: make([]int, len(list)), by: make([]int, len(known))}
-	for i := range c.of {
-		c.of[i] = -1
+	c := comparison{known: known, list: list, knownOf: make([]int, len(list)), listedOf: make([]int, len(known))}
+	for i := range c.knownOf {
+		c.knownOf[i] = -1
 	}
-	for i := range c.by {
-		c.by[i] = -1
+	for i := range c.listedOf {
+		c.listedOf[i] = -1
 	}
-	begin, listed := c.prefix()
-	c.align(begin, listed)
-	c.otherReasoning()
-	return c.plan(listed)
+	begin, listed := c.pairPrefix()
+	c.pairRest(begin, listed)
+	c.unpairOtherResponse()
+	return c.makePlan(listed)
 }
 
-// comparison is a list on its way to a plan.
+// comparison pairs the entries of a list with those of the conversation. Compare works in steps:
+// pairPrefix pairs the common beginning, by the keys; pairRest pairs the rest, by the longest
+// common subsequence of units; unpairOtherResponse takes pairs apart whose responses have
+// different seals; makePlan derives the plan from the pairs.
 type comparison struct {
 	known, list []Entry
-	of          []int // of each entry of the list: the known entry that it repeats; -1: none
-	by          []int // and the reverse
+	knownOf     []int // for each entry of the list: the known entry that it repeats; -1: none
+	listedOf    []int // for each known entry: the entry of the list; -1: none
 }
 
-func (c *comparison) pair(known, listed int) { c.of[listed], c.by[known] = known, listed }
+func (c *comparison) pair(known, listed int) { c.knownOf[listed], c.listedOf[known] = known, listed }
 
-// commonBeginning returns the ends of the longest beginning that both have, by the keys.
-func commonBeginning(known, list []Entry) (ofKnown, ofList int) {
+// commonPrefix returns the lengths of the longest common beginning, found by the keys. The lengths
+// may differ in entries that do not count.
+func commonPrefix(known, list []Entry) (ofKnown, ofList int) {
 	at := make(map[objects.ID]int, len(known))
 	for i := range known {
 		if known[i].Counts {
@@ -149,15 +153,15 @@ func commonBeginning(known, list []Entry) (ofKnown, ofList int) {
 	return 0, 0
 }
 
-// repeatedBy reports whether an entry of a list is the same block, which does not count.
-func (e *Entry) repeatedBy(listed Entry) bool {
+// equalsUncounted reports whether both entries are the same block and do not count.
+func (e *Entry) equalsUncounted(listed Entry) bool {
 	return !e.Counts && !listed.Counts && e.Unit == listed.Unit
 }
 
-// prefix pairs the longest beginning that both have, by the keys.
-func (c *comparison) prefix() (known, listed int) {
-	known, listed = commonBeginning(c.known, c.list)
-	// Within the beginning the order of parallel calls and the cutting of texts may differ.
+// pairPrefix pairs the entries of the longest common beginning, and returns its lengths.
+func (c *comparison) pairPrefix() (known, listed int) {
+	known, listed = commonPrefix(c.known, c.list)
+	// Within the beginning, the order of parallel calls and the division of texts may differ.
 	units := map[objects.ID][]int{}
 	for i := range known {
 		units[c.known[i].Unit] = append(units[c.known[i].Unit], i)
@@ -168,88 +172,90 @@ func (c *comparison) prefix() (known, listed int) {
 			c.pair(same[0], i)
 			last, units[c.list[i].Unit] = same[0], same[1:]
 		} else if c.list[i].Counts && last >= 0 {
-			c.of[i] = last // a part of a text that was cut in another way
+			c.knownOf[i] = last // a part of a text that is divided in another way
 		}
 	}
 	for i := range known {
-		if c.by[i] < 0 {
-			c.by[i] = max(listed-1, 0)
+		if c.listedOf[i] < 0 {
+			c.listedOf[i] = max(listed-1, 0)
 		}
 	}
-	for known < len(c.known) && listed < len(c.list) && c.known[known].repeatedBy(c.list[listed]) {
+	for known < len(c.known) && listed < len(c.list) && c.known[known].equalsUncounted(c.list[listed]) {
 		c.pair(known, listed)
 		known, listed = known+1, listed+1
 	}
 	return known, listed
 }
 
-// item is an entry, or the texts of a model that follow one another, on either side.
-type item struct {
+// textRun is the range of one entry, or of consecutive texts of a model.
+type textRun struct {
 	first, last int
 	unit        objects.ID
 }
 
-func items(list []Entry, begin int) []item {
-	var all []item
+// groupTexts returns the entries that count, from begin on. Consecutive texts of a model are one
+// textRun.
+func groupTexts(list []Entry, begin int) []textRun {
+	var all []textRun
 	for i := begin; i < len(list); i++ {
 		e := &list[i]
 		if !e.Counts {
 			continue
 		}
 		if n := len(all); n > 0 && e.Kind == content.KindAssistant && list[all[n-1].last].Kind == content.KindAssistant && all[n-1].last == i-1 {
-			all[n-1].last, all[n-1].unit = i, digest(string(all[n-1].unit[:]), string(e.Unit[:]))
+			all[n-1].last, all[n-1].unit = i, hashParts(string(all[n-1].unit[:]), string(e.Unit[:]))
 			continue
 		}
-		all = append(all, item{i, i, e.Unit})
+		all = append(all, textRun{i, i, e.Unit})
 	}
 	return all
 }
 
-// mostCompared is the most cells of the table that the alignment fills in. Longer
-// rests have nothing in common but what their beginning and their end have.
-const mostCompared = 4 << 20
+// maxTableCells is the largest table of the longest common subsequence. In longer rests, only the
+// common beginning and moved blocks are paired.
+const maxTableCells = 4 << 20
 
-// align pairs what follows the beginning: the longest common subsequence, and then
-// blocks that only moved.
-func (c *comparison) align(begin, listed int) {
-	a, b := items(c.known, begin), items(c.list, listed)
+// pairRest pairs the entries after the common beginning: first the longest common subsequence,
+// then blocks that only moved.
+func (c *comparison) pairRest(begin, listed int) {
+	a, b := groupTexts(c.known, begin), groupTexts(c.list, listed)
 	if len(a) == 0 || len(b) == 0 {
 		return
 	}
-	match := func(x, y item) {
+	match := func(x, y textRun) {
 		for n := 0; x.first+n <= x.last && y.first+n <= y.last; n++ {
 			c.pair(x.first+n, y.first+n)
 		}
 		for n := y.first; n <= y.last; n++ {
-			c.of[n] = max(c.of[n], x.first)
+			c.knownOf[n] = max(c.knownOf[n], x.first)
 		}
 		for n := x.first; n <= x.last; n++ {
-			c.by[n] = max(c.by[n], y.first)
+			c.listedOf[n] = max(c.listedOf[n], y.first)
 		}
 	}
 	for len(a) > 0 && len(b) > 0 && a[0].unit == b[0].unit {
 		match(a[0], b[0])
 		a, b = a[1:], b[1:]
 	}
-	if len(a)*len(b) <= mostCompared {
-		common(a, b, match)
+	if len(a)*len(b) <= maxTableCells {
+		pairLCS(a, b, match)
 	}
 	moved := map[objects.ID][]int{}
 	for _, x := range a {
-		if c.by[x.first] < 0 && c.known[x.first].Role != content.RoleAssistant {
+		if c.listedOf[x.first] < 0 && c.known[x.first].Role != content.RoleAssistant {
 			moved[x.unit] = append(moved[x.unit], x.first)
 		}
 	}
 	for _, y := range b {
-		if same := moved[y.unit]; c.of[y.first] < 0 && len(same) > 0 {
+		if same := moved[y.unit]; c.knownOf[y.first] < 0 && len(same) > 0 {
 			c.pair(same[0], y.first)
 			moved[y.unit] = same[1:]
 		}
 	}
 }
 
-// common matches the longest common subsequence of two lists.
-func common(a, b []item, match func(x, y item)) {
+// pairLCS calls match for each pair of the longest common subsequence of two lists.
+func pairLCS(a, b []textRun, match func(x, y textRun)) {
 	width := len(b) + 1
 	length := make([]uint16, (len(a)+1)*width)
 	for i := len(a) - 1; i >= 0; i-- {
@@ -274,32 +280,32 @@ func common(a, b []item, match func(x, y item)) {
 	}
 }
 
-// otherReasoning unpairs the last repeated response, and what follows it, when the list has
-// other sealed reasoning in it: it is another response that says the same.
-func (c *comparison) otherReasoning() {
+// unpairOtherResponse unpairs the last repeated response, and everything after it, if the list has
+// different sealed reasoning in it: it is another response with the same text.
+func (c *comparison) unpairOtherResponse() {
 	last := -1
 	for i := range c.list {
-		if c.of[i] >= 0 && c.list[i].isReply() {
+		if c.knownOf[i] >= 0 && c.list[i].isResponse() {
 			last = i
 		}
 	}
 	if last < 0 {
 		return
 	}
-	have, known := responseSeals(c.list, last), responseSeals(c.known, c.of[last])
+	have, known := responseSeals(c.list, last), responseSeals(c.known, c.knownOf[last])
 	if len(have) == 0 || len(known) == 0 || slices.ContainsFunc(have, func(id objects.ID) bool { return slices.Contains(known, id) }) {
 		return
 	}
-	begin, begun := responseBegin(c.list, last), responseBegin(c.known, c.of[last])
+	begin, begun := responseBegin(c.list, last), responseBegin(c.known, c.knownOf[last])
 	for i := begin; i < len(c.list); i++ {
-		c.of[i] = -1
+		c.knownOf[i] = -1
 	}
 	for i := begun; i < len(c.known); i++ {
-		c.by[i] = -1
+		c.listedOf[i] = -1
 	}
 }
 
-// responseBegin returns the first entry of the response that an entry is part of.
+// responseBegin returns the index of the first entry of the response that includes the entry at.
 func responseBegin(list []Entry, at int) int {
 	for at > 0 && list[at-1].Role == content.RoleAssistant {
 		at--
@@ -316,22 +322,23 @@ func responseSeals(list []Entry, at int) (seals []objects.ID) {
 	return seals
 }
 
-// plan decides what became of the conversation.
-func (c *comparison) plan(prefix int) *Plan {
-	p := &Plan{Known: c.of}
+// makePlan returns the plan for the pairs that were found. listed is the length of the common
+// beginning in the list.
+func (c *comparison) makePlan(listed int) *Plan {
+	p := &Plan{Known: c.knownOf}
 	replies, lastReply, lastKept := 0, -1, -1
-	spoken := false // the user's side of the conversation is repeated, at least in part
+	spoken := false // a block other than an instruction is repeated
 	for i := range c.known {
 		e := &c.known[i]
-		if e.isReply() {
+		if e.isResponse() {
 			replies, lastReply = replies+1, i
-			if c.by[i] >= 0 {
+			if c.listedOf[i] >= 0 {
 				p.Replies, lastKept = p.Replies+1, i
 			}
 		}
-		spoken = spoken || e.Counts && e.Role != content.RoleSystem && c.by[i] >= 0
+		spoken = spoken || e.Counts && e.Role != content.RoleSystem && c.listedOf[i] >= 0
 	}
-	counted := 0 // end of what counts in the list
+	counted := 0 // end of the last entry of the list that counts
 	for i := range c.list {
 		if c.list[i].Counts {
 			counted = i + 1
@@ -341,25 +348,26 @@ func (c *comparison) plan(prefix int) *Plan {
 	case lastKept == lastReply && (replies > 0 || spoken || len(c.known) == 0):
 		p.Kind, p.Base = Continues, len(c.known)
 	case lastKept >= 0:
-		p.Kind, p.Base = Forks, c.after(lastKept)
-	case spoken && prefix >= counted && counted > 0:
+		p.Kind, p.Base = Forks, c.endOfRepeated(lastKept)
+	case spoken && listed >= counted && counted > 0:
 		p.Kind, p.Base = Repeats, c.lastPaired()+1
 		p.Listed = len(c.list)
 		return p
 	default:
 		return p
 	}
-	if kept := c.repliesBefore(p.Base); p.Replies*2 < kept { // most of the past is gone: the client begins anew
+	if kept := c.responseEntriesBefore(p.Base); p.Replies*2 < kept { // most earlier responses are missing: it is a new conversation
 		p.Kind, p.Base = Begins, 0
 		return p
 	}
-	c.edits(p)
+	c.findEdits(p)
 	return p
 }
 
-// after returns the end of what a list repeats without a gap from an entry on.
-func (c *comparison) after(last int) int {
-	for i := last + 1; i < len(c.known) && (!c.known[i].Counts || c.by[i] >= 0); i++ {
+// endOfRepeated returns the end of the known entries that are repeated without a gap after the
+// entry last.
+func (c *comparison) endOfRepeated(last int) int {
+	for i := last + 1; i < len(c.known) && (!c.known[i].Counts || c.listedOf[i] >= 0); i++ {
 		if c.known[i].Counts {
 			last = i
 		}
@@ -369,67 +377,67 @@ func (c *comparison) after(last int) int {
 
 func (c *comparison) lastPaired() int {
 	last := -1
-	for _, i := range c.of {
+	for _, i := range c.knownOf {
 		last = max(last, i)
 	}
 	return last
 }
 
-func (c *comparison) repliesBefore(end int) (n int) {
+func (c *comparison) responseEntriesBefore(end int) (n int) {
 	for i := range c.known[:end] {
-		if c.known[i].isReply() {
+		if c.known[i].isResponse() {
 			n++
 		}
 	}
 	return n
 }
 
-// edits fills in what changed before the base, and where what is new begins.
-func (c *comparison) edits(p *Plan) {
-	for i, of := range c.of {
+// findEdits fills in the changes before p.Base, and where the new entries of the list begin.
+func (c *comparison) findEdits(p *Plan) {
+	for i, of := range c.knownOf {
 		if of >= 0 && of < p.Base {
 			p.Listed = i + 1
 		}
 	}
-	for p.Listed < len(c.list) && !c.list[p.Listed].Counts && c.list[p.Listed].Role == content.RoleAssistant && c.repeatsReasoning(p.Listed) {
+	for p.Listed < len(c.list) && !c.list[p.Listed].Counts && c.list[p.Listed].Role == content.RoleAssistant && c.hasUncounted(p.Listed) {
 		p.Listed++
 	}
-	free := map[Entry][]int{} // known blocks that the list leaves out, by what they may have become
+	free := map[Entry][]int{} // missing known entries, by the role, kind and call that a changed entry must share
 	slot := func(e *Entry) Entry { return Entry{Role: e.Role, Kind: e.Kind, CallID: e.CallID} }
 	for i := range c.known[:p.Base] {
-		if e := &c.known[i]; e.Counts && c.by[i] < 0 {
+		if e := &c.known[i]; e.Counts && c.listedOf[i] < 0 {
 			free[slot(e)] = append(free[slot(e)], i)
 		}
 	}
 	seen := map[objects.ID]bool{}
 	for i := range c.list[:p.Listed] {
-		if c.of[i] >= 0 {
+		if c.knownOf[i] >= 0 {
 			seen[c.list[i].Unit] = true
 		}
 	}
 	for i := range c.list[:p.Listed] {
 		e := &c.list[i]
-		if !e.Counts || c.of[i] >= 0 {
+		if !e.Counts || c.knownOf[i] >= 0 {
 			continue
 		}
-		if same := free[slot(e)]; len(same) > 0 && c.near(same[0], i) {
+		if same := free[slot(e)]; len(same) > 0 && c.isSamePosition(same[0], i) {
 			p.Changed = append(p.Changed, [2]int{same[0], i})
 			c.pair(same[0], i)
 			free[slot(e)] = same[1:]
-		} else if !seen[e.Unit] { // else the client sends a block twice
+		} else if !seen[e.Unit] { // otherwise the client sends a block twice
 			p.Inserted = append(p.Inserted, i)
 		}
 	}
 	for i := range c.known[:p.Base] {
-		if c.known[i].Counts && c.by[i] < 0 {
+		if c.known[i].Counts && c.listedOf[i] < 0 {
 			p.Missing = append(p.Missing, i)
 		}
 	}
 }
 
-// repeatsReasoning reports whether a block of the list that does not count is one of the
-// conversation.
-func (c *comparison) repeatsReasoning(listed int) bool {
+// hasUncounted reports whether the conversation has the same uncounted block as an entry of the
+// list.
+func (c *comparison) hasUncounted(listed int) bool {
 	for i := range c.known {
 		if !c.known[i].Counts && c.known[i].Unit == c.list[listed].Unit {
 			return true
@@ -438,19 +446,19 @@ func (c *comparison) repeatsReasoning(listed int) bool {
 	return false
 }
 
-// near reports whether a known entry and one of the list stand between the same repeated
-// entries, or are a result of the same call.
-func (c *comparison) near(known, listed int) bool {
+// isSamePosition reports whether a known entry and an entry of the list are between the same
+// repeated entries, or belong to the same call.
+func (c *comparison) isSamePosition(known, listed int) bool {
 	if c.known[known].CallID != "" {
 		return true
 	}
 	before, after := -1, len(c.known)
 	for i := listed - 1; i >= 0 && before < 0; i-- {
-		before = c.of[i]
+		before = c.knownOf[i]
 	}
 	for i := listed + 1; i < len(c.list); i++ {
-		if c.of[i] >= 0 {
-			after = c.of[i]
+		if c.knownOf[i] >= 0 {
+			after = c.knownOf[i]
 			break
 		}
 	}
