@@ -1,11 +1,16 @@
 // Package spool keeps recorded exchanges in files until they are committed, and for some time
-// after that: what a process could not commit before it ended is there for the next one.
+// after that. Exchanges that a process could not commit before it ended are recovered by the next
+// process.
 //
-// A folder has a folder live-ID for each process, with a lock that the process holds, and a
-// folder done with what was committed. A file is one exchange, a sequence of frames in the
-// order in which they came. Files are written by one goroutine in the background: no method
-// but [Open], [Spool.Recover] and [Spool.Close] waits for the disk. Files are not synced: they
-// survive the end of the process, not a power failure.
+// For most uses: [Open] a spool, call [Spool.Recover] once, and for each exchange call
+// [Spool.Begin], [File.Write] for each frame, and [File.Finish] after the commit.
+//
+// The folder of a spool has a folder live-ID for each process, with a lock that the process
+// holds, and a folder done for committed exchanges. A file has one exchange: a sequence of frames
+// in the order in which they were written. One goroutine writes all files in the background; only
+// [Open], [Spool.Recover], [Spool.Close] and the functions that read wait for the disk. Files are
+// not synced: they survive the end of the process, but not a power failure. When Options.Disk is
+// reached, the oldest committed exchanges are removed.
 package spool
 
 import (
@@ -25,10 +30,10 @@ import (
 	"github.com/tract-vcs/tract/internal/filelock"
 )
 
-// Options bound a spool.
+// Options limit the size of a spool.
 type Options struct {
-	Memory int64 // most bytes that wait to be written; 0: 64 MiB
-	Disk   int64 // most bytes of files; 0: 1 GiB
+	Memory int64 // largest number of bytes that wait to be written; 0: 64 MiB
+	Disk   int64 // largest number of bytes in all files; 0: 1 GiB
 }
 
 // Frame is one part of an exchange.
@@ -37,38 +42,38 @@ type Frame struct {
 	Data []byte
 }
 
-// Spool is a folder of exchanges. Any number of goroutines may use it.
+// Spool is a folder of exchanges. It is safe for concurrent use.
 type Spool struct {
-	o      Options
-	folder string // of all processes
-	live   string // of this process
-	lock   *os.File
+	o          Options
+	folder     string // of all processes
+	liveFolder string // of this process
+	lock       *os.File
 
 	dropped atomic.Int64
 
-	mu      sync.Mutex
-	more    sync.Cond
-	queue   []operation
-	waiting int64 // bytes in the queue
-	closed  bool
-	ended   chan struct{}
-	next    int
+	mu           sync.Mutex
+	queueChanged sync.Cond
+	queue        []operation
+	queuedBytes  int64 // bytes in the queue
+	closed       bool
+	writerDone   chan struct{}
+	lastNumber   int
 
-	// Of the writer alone:
-	size int64            // bytes of all files
-	done []finished       // committed, oldest first
-	kept map[string]int64 // sizes of the live files, by path
+	// Used only by the writer goroutine:
+	size      int64            // bytes of all files
+	done      []finishedFile   // committed, oldest first
+	liveSizes map[string]int64 // sizes of the live files, by path
 
-	cleared string // [Cleared] as it was last seen
-	begun   int    // files that were begun before that: they are not kept
+	lastCleared   string // last seen result of [Cleared]
+	clearedBefore int    // number of the last file that was begun before that clearing; such files are not kept
 }
 
-type finished struct {
+type finishedFile struct {
 	path string
 	size int64
 }
 
-// operation is work for the writer.
+// operation is a task for the writer goroutine: to write a frame, or to finish a file.
 type operation struct {
 	file   *File
 	frame  Frame
@@ -77,21 +82,21 @@ type operation struct {
 	label  string         // of the finished file
 }
 
-// File is one exchange in the spool. A nil File keeps nothing.
+// File is one exchange in the spool. The methods of a nil File do nothing.
 type File struct {
 	s      *Spool
 	path   string
 	number int
 	clean  func(Frame) Frame
-	lost   atomic.Bool // it could not be kept
+	lost   atomic.Bool // the exchange could not be kept
 
-	// Of the writer:
+	// Used only by the writer goroutine:
 	f       *os.File
-	pending []byte   // to be written
-	then    []func() // to be called after that
+	pending []byte   // bytes to write
+	then    []func() // functions to call after that
 }
 
-// Open opens the spool in a folder, which is made when it is missing.
+// Open opens the spool in a folder, and creates the folder if it does not exist.
 func Open(folder string, o Options) (*Spool, error) {
 	if o.Memory == 0 {
 		o.Memory = 64 << 20
@@ -103,15 +108,15 @@ func Open(folder string, o Options) (*Spool, error) {
 	if _, err := rand.Read(id); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
-	s := &Spool{o: o, folder: folder, live: filepath.Join(folder, "live-"+hex.EncodeToString(id)), ended: make(chan struct{}), kept: map[string]int64{}, cleared: Cleared(folder)}
-	s.more.L = &s.mu
-	for _, dir := range []string{s.live, filepath.Join(folder, "done")} {
+	s := &Spool{o: o, folder: folder, liveFolder: filepath.Join(folder, "live-"+hex.EncodeToString(id)), writerDone: make(chan struct{}), liveSizes: map[string]int64{}, lastCleared: Cleared(folder)}
+	s.queueChanged.L = &s.mu
+	for _, dir := range []string{s.liveFolder, filepath.Join(folder, "done")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("open spool: %w", err)
 		}
 	}
 	var err error
-	if s.lock, err = lockFolder(s.live); err != nil {
+	if s.lock, err = lockFolder(s.liveFolder); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
 	names, err := filepath.Glob(filepath.Join(folder, "done", "*"))
@@ -121,15 +126,16 @@ func Open(folder string, o Options) (*Spool, error) {
 	slices.Sort(names)
 	for _, path := range names {
 		if info, err := os.Stat(path); err == nil {
-			s.done = append(s.done, finished{path, info.Size()})
+			s.done = append(s.done, finishedFile{path, info.Size()})
 			s.size += info.Size()
 		}
 	}
-	go s.write()
+	go s.runWriter()
 	return s, nil
 }
 
-// lockFolder locks the folder of a process; nil when another process holds the lock.
+// lockFolder locks the folder of a process and returns the lock file; nil if another process holds
+// the lock.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -141,24 +147,25 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Dropped returns the number of exchanges that could not be kept, because a bound was
-// reached or the disk failed.
+// Dropped returns the number of exchanges that could not be kept because a limit was reached or
+// the disk failed.
 func (s *Spool) Dropped() int64 { return s.dropped.Load() }
 
-// Begin begins a file. clean returns frames as they are written; it is called in the
-// background, and may be nil. A nil Spool gives a nil File.
+// Begin begins the file of an exchange. clean changes each frame before it is written, for example
+// to mask secrets; it is called in the background, and may be nil. A nil Spool returns a nil File.
 func (s *Spool) Begin(clean func(Frame) Frame) *File {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next++
-	return &File{s: s, number: s.next, clean: clean, path: filepath.Join(s.live, fmt.Sprintf("%s-%08d", time.Now().UTC().Format("20060102T150405"), s.next))}
+	s.lastNumber++
+	return &File{s: s, number: s.lastNumber, clean: clean, path: filepath.Join(s.liveFolder, fmt.Sprintf("%s-%08d", time.Now().UTC().Format("20060102T150405"), s.lastNumber))}
 }
 
-// Write adds a frame, whose data must not change any more. then may be nil; it is called when the frame is in
-// the file, not when the exchange could not be kept.
+// Write adds a frame, without waiting. The caller must not modify its data afterwards. then may be
+// nil; it is called in the background when the frame is in the file, but not if the exchange could
+// not be kept.
 func (f *File) Write(frame Frame, then func()) {
 	if f == nil || f.lost.Load() {
 		return
@@ -166,43 +173,44 @@ func (f *File) Write(frame Frame, then func()) {
 	s := f.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.waiting+int64(len(frame.Data)) > s.o.Memory {
+	if s.closed || s.queuedBytes+int64(len(frame.Data)) > s.o.Memory {
 		f.lost.Store(true)
 		s.dropped.Add(1)
 		return
 	}
-	s.add(operation{file: f, frame: frame, then: then})
+	s.enqueue(operation{file: f, frame: frame, then: then})
 }
 
-// Lost reports whether the exchange is not, or not whole, in the spool.
+// Lost reports whether the spool does not have the whole exchange.
 func (f *File) Lost() bool { return f == nil || f.lost.Load() }
 
-// Finish replaces the file by one with other frames among the committed ones, which [Find]
-// finds by its label; without frames it is removed. The old bytes are overwritten. frames is
-// called in the background.
+// Finish replaces the content of the file with frames and moves the file to the committed
+// exchanges, where [Find] finds it by its label. If frames returns none, the file is removed. The
+// old bytes are overwritten with zeros. frames is called in the background.
 func (f *File) Finish(label string, frames func() []Frame) {
 	if f == nil {
 		return
 	}
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.add(operation{file: f, finish: frames, label: label})
+	f.s.enqueue(operation{file: f, finish: frames, label: label})
 }
 
-// add adds work for the writer. The lock is held.
-func (s *Spool) add(o operation) {
+// enqueue adds a task for the writer goroutine. The caller holds the lock.
+func (s *Spool) enqueue(o operation) {
 	s.queue = append(s.queue, o)
-	s.waiting += int64(len(o.frame.Data))
-	s.more.Signal()
+	s.queuedBytes += int64(len(o.frame.Data))
+	s.queueChanged.Signal()
 }
 
-// write does the work of the queue until the spool is closed.
-func (s *Spool) write() {
-	defer close(s.ended)
+// runWriter executes the operations in the queue until the spool is closed. It is the writer
+// goroutine.
+func (s *Spool) runWriter() {
+	defer close(s.writerDone)
 	for {
 		s.mu.Lock()
 		for len(s.queue) == 0 && !s.closed {
-			s.more.Wait()
+			s.queueChanged.Wait()
 		}
 		list := s.queue
 		s.queue = nil
@@ -210,20 +218,20 @@ func (s *Spool) write() {
 		if len(list) == 0 {
 			return
 		}
-		s.do(list)
+		s.execute(list)
 	}
 }
 
-// do does a part of the queue: each file is written once, and one that is finished by now
-// is not written at all.
-func (s *Spool) do(list []operation) {
+// execute executes a batch of operations. It writes each file once; it does not write the frames
+// of a file that the batch finishes.
+func (s *Spool) execute(list []operation) {
 	var files []*File
 	for _, o := range list {
 		f := o.file
 		switch {
 		case o.finish != nil:
 			f.pending, f.then = nil, nil
-			if err := s.finish(f, o.label, o.finish()); err != nil && !f.lost.Swap(true) {
+			if err := s.finishFile(f, o.label, o.finish()); err != nil && !f.lost.Swap(true) {
 				s.dropped.Add(1)
 			}
 		case !f.lost.Load():
@@ -242,24 +250,24 @@ func (s *Spool) do(list []operation) {
 	}
 	for _, f := range files {
 		if len(f.pending) > 0 {
-			s.flush(f)
+			s.flushFile(f)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range list {
-		s.waiting -= int64(len(o.frame.Data))
+		s.queuedBytes -= int64(len(o.frame.Data))
 	}
 }
 
-// flush writes what is pending of a file.
-func (s *Spool) flush(f *File) {
+// flushFile writes the pending bytes of a file.
+func (s *Spool) flushFile(f *File) {
 	data, then := f.pending, f.then
 	f.pending, f.then = nil, nil
-	if err := s.append(f, data); err != nil {
+	if err := s.appendToFile(f, data); err != nil {
 		f.lost.Store(true)
 		s.dropped.Add(1)
-		_ = s.remove(f) // the exchange is lost anyway
+		_ = s.removeFile(f) // the exchange is lost anyway
 		return
 	}
 	for _, written := range then {
@@ -267,26 +275,27 @@ func (s *Spool) flush(f *File) {
 	}
 }
 
-// errFull says that the bound of the disk is reached.
+// errFull reports that Options.Disk is reached.
 var errFull = errors.New("the spool is full")
 
-func (s *Spool) append(f *File, data []byte) error {
-	if !s.room(int64(len(data))) {
+func (s *Spool) appendToFile(f *File, data []byte) error {
+	if !s.freeSpace(int64(len(data))) {
 		return errFull
 	}
-	if err := s.create(f); err != nil {
+	if err := s.createFile(f); err != nil {
 		return err
 	}
 	n, err := f.f.Write(data)
 	s.size += int64(n)
-	s.kept[f.path] += int64(n)
+	s.liveSizes[f.path] += int64(n)
 	return err
 }
 
-// room makes room for bytes: the oldest committed exchanges go.
-func (s *Spool) room(bytes int64) bool {
+// freeSpace removes the oldest committed exchanges until a number of bytes can be written. It
+// reports whether they can.
+func (s *Spool) freeSpace(bytes int64) (ok bool) {
 	for len(s.done) > 0 && s.size+bytes > s.o.Disk {
-		if err := overwrite(s.done[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := overwriteAndRemove(s.done[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}
 		s.size -= s.done[0].size
@@ -295,62 +304,62 @@ func (s *Spool) room(bytes int64) bool {
 	return s.size+bytes <= s.o.Disk
 }
 
-// remove removes the live file of an exchange.
-func (s *Spool) remove(f *File) error {
+// removeFile overwrites and removes the live file of an exchange.
+func (s *Spool) removeFile(f *File) error {
 	if f.f == nil {
 		return nil
 	}
-	err := errors.Join(f.f.Close(), overwrite(f.path))
+	err := errors.Join(f.f.Close(), overwriteAndRemove(f.path))
 	f.f = nil
-	s.size -= s.kept[f.path]
-	delete(s.kept, f.path)
+	s.size -= s.liveSizes[f.path]
+	delete(s.liveSizes, f.path)
 	return err
 }
 
-func (s *Spool) finish(f *File, label string, frames []Frame) error {
+func (s *Spool) finishFile(f *File, label string, frames []Frame) error {
 	var data []byte
 	for _, frame := range frames {
 		data = appendFrame(data, frame)
 	}
-	if now := Cleared(s.folder); now != s.cleared {
+	if now := Cleared(s.folder); now != s.lastCleared {
 		s.mu.Lock()
-		s.cleared, s.begun = now, s.next
+		s.lastCleared, s.clearedBefore = now, s.lastNumber
 		s.mu.Unlock()
 	}
-	if len(data) == 0 || f.number <= s.begun || !s.room(int64(len(data))-s.kept[f.path]) {
-		return s.remove(f)
+	if len(data) == 0 || f.number <= s.clearedBefore || !s.freeSpace(int64(len(data))-s.liveSizes[f.path]) {
+		return s.removeFile(f)
 	}
-	if err := s.create(f); err != nil {
+	if err := s.createFile(f); err != nil {
 		return err
 	}
-	if err := errors.Join(rewrite(f.f, data), f.f.Close()); err != nil {
+	if err := errors.Join(replaceContent(f.f, data), f.f.Close()); err != nil {
 		f.f = nil
-		return errors.Join(err, overwrite(f.path))
+		return errors.Join(err, overwriteAndRemove(f.path))
 	}
 	f.f = nil
-	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.live)[5:]+"-"+label)
+	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+label)
 	if err := os.Rename(f.path, path); err != nil {
 		return err
 	}
-	s.done = append(s.done, finished{path, int64(len(data))})
-	s.size += int64(len(data)) - s.kept[f.path]
-	delete(s.kept, f.path)
+	s.done = append(s.done, finishedFile{path, int64(len(data))})
+	s.size += int64(len(data)) - s.liveSizes[f.path]
+	delete(s.liveSizes, f.path)
 	return nil
 }
 
-// create makes the file of an exchange that has none yet.
-func (s *Spool) create(f *File) (err error) {
+// createFile creates the live file of an exchange if it does not exist yet.
+func (s *Spool) createFile(f *File) (err error) {
 	if f.f == nil {
 		f.f, err = os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	}
 	return err
 }
 
-// rewrite replaces all bytes of a file.
-func rewrite(f *os.File, data []byte) error {
+// replaceContent overwrites a file with zeros, and then writes data as its content.
+func replaceContent(f *os.File, data []byte) error {
 	info, err := f.Stat()
 	if err == nil {
-		err = zero(f, int64(len(data)), info.Size())
+		err = writeZeros(f, int64(len(data)), info.Size())
 	}
 	if err == nil {
 		_, err = f.WriteAt(data, 0)
@@ -358,8 +367,8 @@ func rewrite(f *os.File, data []byte) error {
 	return errors.Join(err, f.Truncate(int64(len(data))))
 }
 
-// zero writes zeros over a part of a file.
-func zero(f *os.File, begin, end int64) (err error) {
+// writeZeros overwrites a part of a file with zeros.
+func writeZeros(f *os.File, begin, end int64) (err error) {
 	zeros := make([]byte, max(0, min(64<<10, end-begin)))
 	for ; err == nil && begin < end; begin += int64(len(zeros)) {
 		_, err = f.WriteAt(zeros[:min(int64(len(zeros)), end-begin)], begin)
@@ -367,23 +376,23 @@ func zero(f *os.File, begin, end int64) (err error) {
 	return err
 }
 
-// overwrite writes zeros over a file and removes it.
-func overwrite(path string) error {
+// overwriteAndRemove overwrites a file with zeros and removes it.
+func overwriteAndRemove(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // such as a link to a file of somebody else
+	if !info.Mode().IsRegular() { // for example a link to another user's file
 		return os.Remove(path)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(zero(f, 0, info.Size()), f.Close(), os.Remove(path))
+	return errors.Join(writeZeros(f, 0, info.Size()), f.Close(), os.Remove(path))
 }
 
-// Read returns the frames of a file. What a process wrote last may be cut off.
+// Read returns the frames of a file. It omits a last frame that was not written completely.
 func (f *File) Read() ([]Frame, error) {
 	data, err := os.ReadFile(f.path)
 	if err != nil {
@@ -392,16 +401,16 @@ func (f *File) Read() ([]Frame, error) {
 	return parseFrames(data), nil
 }
 
-// Recover takes over the exchanges of processes that ended before they committed them,
-// oldest first, and gives each with its frames.
+// Recover takes over the exchanges of processes that ended before they committed them. It calls
+// yield for each exchange with its frames; within the folder of a process, the oldest comes first.
 func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 	folders, err := filepath.Glob(filepath.Join(s.folder, "live-*"))
 	for _, dir := range folders {
-		if dir == s.live {
+		if dir == s.liveFolder {
 			continue
 		}
 		if lock, _ := lockFolder(dir); lock != nil { // its process does not run
-			err = errors.Join(err, s.recover(dir, yield), lock.Close())
+			err = errors.Join(err, s.recoverFolder(dir, yield), lock.Close())
 		}
 	}
 	if err != nil {
@@ -410,8 +419,9 @@ func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 	return nil
 }
 
-// recover takes over the exchanges of a folder, and removes it.
-func (s *Spool) recover(dir string, yield func(f *File, frames []Frame)) error {
+// recoverFolder takes over the exchanges in the folder of an ended process, and removes the
+// folder.
+func (s *Spool) recoverFolder(dir string, yield func(f *File, frames []Frame)) error {
 	names, err := filepath.Glob(filepath.Join(dir, "*-*"))
 	if err != nil {
 		return err
@@ -434,7 +444,7 @@ func (s *Spool) recover(dir string, yield func(f *File, frames []Frame)) error {
 	return os.RemoveAll(dir)
 }
 
-// Close waits until everything is written. What is not finished stays for [Spool.Recover].
+// Close waits until everything is written. Unfinished files stay for [Spool.Recover].
 func (s *Spool) Close() error {
 	if s == nil {
 		return nil
@@ -442,15 +452,15 @@ func (s *Spool) Close() error {
 	s.mu.Lock()
 	again := s.closed
 	s.closed = true
-	s.more.Signal()
+	s.queueChanged.Signal()
 	s.mu.Unlock()
-	<-s.ended
+	<-s.writerDone
 	if again {
 		return nil
 	}
 	err := s.lock.Close()
-	if left, _ := filepath.Glob(filepath.Join(s.live, "*-*")); len(left) == 0 {
-		err = errors.Join(err, os.RemoveAll(s.live))
+	if left, _ := filepath.Glob(filepath.Join(s.liveFolder, "*-*")); len(left) == 0 {
+		err = errors.Join(err, os.RemoveAll(s.liveFolder))
 	}
 	if err != nil {
 		return fmt.Errorf("close spool: %w", err)
@@ -458,8 +468,8 @@ func (s *Spool) Close() error {
 	return nil
 }
 
-// Find returns the frames of the newest committed exchange of a folder with a label; none when
-// it is not kept any more.
+// Find returns the frames of the newest committed exchange with a label in a folder; none if it is
+// no longer kept.
 func Find(folder, label string) ([]Frame, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "done", "*-"+label))
 	if err != nil || len(names) == 0 {
@@ -475,45 +485,47 @@ func Find(folder, label string) ([]Frame, error) {
 	return parseFrames(data), nil
 }
 
-// cleared is the file whose time is that of the last [Clear].
-const cleared = "cleared"
+// clearedFile is the name of the file that contains the time of the last [Clear].
+const clearedFile = "cleared"
 
-// Clear removes the committed exchanges of a folder, and overwrites their bytes: what was
-// purged from the store must not stay here. A folder that does not exist is none.
+// Clear overwrites and removes the committed exchanges in a folder, because content that was
+// purged from the store must not stay here. It does nothing if the folder does not exist.
 func Clear(folder string) error {
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	names, err := filepath.Glob(filepath.Join(folder, "done", "*"))
 	for _, path := range names {
-		if bad := overwrite(path); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
+		if bad := overwriteAndRemove(path); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
 			err = errors.Join(err, bad)
 		}
 	}
-	err = errors.Join(err, os.WriteFile(filepath.Join(folder, cleared), []byte(time.Now().Format(time.RFC3339Nano)), 0o600))
+	err = errors.Join(err, os.WriteFile(filepath.Join(folder, clearedFile), []byte(time.Now().Format(time.RFC3339Nano)), 0o600))
 	if err != nil {
 		return fmt.Errorf("clear spool: %w", err)
 	}
 	return nil
 }
 
-// Cleared returns a text that changes with each [Clear] of a folder; empty: there was none.
+// Cleared returns a text that changes with each [Clear] of a folder; empty if it was never
+// cleared.
 func Cleared(folder string) string {
 	if folder == "" {
 		return ""
 	}
-	text, _ := os.ReadFile(filepath.Join(folder, cleared)) // without one, nothing was cleared
+	text, _ := os.ReadFile(filepath.Join(folder, clearedFile)) // no file: never cleared
 	return string(text)
 }
 
-// appendFrame appends a frame: its kind, its length and its data.
+// appendFrame appends a frame to b: its kind, the length of its data as an unsigned varint, and
+// its data.
 func appendFrame(b []byte, frame Frame) []byte {
 	b = append(b, frame.Kind)
 	b = binary.AppendUvarint(b, uint64(len(frame.Data)))
 	return append(b, frame.Data...)
 }
 
-// parseFrames returns the whole frames that data begins with.
+// parseFrames returns the complete frames at the beginning of data.
 func parseFrames(data []byte) (frames []Frame) {
 	for len(data) > 0 {
 		size, n := binary.Uvarint(data[1:])
