@@ -61,10 +61,6 @@ type Record struct {
 // their texts.
 const smallRecord = 120
 
-// NewWriter returns a record that is written into the spare capacity of buf, and allocates where
-// that is not enough.
-func NewWriter(buf []byte) Record { return Record{buf: buf[len(buf):]} }
-
 // NewReader returns a record that is read from b. What a [List] decodes is parts of b.
 func NewReader(b []byte) Record { return NewTextReader(b, "") }
 

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
@@ -228,7 +227,7 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 			return err
 		}
 	}
-	g.frame.PutFunc(objectsBucket, o.ID[:], recordSize(o), func(b []byte) []byte { return packs.AppendRecord(b, o) })
+	g.frame.Put(objectsBucket, o.ID[:], encodeObject(*o))
 	return nil
 }
 
@@ -269,10 +268,10 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 		moves[i].Prev = w.known[moves[i].Name].entry
 	}
 	entry := objects.NewLogEntry(seq, note, moves)
-	putSealed(g.frame, logBucket, logKey(seq), entry.Record())
+	g.frame.Put(logBucket, logKey(seq), encodeEntry(entry))
 	for _, u := range moves {
 		r := w.known[u.Name]
-		g.frame.Put(movesBucket, movesKey(u.Name, seq))
+		g.frame.Put(movesBucket, movesKey(u.Name, seq), []byte{})
 		if !r.Target.IsZero() {
 			g.frame.Delete(recentBucket, recentKey(r.Ref))
 		}
@@ -283,16 +282,10 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 			continue
 		}
 		r.Target, r.Version, r.Updated = u.New, r.Version+1, entry.Note.Time
-		putSealed(g.frame, refsBucket, []byte(u.Name), appendRefRecord(nil, r))
-		g.frame.Put(recentBucket, recentKey(r.Ref))
+		g.frame.Put(refsBucket, []byte(u.Name), encodeRef(*r))
+		g.frame.Put(recentBucket, recentKey(r.Ref), []byte{})
 	}
 	w.last, g.moved = seq, true
-}
-
-// putSealed puts a record with its checksum.
-func putSealed(f *journal.Frame, bucket int, key, record []byte) {
-	sum := objects.Hash(key, record)
-	f.Put(bucket, key, sum[:sealSize], record)
 }
 
 // finish waits until what was planned is written, and writes it if the caller leads. A

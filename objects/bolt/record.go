@@ -151,12 +151,7 @@ type refRecord struct {
 	entry objects.ID
 }
 
-// appendRefRecord returns the record of a ref, in the memory of room if that is large enough.
-func appendRefRecord(room []byte, r *refRecord) []byte {
-	record := canonical.NewWriter(room)
-	r.fields(&record)
-	return record.Bytes()
-}
+func encodeRef(r refRecord) []byte { return encodeRecord([]byte(r.Name), r.fields) }
 
 // fields writes the fields of the record of a ref, or reads them.
 func (r *refRecord) fields(record *canonical.Record) {
@@ -187,11 +182,7 @@ func encodeEntry(e objects.LogEntry) []byte { return seal(logKey(e.Seq), e.Recor
 
 // movesKey orders the moves of one ref. No ref name has a zero byte.
 func movesKey(name string, seq uint64) []byte {
-	return appendMovesKey(make([]byte, 0, len(name)+1+8), name, seq)
-}
-
-func appendMovesKey(b []byte, name string, seq uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(append(b, name...), 0), seq)
+	return binary.BigEndian.AppendUint64(append([]byte(name), 0), seq)
 }
 
 // parseMovesKey returns the sequence number of an entry that moved name.
@@ -205,9 +196,7 @@ func parseMovesKey(name string, key []byte) (seq uint64, ok bool) {
 
 // recentKey orders refs by the time of their last move, the newest first, and
 // those of one time by name.
-func recentKey(r objects.Ref) []byte { return appendRecentKey(make([]byte, 0, 8+len(r.Name)), &r) }
-
-func appendRecentKey(b []byte, r *objects.Ref) []byte {
+func recentKey(r objects.Ref) []byte {
 	downwards := uint64(r.Updated.UnixMilli()) ^ 1<<63 ^ ^uint64(0) // signed order, reversed
-	return append(binary.BigEndian.AppendUint64(b, downwards), r.Name...)
+	return append(binary.BigEndian.AppendUint64(nil, downwards), r.Name...)
 }

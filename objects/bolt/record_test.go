@@ -14,8 +14,6 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-func encodeRef(r refRecord) []byte { return encodeRecord([]byte(r.Name), r.fields) }
-
 func drawID(t *rapid.T, label string) objects.ID {
 	return objects.Hash(rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(t, label))
 }

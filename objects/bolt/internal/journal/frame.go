@@ -41,29 +41,13 @@ func NewFrame(size int) *Frame {
 // Size returns the length of the payload.
 func (f *Frame) Size() int { return len(f.b) - FrameHeader }
 
-// Put adds a change. The value is the concatenation of the pieces.
-func (f *Frame) Put(bucket int, key []byte, pieces ...[]byte) {
-	size := 0
-	for _, p := range pieces {
-		size += len(p)
-	}
-	f.PutFunc(bucket, key, size, func(b []byte) []byte {
-		for _, p := range pieces {
-			b = append(b, p...)
-		}
-		return b
-	})
-}
-
-// PutFunc adds a change whose value of size bytes is appended by a function. It returns
-// the value.
-func (f *Frame) PutFunc(bucket int, key []byte, size int, appendValue func(b []byte) []byte) []byte {
+// Put adds a change that sets a key.
+func (f *Frame) Put(bucket int, key, value []byte) {
 	c := f.addKey(byte(bucket), key)
-	f.b = binary.AppendUvarint(f.b, uint64(size))
+	f.b = binary.AppendUvarint(f.b, uint64(len(value)))
 	from := len(f.b)
-	f.b = appendValue(f.b)
+	f.b = append(f.b, value...)
 	c.Bucket, c.Value = bucket, f.b[from:len(f.b):len(f.b)]
-	return c.Value
 }
 
 // Delete adds a change that deletes a key.

@@ -32,7 +32,7 @@ func newLog(t testing.TB) *Log {
 
 func frameOf(i int) *Frame {
 	f := NewFrame(0)
-	f.Put(1, fmt.Appendf(nil, "key %d", i), []byte("value "), []byte("of two pieces"))
+	f.Put(1, fmt.Appendf(nil, "key %d", i), []byte("value"))
 	f.Delete(2, []byte{byte(i)})
 	return f
 }
