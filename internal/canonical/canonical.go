@@ -57,7 +57,7 @@ type Record struct {
 	err     error
 }
 
-// smallRecord is the first capacity of a record without a buffer: most records fit, apart from
+// smallRecord is the first capacity of a record that is written: most records fit, apart from
 // their texts.
 const smallRecord = 120
 

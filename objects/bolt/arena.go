@@ -20,8 +20,6 @@ func (a *arena) reset() {
 	a.tables.Reset()
 }
 
-func (a *arena) takeBytes(n int) []byte { return a.pages().Take(n) }
-
 // pages returns the memory for pages and values.
 func (a *arena) pages() *page.Arena {
 	if a == nil {
@@ -38,14 +36,4 @@ func (a *arena) tableArena() *packs.Arena {
 }
 
 // takeObjects gives an empty list with room for so many.
-func (a *arena) takeObjects(n int) []objects.Object { return take(&a.list, n)[:0] }
-
-// take returns the next n elements of room. Elements that were taken before stay valid.
-func take[T any](room *[]T, n int) []T {
-	from := len(*room)
-	if cap(*room)-from < n {
-		*room, from = make([]T, 0, max(n, 2*cap(*room))), 0
-	}
-	*room = (*room)[:from+n]
-	return (*room)[from : from+n : from+n]
-}
+func (a *arena) takeObjects(n int) []objects.Object { return page.Take(&a.list, n)[:0] }

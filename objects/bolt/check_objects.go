@@ -70,7 +70,7 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 		}
 		if v.data, err = e.ValueIn(a.room.pages()); err == nil && bucket == headsBucket {
 			if v.pack, err = packNumber(v.key); err == nil {
-				v.body, v.bodyErr = pages.rawBody(&pack{n: v.pack})
+				v.body, v.bodyErr = pages.rawBody(v.pack)
 			}
 		}
 		if err != nil {

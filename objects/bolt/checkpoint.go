@@ -274,6 +274,15 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []journal.Chang
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if err := putChanges(tx, list, false); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// putChanges makes changes in a transaction. It fills the pages of buckets whose keys only ascend,
+// and those of all buckets if fill is set.
+func putChanges(tx *bbolt.Tx, list []journal.Change, fill bool) (err error) {
 	for _, c := range list {
 		b := tx.Bucket([]byte(buckets[c.Bucket]))
 		if b == nil {
@@ -282,6 +291,9 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []journal.Chang
 		switch c.Bucket {
 		case logBucket, movesBucket, headsBucket, bodiesBucket, indexBucket:
 			b.FillPercent = 1 // their keys only ascend, those of moves for each ref
+		}
+		if fill {
+			b.FillPercent = 1
 		}
 		if c.Value == nil {
 			err = b.Delete(c.Key)
@@ -292,5 +304,5 @@ func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []journal.Chang
 			return err
 		}
 	}
-	return tx.Commit()
+	return nil
 }

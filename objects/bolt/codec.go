@@ -45,7 +45,7 @@ func inflate(a *arena, before, frame []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	room := a.takeBytes(len(before) + n + compression.Slack)
+	room := a.pages().Take(len(before) + n + compression.Slack)
 	return compression.Append(room[:copy(room, before)], frame)
 }
 

@@ -181,7 +181,11 @@ func (l *snapshot) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.openIn(l.arena, n, e)
+	b, err := e.ValueIn(l.arena.pages())
+	if err != nil {
+		return nil, err
+	}
+	p, err := parsePackIn(l.arena, n, b)
 	if err != nil {
 		return nil, err
 	}
@@ -190,14 +194,6 @@ func (l *snapshot) pack(n uint32) (*pack, error) {
 	}
 	l.packs[n] = p
 	return p, nil
-}
-
-func (l *snapshot) openIn(a *arena, n uint32, e page.Entry) (*pack, error) {
-	b, err := e.ValueIn(a.pages())
-	if err != nil {
-		return nil, err
-	}
-	return parsePackIn(a, n, b)
 }
 
 // readPacked reads one object of a pack and checks its hash.
@@ -230,7 +226,7 @@ func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 	}
 	one, ok := l.bodies.get(p.n, begin)
 	if !ok {
-		closed, err := l.rawBody(p)
+		closed, err := l.rawBody(p.n)
 		if err != nil {
 			return nil, err
 		}
@@ -271,9 +267,9 @@ func (l *snapshot) version() (uint64, error) {
 	return n, err
 }
 
-// rawBody reads a body as it is stored.
-func (l *snapshot) rawBody(p *pack) ([]byte, error) {
-	e, err := l.ofPack(bodiesBucket, p.n)
+// rawBody reads the body of a pack as it is stored.
+func (l *snapshot) rawBody(n uint32) ([]byte, error) {
+	e, err := l.ofPack(bodiesBucket, n)
 	if err != nil {
 		return nil, err
 	}

@@ -186,22 +186,7 @@ func (f *newFile) Write() error {
 	f.changes, f.bytes = nil, 0
 	sortChanges(list)
 	return protect(func() error {
-		return f.db.Update(func(tx *bbolt.Tx) error {
-			for _, one := range list {
-				b := tx.Bucket([]byte(buckets[one.Bucket]))
-				b.FillPercent = 1
-				err := error(nil)
-				if one.Value == nil {
-					err = b.Delete(one.Key)
-				} else {
-					err = b.Put(one.Key, one.Value)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		return f.db.Update(func(tx *bbolt.Tx) error { return putChanges(tx, list, true) })
 	})
 }
 

@@ -2,13 +2,12 @@ package bolt
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tract-vcs/tract/objects"
 )
 
-// restoreStep is how many entries are planned with one writer.
-const restoreStep = 4096
+// restoreStep is the most entries that are planned together.
+const restoreStep = 1024
 
 // Restore is objects.Maintainer. Many entries share a group and its sync.
 func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
@@ -25,37 +24,26 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
-// restore writes entries up to the first that fails, and returns how many it wrote.
+// restore writes entries up to the first that fails, or for which the group has no room, and
+// returns how many it wrote.
 func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
-	var mine *group // that this call leads
-	var planned []*group
-	for _, e := range list {
-		if mine != nil && mine.frame.Size() >= groupBytes {
-			break // the group is full
+	var failed error // of the entry after those that are planned
+	g, leads, err := w.join(func(g *group) error {
+		for n < len(list) && g.frame.Size() < groupBytes {
+			if failed = protect(func() error { return w.planEntry(g, list[n]) }); failed != nil {
+				break
+			}
+			n++
 		}
-		var g *group
-		var lead bool
-		if g, lead, err = w.join(func(g *group) error { return w.planEntry(g, e) }); err != nil {
-			break
+		if n > 0 {
+			return nil
 		}
-		if lead {
-			mine = g
-		}
-		planned = append(planned, g)
+		return failed
+	})
+	if err = w.finish(g, leads, err); err != nil {
+		return 0, err
 	}
-	if mine != nil {
-		w.write(mine)
-	}
-	for _, g := range planned {
-		if <-g.done; g.err != nil {
-			return n, g.err
-		}
-		n++
-	}
-	if n > 0 && errors.Is(err, errRetry) {
-		err = nil // the caller continues with the rest
-	}
-	return n, err
+	return n, w.store.explain("read", failed)
 }
 
 // planEntry plans an entry unchanged, if it follows what is planned. mu is held.
@@ -65,8 +53,11 @@ func (w *writer) planEntry(g *group, e objects.LogEntry) error {
 		return err
 	}
 	err = e.Follows(last, func(name string) (target, newest objects.ID, err error) {
-		target, err = w.target(name)
-		return target, w.known[name].entry, err
+		r, err := w.ref(name)
+		if err != nil {
+			return target, newest, err
+		}
+		return r.Target, r.entry, nil
 	})
 	if err != nil {
 		return err

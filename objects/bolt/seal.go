@@ -2,8 +2,6 @@ package bolt
 
 import (
 	"bytes"
-	"encoding/binary"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -97,10 +95,8 @@ func (l *snapshot) nextPack() (uint32, error) {
 		if err != nil {
 			return 0, err
 		}
-		if len(e.Key) != 4 {
-			return 0, fmt.Errorf("the key of a pack has %d bytes", len(e.Key))
-		}
-		return binary.BigEndian.Uint32(e.Key) + 1, nil
+		last, err := packNumber(e.Key)
+		return last + 1, err
 	}
 	return 1, nil
 }

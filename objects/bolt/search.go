@@ -130,7 +130,7 @@ func (q *search) packs(l *snapshot) error {
 		if err != nil {
 			return err
 		}
-		p, err := l.openIn(nil, n, e)
+		p, err := l.pack(n)
 		if err != nil {
 			return err
 		}

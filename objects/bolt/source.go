@@ -13,12 +13,8 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// viewBytes is about how many bytes gc and backup read at a time while writers wait, and
-// viewRefs how many refs.
-const (
-	viewBytes = 4 << 20
-	viewRefs  = 1 << 10
-)
+// viewBytes is about how many bytes gc and backup read at a time while writers wait.
+const viewBytes = 4 << 20
 
 // errReplaced says that another program has replaced the file, purged content in it, or
 // overwritten pages that were being read.
@@ -162,6 +158,9 @@ func (v *sourceView) Head(number uint32) (compaction.Head, error) {
 	return soundHead(e)
 }
 
+// Ref is compaction.View.
+func (v *sourceView) Ref(name string) ([]byte, error) { return v.get(refsBucket, []byte(name)) }
+
 // Object is compaction.View.
 func (v *sourceView) Object(id objects.ID) (objects.Object, error) { return v.object(id) }
 
@@ -213,10 +212,7 @@ func (l *snapshot) rawPack(e page.Entry) (p compaction.Pack, err error) {
 	if p.Head, err = e.Value(); err != nil {
 		return p, err
 	}
-	body, err := l.ofPack(bodiesBucket, p.Number)
-	if err == nil {
-		p.Body, err = body.Value()
-	}
+	p.Body, err = l.rawBody(p.Number)
 	return p, err
 }
 
@@ -303,26 +299,6 @@ func (src *source) Refs(f func(name string, target objects.ID, value []byte) err
 		}
 		return f(r.Name, r.Target, p.value)
 	})
-}
-
-// RefsNamed is compaction.Source.
-func (src *source) RefsNamed(names []string, f func(name string, value []byte) error) error {
-	for some := range slices.Chunk(names, viewRefs) {
-		values := make([][]byte, len(some))
-		err := src.view(func(l *snapshot) (err error) {
-			for i := 0; i < len(some) && err == nil; i++ {
-				values[i], err = l.get(refsBucket, []byte(some[i]))
-			}
-			return err
-		})
-		for i := 0; i < len(some) && err == nil; i++ {
-			err = f(some[i], values[i])
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // packNumber returns the pack that a key names.

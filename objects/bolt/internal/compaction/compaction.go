@@ -41,9 +41,6 @@ type Source interface { //nolint:interfacebloat // one for all that a copy reads
 
 	// Refs calls f with every ref.
 	Refs(f func(name string, target objects.ID, value []byte) error) error
-
-	// RefsNamed calls f with some refs; the value of one that does not exist is nil.
-	RefsNamed(names []string, f func(name string, value []byte) error) error
 }
 
 // View is a store at one moment.
@@ -53,6 +50,9 @@ type View interface {
 
 	// Head returns the head of a pack. It is an error if its checksum is wrong.
 	Head(number uint32) (Head, error)
+
+	// Ref returns the value of a ref; nil if it does not exist.
+	Ref(name string) ([]byte, error)
 
 	// Object reads an object of a pack and compares it with its id.
 	Object(id objects.ID) (objects.Object, error)

@@ -73,7 +73,7 @@ func (s *memorySource) Refs(f func(name string, target objects.ID, value []byte)
 	return nil
 }
 
-func (s *memorySource) RefsNamed([]string, func(string, []byte) error) error { return nil }
+func (s *memorySource) Ref(string) ([]byte, error) { return nil, nil }
 
 func (s *memorySource) Locate(id objects.ID) (number uint32, row int, ok bool, err error) {
 	for n, list := range s.packs {

@@ -43,7 +43,8 @@ const (
 	mostRounds   = 10
 	pendingBytes = 2 << 20 // how much data is packed together
 	pendingCount = 1 << 14
-	restoreCount = 1 << 8 // how many objects are looked for in one view
+	restoreCount = 1 << 8  // how many objects are looked for in one view
+	refCount     = 1 << 10 // how many refs are read in one
 )
 
 // Rounds copies until little is left for the round under the lock.
@@ -262,5 +263,22 @@ func (c *Copier) copyRefs() error {
 	}
 	names := slices.Sorted(maps.Keys(c.moved))
 	clear(c.moved)
-	return c.src.RefsNamed(names, c.out.SetRef)
+	for some := range slices.Chunk(names, refCount) {
+		err := c.src.View(func(v View) error {
+			for _, name := range some {
+				value, err := v.Ref(name)
+				if err == nil {
+					err = c.out.SetRef(name, value)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

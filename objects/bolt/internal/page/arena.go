@@ -8,12 +8,18 @@ func (a *Arena) Take(n int) []byte {
 	if a == nil {
 		return make([]byte, n)
 	}
-	from := len(a.Buf)
-	if cap(a.Buf)-from < n {
-		a.Buf, from = make([]byte, 0, max(n, 2*cap(a.Buf))), 0
+	return Take(&a.Buf, n)
+}
+
+// Take returns the next n elements of some memory, which are not zero. Those that were taken
+// before stay valid.
+func Take[T any](memory *[]T, n int) []T {
+	from := len(*memory)
+	if cap(*memory)-from < n {
+		*memory, from = make([]T, 0, max(n, 2*cap(*memory))), 0
 	}
-	a.Buf = a.Buf[:from+n]
-	return a.Buf[from : from+n : from+n]
+	*memory = (*memory)[:from+n]
+	return (*memory)[from : from+n : from+n]
 }
 
 // Reset makes the memory available again.
