@@ -72,63 +72,33 @@ func (l *snapshot) has(id objects.ID) (bool, error) {
 	return ok, err
 }
 
-// confirm reports whether the object at a place has an id. If it has another, the id in the
-// head may be damaged, so confirm looks again in the repaired head.
+// confirm reports whether the object at a place has an id and was not purged. It reads the whole
+// head only if the pack has purged objects, or another id there, which may be damaged: then the
+// head that is repaired counts. If that cannot be read, the caller meets the damage later.
 func (l *snapshot) confirm(at place, id objects.ID) (bool, error) {
-	have, err := l.rawIDAt(at)
-	if err != nil || have != id {
-		have, err = l.idAt(at)
-	}
-	if have != id || err != nil {
-		return false, err
-	}
-	erased, err := l.purgedAt(at)
-	return !erased, err
-}
-
-// purgedAt reports whether an object of a pack was erased. It reads the whole head only if
-// the pack has such objects.
-func (l *snapshot) purgedAt(at place) (bool, error) {
-	if p := l.packs[at.pack]; p != nil {
-		return p.isPurged(at.slot), nil
-	}
-	e, err := l.ofPack(headsBucket, at.pack)
-	if err != nil {
-		return false, err
-	}
-	b, err := e.Part(0, packIDs)
-	if err != nil || !parsePackHeader(b).purged {
-		return false, err
+	raw := false
+	if l.packs[at.pack] == nil {
+		e, err := l.ofPack(headsBucket, at.pack)
+		if err != nil {
+			return false, err
+		}
+		var found []byte
+		begin, err := e.Part(0, packIDs)
+		if err == nil {
+			found, err = e.Part(packIDs+at.slot*idSize, idSize)
+		}
+		if err != nil {
+			return false, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
+		}
+		if raw = objects.ID(found) == id; raw && !parsePackHeader(begin).purged {
+			return true, nil
+		}
 	}
 	p, err := l.pack(at.pack)
-	if errors.Is(err, errPack) {
-		return false, nil // the caller meets the damage when it reads the object
+	if err == nil && at.slot < p.Len() {
+		return p.has(at.slot, id), nil
 	}
-	return err == nil && p.isPurged(at.slot), err
-}
-
-// idAt returns the id of the object at a place, from a head that is repaired if it can be.
-func (l *snapshot) idAt(at place) (objects.ID, error) {
-	if p, err := l.pack(at.pack); err == nil && at.slot < p.Len() {
-		return p.id(at.slot), nil
-	}
-	return l.rawIDAt(at)
-}
-
-// rawIDAt returns the id of the object at a place, without reading the rest of the head.
-func (l *snapshot) rawIDAt(at place) (id objects.ID, err error) {
-	if p := l.packs[at.pack]; p != nil && at.slot < p.Len() {
-		return p.id(at.slot), nil
-	}
-	e, err := l.ofPack(headsBucket, at.pack)
-	if err != nil {
-		return id, err
-	}
-	b, err := e.Part(packIDs+at.slot*idSize, idSize)
-	if err != nil {
-		return id, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
-	}
-	return objects.ID(b), nil
+	return raw, nil
 }
 
 // ofPack returns the head or the body of a pack.

@@ -257,13 +257,9 @@ func (p *purge) wipeFree(h *handle) error {
 	if err != nil {
 		return err
 	}
-	free, _, err := page.ReadFreelist(h.file, m)
+	pages, _, err := page.ReadFreelist(h.file, m)
 	if err != nil {
 		return err
-	}
-	var pages []uint64
-	for ; len(free) > 0; free = free[8:] {
-		pages = append(pages, page.Order.Uint64(free))
 	}
 	for id := m.HighWater; int64(id)*int64(m.PageSize) < info.Size(); id++ {
 		pages = append(pages, id)

@@ -45,8 +45,8 @@ func (w *Walker) ReadFreelist() error {
 	for id := list.ID; id <= list.Last; id++ {
 		w.pages[id] = used
 	}
-	for ; len(ids) > 0; ids = ids[8:] {
-		w.pages[page.Order.Uint64(ids)] = free
+	for _, id := range ids {
+		w.pages[id] = free
 	}
 	return nil
 }

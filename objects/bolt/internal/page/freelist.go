@@ -6,8 +6,8 @@ import (
 )
 
 // ReadFreelist checks the list of free pages, whose pages bbolt would overwrite. It returns their
-// ids, 8 bytes each and ascending, and the page of the list itself.
-func ReadFreelist(f io.ReaderAt, m Meta) (ids []byte, list *Page, err error) {
+// ids in ascending order, and the page of the list itself.
+func ReadFreelist(f io.ReaderAt, m Meta) (ids []uint64, list *Page, err error) {
 	p, flags, err := readHeader(nil, f, m, m.Freelist)
 	if err != nil {
 		return nil, nil, fmt.Errorf("freelist: %w", err)
@@ -26,16 +26,18 @@ func ReadFreelist(f io.ReaderAt, m Meta) (ids []byte, list *Page, err error) {
 	if n > uint64(p.Size-at)/8 {
 		return nil, nil, fmt.Errorf("freelist: %d pages in %d bytes", n, p.Size)
 	}
-	if ids, err = p.Bytes(at, int(n)*8); err != nil {
+	b, err := p.Bytes(at, int(n)*8)
+	if err != nil {
 		return nil, nil, fmt.Errorf("freelist: %w", err)
 	}
+	ids = make([]uint64, n)
 	last := uint64(1)
-	for rest := ids; len(rest) > 0; rest = rest[8:] {
-		id := Order.Uint64(rest)
+	for i := range ids {
+		id := Order.Uint64(b[8*i:])
 		if id <= last || id >= m.HighWater || id >= p.ID && id <= p.Last || id == m.Root {
 			return nil, nil, fmt.Errorf("freelist: page %d follows page %d of %d", id, last, m.HighWater)
 		}
-		last = id
+		ids[i], last = id, id
 	}
 	return ids, p, nil
 }

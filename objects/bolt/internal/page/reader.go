@@ -110,16 +110,20 @@ func (r *Reader) Top(t Tree) (*Page, error) {
 	return p, err
 }
 
-// leaf returns the leaf to which key belongs.
-func (r *Reader) leaf(t Tree, key []byte) (*Page, error) {
+// leaf returns the leaf to which key belongs. On the way it calls visit, unless that is nil, with
+// each branch and the element of it that leads to the leaf.
+func (r *Reader) leaf(t Tree, key []byte, visit func(p *Page, i int) error) (*Page, error) {
 	p, err := r.Top(t)
 	for depth := 0; err == nil && !p.Leaf; depth++ {
 		if depth == MaxDepth {
 			return nil, fmt.Errorf("page %d: the tree has a cycle", p.ID)
 		}
-		i, e := p.childOf(key)
-		if e != nil {
-			return nil, e
+		i, err2 := p.childOf(key)
+		if err2 == nil && visit != nil {
+			err2 = visit(p, i)
+		}
+		if err2 != nil {
+			return nil, err2
 		}
 		p, err = r.child(p, i)
 	}
@@ -153,7 +157,7 @@ func (r *Reader) child(p *Page, i int) (*Page, error) {
 // Find returns the entry of a key. ok is false only if the pages show that the key is not
 // there; if damage could hide it, Find returns an error.
 func (r *Reader) Find(t Tree, key []byte) (e Entry, ok bool, err error) {
-	p, err := r.leaf(t, key)
+	p, err := r.leaf(t, key, nil)
 	if err != nil {
 		return Entry{}, false, err
 	}
@@ -170,7 +174,7 @@ func (r *Reader) Find(t Tree, key []byte) (e Entry, ok bool, err error) {
 // Floor returns the entry with the greatest key of the leaf to which key belongs that is
 // not above key.
 func (r *Reader) Floor(t Tree, key []byte) (e Entry, ok bool, err error) {
-	p, err := r.leaf(t, key)
+	p, err := r.leaf(t, key, nil)
 	if err != nil {
 		return Entry{}, false, err
 	}
@@ -221,28 +225,24 @@ func (r *Reader) check(p *Page) error {
 // CheckPath checks every page that bbolt reads or rewrites when it changes a key: the pages
 // from the root to the leaf, and their siblings, with which bbolt may merge them.
 func (r *Reader) CheckPath(t Tree, key []byte) error {
-	p, err := r.Top(t)
+	top, err := r.Top(t)
 	if err == nil {
-		err = r.check(p)
+		err = r.check(top)
 	}
-	for depth := 0; err == nil && !p.Leaf; depth++ {
-		if depth == MaxDepth {
-			return fmt.Errorf("page %d: the tree has a cycle", p.ID)
-		}
-		i, e := p.childOf(key)
-		if err = e; err != nil {
-			break
-		}
-		above := p
-		for k := max(i-1, 0); err == nil && k <= min(i+1, above.Count-1); k++ {
-			var child *Page
-			if child, err = r.child(above, k); err == nil {
+	if err != nil {
+		return err
+	}
+	_, err = r.leaf(t, key, func(p *Page, i int) error {
+		for k := max(i-1, 0); k <= min(i+1, p.Count-1); k++ {
+			child, err := r.child(p, k)
+			if err == nil {
 				err = r.check(child)
 			}
-			if k == i {
-				p = child
+			if err != nil {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 	return err
 }
