@@ -212,9 +212,8 @@ func (h *fileSnapshot) release() {
 }
 
 func (h *fileSnapshot) close() {
+	h.release()
 	_ = h.file.Close()
-	h.side.release()
-	h.side = nil
 }
 
 // patience is how often an operation is tried while others write.

@@ -8,6 +8,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 var runsKey = []byte("runs")
@@ -60,55 +61,45 @@ func decodeChunk(key, value []byte) ([]index.Entry, error) {
 	return entries, err
 }
 
-// chunks yields the chunks of a run, from the one in which a prefix may come first.
+// readChunk reads a chunk of the index.
+func readChunk(e page.Entry) ([]index.Entry, error) {
+	value, err := e.Value()
+	if err != nil {
+		return nil, err
+	}
+	return decodeChunk(e.Key, value)
+}
+
+// chunks yields the chunks of a run, from the one in which a prefix may come first. It checks the
+// chunks before and after them, which may be of other runs: their keys may be damaged.
 func (l *snapshot) chunks(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, error] {
 	return func(yield func([]index.Entry, error) bool) {
-		start, value, err := l.floor(r.ChunkKey(prefix))
-		var first []index.Entry
-		if err == nil && start != nil { // also of another run: its key may be damaged
-			first, err = decodeChunk(start, value)
+		var first page.Entry
+		var entries []index.Entry
+		ok := false
+		t, err := l.bucket(indexBucket)
+		if err == nil {
+			first, ok, err = l.pages.Floor(t, r.ChunkKey(prefix))
 		}
-		switch {
-		case err != nil:
-			yield(nil, err)
-			return
-		case !r.Has(start):
-			start = r.Key()
-		case !yield(first, nil):
-			return
-		default:
-			start = append(slices.Clone(start), 0) // the key after it
+		if ok && err == nil {
+			entries, err = readChunk(first)
 		}
-		for e, err := range l.scanFile(indexBucket, start, false) {
-			var entries []index.Entry
-			if err == nil {
-				var value []byte
-				if value, err = e.Value(); err == nil {
-					entries, err = decodeChunk(e.Key, value)
-				}
-			}
-			if err == nil && !r.Has(e.Key) {
-				return
-			}
+		start := r.Key()
+		if err != nil || r.Has(first.Key) {
 			if !yield(entries, err) || err != nil {
 				return
 			}
+			start = append(slices.Clone(first.Key), 0) // the key after it
+		}
+		for e, err := range l.pages.Scan(t, start, false) {
+			if err == nil {
+				entries, err = readChunk(e)
+			}
+			if err == nil && !r.Has(e.Key) || !yield(entries, err) || err != nil {
+				return
+			}
 		}
 	}
-}
-
-// floor returns the chunk with the greatest key that is not above key; nil: there is none.
-func (l *snapshot) floor(key []byte) (found, value []byte, err error) {
-	t, err := l.bucket(indexBucket)
-	if err != nil {
-		return nil, nil, err
-	}
-	e, ok, err := l.pages.Floor(t, key)
-	if err != nil || !ok {
-		return nil, nil, err
-	}
-	value, err = e.Value()
-	return e.Key, value, err
 }
 
 // locate finds the place of an object in the packs.
@@ -117,23 +108,15 @@ func (l *snapshot) locate(id objects.ID) (place, bool, error) {
 	if err != nil {
 		return place{}, false, err
 	}
-	for i := len(all.List) - 1; i >= 0; i-- {
-		at, ok, err := l.locateIn(all.List[i], id)
-		if ok || err != nil {
-			return at, ok, err
+	for _, r := range slices.Backward(all.List) {
+		entries, err := l.entriesOf(r, id)
+		if err != nil {
+			return place{}, false, err
 		}
-	}
-	return place{}, false, nil
-}
-
-func (l *snapshot) locateIn(r index.Run, id objects.ID) (place, bool, error) {
-	entries, err := l.entriesOf(r, id)
-	if err != nil {
-		return place{}, false, err
-	}
-	for _, e := range slices.Backward(entries) { // the newest first: it replaces a damaged one
-		if ok, err := l.confirm(placeOf(e), id); ok || err != nil {
-			return placeOf(e), ok, err
+		for _, e := range slices.Backward(entries) { // the newest first: it replaces a damaged one
+			if ok, err := l.confirm(placeOf(e), id); ok || err != nil {
+				return placeOf(e), ok, err
+			}
 		}
 	}
 	return place{}, false, nil
