@@ -10,6 +10,16 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
+// How parts become blocks.
+//
+// A part is an object with one member that names its kind, such as text or functionCall, and
+// members beside it, such as thought or thoughtSignature. partReader takes the members that
+// have fields in a block; extra returns all others, which the block keeps.
+//
+// In a stream, consecutive texts of one kind are appended to one open block. A part with a
+// seal or other extra members is a block of its own. A call may also be streamed: its
+// arguments come as partialArgs, and stay open until a piece without willContinue.
+
 // partReader reads a part, and the member of the part that names its kind.
 type partReader struct {
 	rawjson.ObjectReader

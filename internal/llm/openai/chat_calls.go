@@ -10,6 +10,17 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
+// How pieces of tool calls are matched.
+//
+// A stream brings the arguments of a call in pieces. In OpenAI's API each piece has the index
+// of its call, and only the first piece has the id and the name. Other servers give all calls
+// one index, leave the index out, or repeat the name and the id in every piece. findCall
+// decides whether a piece continues a call: by index; without an index by id; without
+// either it continues the last call unless it has a name. A piece with an index and a name
+// begins another call if its id differs, or if it has arguments and those of the call are
+// complete JSON already. Tools that the server ran come in executed_tools, and are matched by
+// index.
+
 // chatCalls is the state of the tool calls of a response.
 type chatCalls struct {
 	first, last     *chatCall

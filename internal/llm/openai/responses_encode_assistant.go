@@ -10,6 +10,15 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
+// How the items of a response are written.
+//
+// The Responses API accepts a reasoning item only if the item that followed it comes next. So
+// the encoder holds reasoning back until the next item is added, and drops it at the end of
+// the message if none follows, unless the request being repeated had it so. Text parts are
+// collected in an open message, which closeMessage adds when any other item follows.
+// Messages and function calls have ids only if the provider stores responses; otherwise it
+// does not know them.
+
 // replayResponses returns the original items of one response, with their ids. Encode sends
 // them without ids unless the provider stores responses.
 func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {

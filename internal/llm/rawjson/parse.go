@@ -7,6 +7,16 @@ import (
 	"math/bits"
 )
 
+// How JSON is checked.
+//
+// Parse reads the text once, from left to right, by recursive descent: one method of parser
+// for each rule of the grammar of RFC 8259. The parser builds no tree and copies nothing. It
+// only checks the text and finds where the first value ends, so a Value is a slice of the
+// text. The depth of nesting is limited to MaxDepth, so that a text cannot exhaust the stack.
+// Strings are checked for escapes and control characters but not for valid UTF-8, because
+// their bytes must be kept as they are. At the end of the text, every error is marked
+// Truncated: a longer text could have been valid.
+
 // MaxDepth is the largest nesting depth of objects and arrays that [Parse] accepts.
 const MaxDepth = 256
 

@@ -146,6 +146,14 @@ func (v Value) textEquals(s string) bool {
 	return v.Text() == s
 }
 
+// How a Value is read without a tree.
+//
+// A Value is only text, so each call of Get, Members or Elements scans it again. A cursor
+// returns the members or elements one by one: it skips white space and commas, and skipValue
+// finds the end of the next value by counting brackets and skipping strings, without looking
+// inside. This is fast because Parse has checked the text before. For text that Parse did not
+// check, the functions stay within its bounds and always make progress.
+
 // cursor iterates over the members of an object or the elements of an array. It does not
 // check the grammar, and stops where the text is clearly invalid.
 type cursor struct {

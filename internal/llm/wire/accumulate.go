@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// ValueAccumulator puts together a JSON value that arrives in pieces: strings and lists
-// grow, objects gain members, and of any other kind the last piece counts. The zero value
-// is ready.
+// ValueAccumulator assembles a JSON value that arrives in pieces. Strings and lists are
+// concatenated, objects are merged member by member, and a number or a boolean replaces the
+// previous piece. The zero value is ready to use.
 type ValueAccumulator struct {
 	scalar   rawjson.Value
 	strings  []string
@@ -36,7 +36,7 @@ func (g *ValueAccumulator) Add(v rawjson.Value) {
 	}
 }
 
-// Value returns the value so far; nil when no piece came.
+// Value returns the value so far; nil if there was no piece.
 func (g *ValueAccumulator) Value() rawjson.Value {
 	switch {
 	case g.scalar != nil:
@@ -51,14 +51,14 @@ func (g *ValueAccumulator) Value() rawjson.Value {
 	return nil
 }
 
-// FieldAccumulator puts together the members of an object that no block stands for, in the
-// order in which they first came. The zero value is ready.
+// FieldAccumulator assembles the members of an object that have no block, in the order of
+// their first piece. The zero value is ready to use.
 type FieldAccumulator struct {
 	Keys   []string
 	Fields map[string]*ValueAccumulator
 }
 
-// Field returns the accumulator of a member, which it makes if there is none.
+// Field returns the accumulator of a member, and creates it if necessary.
 func (r *FieldAccumulator) Field(key string) *ValueAccumulator {
 	if r.Fields == nil {
 		r.Fields = map[string]*ValueAccumulator{}
@@ -71,12 +71,12 @@ func (r *FieldAccumulator) Field(key string) *ValueAccumulator {
 	return g
 }
 
-// Set replaces a member.
+// Set replaces the value of a member. The value is copied.
 func (r *FieldAccumulator) Set(key string, v rawjson.Value) {
 	*r.Field(key) = ValueAccumulator{scalar: bytes.Clone(v)}
 }
 
-// Object returns the object of all members.
+// Object returns an object of all members.
 func (r *FieldAccumulator) Object() rawjson.Value {
 	var o rawjson.Object
 	for _, key := range r.Keys {

@@ -12,28 +12,28 @@ import (
 
 // How the pieces of a response become blocks.
 //
-// A reader begins a block when the wire does (Begin), appends text and signatures as
-// they come (AppendText, AppendSignature), and ends the block when the wire says that it
-// is whole (End). Each step emits an event: deltas while the block is open, and one
-// BlockDone with the whole block. Blocks may be open at the same time; their index is
-// the order in which they began.
+// A reader calls Begin when the provider begins a block, AppendText and AppendSignature as
+// pieces arrive, and End when the block is complete. The writer emits an event for each
+// piece of text while the block is open, and one BlockDone event with the complete block.
+// Several blocks may be open at the same time; a block's index is the order in which it
+// began.
 //
 // Some providers send a seal or an id after the block it belongs to. The reader then
-// changes the block and calls MarkChanged; such blocks are emitted once more at the end,
-// and replace what was emitted before.
+// changes the block and calls MarkChanged. The writer emits such a block once more at the
+// end of the response, and consumers replace the earlier one.
 //
-// When the stream breaks, a block that another one followed is whole, since no format
-// goes back to an earlier block; a tool call counts only if it was ended.
+// When the stream breaks, an open block counts as complete if another block followed it,
+// because no format returns to an earlier block. A tool call counts only if it was ended.
 
-// maxBlocks limits how many blocks a response can have. The smallest item on the wire has
-// 3 bytes; the block made of it takes some hundred times as many. A block beyond the limit
-// is the error of the writer, as in a bufio.Writer: it and its text are dropped, and Decode
-// reads no further.
+// maxBlocks is the largest number of blocks in a response. The smallest item on the wire has
+// 3 bytes, and its block takes some hundred times as many. A block beyond the limit sets the
+// writer's error, as in a bufio.Writer: the block and its text are dropped, and Decode stops
+// reading.
 const maxBlocks = 1 << 16
 
-// BlockWriter is what a [ResponseReader] writes to. It numbers the blocks of one response,
-// emits the events, and holds the rules for streams that break: a block that was ended is
-// whole, a tool call that was not ended is none. See the head of this file.
+// BlockWriter receives the blocks of one response from a [ResponseReader]. It numbers the
+// blocks, emits the events, and decides which blocks of a broken stream count. See the head
+// of this file.
 type BlockWriter struct {
 	Target
 	yield   func(llm.Event, error) bool
@@ -48,20 +48,19 @@ type BlockWriter struct {
 	headChanged bool // Head differs from what was last emitted
 }
 
-// BlockBuilder is one block of a response while it arrives.
+// BlockBuilder builds one block of a response from its pieces.
 type BlockBuilder struct {
 	index     int
-	Block     content.Block // the block without the text and the signature that came in pieces
-	Text      []string      // pieces of its text
-	Signature []string      // pieces of its seal
-	BeforeEnd func()        // completes Block from what the reader collected, when the block ends; nil: nothing to do
-	started   bool          // its first delta was emitted
-	Done      bool          // it has ended
-	changed   bool          // it changed after it had ended
+	Block     content.Block // the block, without the pieces in Text and Signature
+	Text      []string      // pieces of the block's text
+	Signature []string      // pieces of the block's seal
+	BeforeEnd func()        // called when the block ends, so that the reader can complete Block; may be nil
+	started   bool          // the first delta of the block was emitted
+	Done      bool          // the block has ended
+	changed   bool          // the block changed after it had ended
 }
 
-// Begin begins a block. Text that the block already has stays in front of what is
-// appended.
+// Begin begins a block. Text that the block already has precedes the appended text.
 func (o *BlockWriter) Begin(b content.Block) *BlockBuilder {
 	p := &BlockBuilder{index: o.Count, Block: b}
 	if o.Count == maxBlocks {
@@ -73,7 +72,7 @@ func (o *BlockWriter) Begin(b content.Block) *BlockBuilder {
 	return p
 }
 
-// BeginStreamed begins a block that arrives in pieces. Of a tool call it emits the name at
+// BeginStreamed begins a block that arrives in pieces. It emits the name of a tool call at
 // once.
 func (o *BlockWriter) BeginStreamed(b content.Block) *BlockBuilder {
 	p := o.Begin(b)
@@ -83,8 +82,8 @@ func (o *BlockWriter) BeginStreamed(b content.Block) *BlockBuilder {
 	return p
 }
 
-// AppendSignature appends a piece of the signature of a reasoning block; other blocks and
-// empty pieces are ignored.
+// AppendSignature appends a piece to the signature of a reasoning block. It ignores other
+// blocks and empty pieces.
 func (o *BlockWriter) AppendSignature(p *BlockBuilder, piece string) {
 	b, ok := p.Block.(content.Reasoning)
 	if !ok || piece == "" {
@@ -97,11 +96,11 @@ func (o *BlockWriter) AppendSignature(p *BlockBuilder, piece string) {
 	p.Signature = append(p.Signature, piece)
 }
 
-// Emit adds a block that came whole.
+// Emit adds a complete block.
 func (o *BlockWriter) Emit(b content.Block) { o.End(o.Begin(b)) }
 
-// AppendText appends text to a block and emits it as a delta. Text for a block that has
-// ended is added too; the block is then emitted once more at the end.
+// AppendText appends text to a block and emits it as a delta. If the block has ended, the text
+// is appended too, and the block is emitted once more at the end of the response.
 func (o *BlockWriter) AppendText(p *BlockBuilder, text string) {
 	if text == "" && (p.started || !IsCall(p.Block)) {
 		return
@@ -135,15 +134,15 @@ func IsCall(b content.Block) bool {
 	return ok
 }
 
-// MarkChanged notes that a block which has ended is not what was emitted any more.
+// MarkChanged records that a block changed after it had ended, so that it is emitted again.
 func (o *BlockWriter) MarkChanged(p *BlockBuilder) {
 	if p.Done && !p.changed {
 		p.changed, o.changed = true, append(o.changed, p)
 	}
 }
 
-// End ends a block, which is whole now, and emits it. An empty block is left out, but for
-// reasoning with members that the provider may want back.
+// End ends a complete block and emits it. An empty block is not emitted, except reasoning with
+// an extra, which the provider may require.
 func (o *BlockWriter) End(p *BlockBuilder) {
 	if p.Done {
 		return
@@ -165,10 +164,10 @@ func (o *BlockWriter) EndOpen() {
 	}
 }
 
-// emitBlock emits a whole block.
+// emitBlock emits a complete block, unless it is empty.
 func (o *BlockWriter) emitBlock(p *BlockBuilder) {
 	b := p.Build()
-	entry := b.Kind() == content.KindReasoning && b.Form().Extra != nil // the provider may want it back
+	entry := b.Kind() == content.KindReasoning && b.Form().Extra != nil // the provider may require it
 	if entry || !content.IsEmpty(b) {
 		o.emit(llm.Event{Type: llm.BlockDone, Index: p.index, Block: b})
 	}
@@ -198,9 +197,9 @@ func (p *BlockBuilder) Build() content.Block {
 	return p.Block
 }
 
-// close ends the response. err is nil when it is whole; else it is the last thing that the
-// consumer sees. Of the blocks that are open after an error, those that another block
-// followed count as whole, except tool calls.
+// close ends the response. err is nil if the response is complete; else the consumer gets it
+// last. After an error, an open block counts as complete if another block followed it and it
+// is not a tool call.
 func (o *BlockWriter) close(err error) {
 	open := o.Open
 	o.Open = nil
@@ -219,22 +218,22 @@ func (o *BlockWriter) close(err error) {
 	}
 }
 
-// maxName is how many bytes an id, a model or a finish reason can have; a longer one is
-// ignored.
+// maxName is the largest length, in bytes, of an id, a model or a finish reason. A longer one
+// is ignored.
 const maxName = 64 << 10
 
-// SetHead changes what is known of the response itself.
+// SetHead changes the head of the response.
 func (o *BlockWriter) SetHead(change func(h *llm.Head)) {
 	previous := o.Head
 	change(&o.Head)
-	o.Head.ID, o.Head.Model, o.Head.Finish = bounded(o.Head.ID, previous.ID), bounded(o.Head.Model, previous.Model), bounded(o.Head.Finish, previous.Finish)
+	o.Head.ID, o.Head.Model, o.Head.Finish = nameOrPrevious(o.Head.ID, previous.ID), nameOrPrevious(o.Head.Model, previous.Model), nameOrPrevious(o.Head.Finish, previous.Finish)
 	if o.Head.ID != previous.ID || o.Head.Model != previous.Model || o.Head.Finish != previous.Finish {
 		o.headChanged = true
 	}
 }
 
-// SetUsage sets the usage. The last report counts, but a report of zeros, which some
-// servers send with every chunk, does not replace another.
+// SetUsage sets the usage. A later usage replaces an earlier one, unless its input and output
+// are zero: some servers send zeros with every chunk.
 func (o *BlockWriter) SetUsage(u content.Usage) {
 	previous, u := o.Head.Usage, u.Bounded()
 	if !previous.IsZero() && u.Input|u.Output == 0 {
@@ -243,8 +242,8 @@ func (o *BlockWriter) SetUsage(u content.Usage) {
 	o.Head.Usage, o.headChanged = u, true
 }
 
-// TokenCounts returns a function that reads a count of a usage report; it returns 0 for a
-// count that is missing or that no response can have.
+// TokenCounts returns a function that returns the count at a path in usage object v, and 0
+// for a count that is missing or impossible.
 func TokenCounts(v rawjson.Value) func(keys ...string) int64 {
 	return func(keys ...string) int64 {
 		n, _ := v.Get(keys...).Int()
@@ -252,12 +251,12 @@ func TokenCounts(v rawjson.Value) func(keys ...string) int64 {
 	}
 }
 
-// bounded returns now, or before when now is too long.
-func bounded(now, before string) string {
-	if len(now) > maxName {
-		return before
+// nameOrPrevious returns name, or previous if name is too long.
+func nameOrPrevious(name, previous string) string {
+	if len(name) > maxName {
+		return previous
 	}
-	return now
+	return name
 }
 
 // EmitHead emits the head of the response if it changed since it was last emitted.
@@ -268,15 +267,15 @@ func (o *BlockWriter) EmitHead() {
 	}
 }
 
-// emit passes an event to the consumer, unless it is about a block beyond the limit.
+// emit passes an event to the consumer, unless the event belongs to a block beyond the limit.
 func (o *BlockWriter) emit(e llm.Event) {
 	if !o.stopped && e.Index < maxBlocks {
 		o.stopped = !o.yield(e, nil)
 	}
 }
 
-// NewSeal returns a seal that the model of this response made. The name of the model that
-// was asked comes before the name in the response, since it is what will be asked again.
+// NewSeal returns a seal that the model of this response made. It uses the model name of the
+// request rather than that of the response, because the next request will use it again.
 func (o *BlockWriter) NewSeal(t content.SealType, data string) content.Seal {
 	model := o.Model
 	if model == "" {
@@ -285,8 +284,8 @@ func (o *BlockWriter) NewSeal(t content.SealType, data string) content.Seal {
 	return content.Seal{Type: t, Data: data, Minted: o.Dialect.Name + "/" + model}
 }
 
-// AddExtra adds a member to the extra of the block; an object is merged into the one that
-// is there.
+// AddExtra adds a member to the extra of the block. An object is merged into an object that is
+// already there; an empty value adds nothing.
 func (p *BlockBuilder) AddExtra(key string, v rawjson.Value) {
 	if rawjson.IsEmpty(v) {
 		return
@@ -296,8 +295,8 @@ func (p *BlockBuilder) AddExtra(key string, v rawjson.Value) {
 	p.Block = content.WithForm(p.Block, form)
 }
 
-// MarkTruncatedCall marks a tool call whose arguments end in the middle of a JSON text: at
-// the output limit a provider ends it there.
+// MarkTruncatedCall marks a tool call as incomplete if its arguments end in the middle of a
+// JSON text, as they do when the provider reaches the output limit.
 func (p *BlockBuilder) MarkTruncatedCall() {
 	if call, ok := p.Block.(content.ToolCall); ok && len(p.Text) > 0 {
 		call.SetIncomplete(rawjson.IsTruncated(strings.Join(p.Text, "")))
@@ -305,8 +304,8 @@ func (p *BlockBuilder) MarkTruncatedCall() {
 	}
 }
 
-// MarkIncomplete marks the block as one that the response broke off in. Tool calls are not
-// marked: they count only when they are whole.
+// MarkIncomplete marks the block as one in which the response broke off. Tool calls are not
+// marked, because they count only when they are complete.
 func (p *BlockBuilder) MarkIncomplete() {
 	if !IsCall(p.Block) {
 		form := p.Block.Form()

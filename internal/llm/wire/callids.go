@@ -9,13 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Ids of calls are sent to the model that is asked next, and not every format takes ids
-// that another one made. An id that the format refuses is changed: the same way in each
-// request, so that a result finds its call, and so that different ids stay different.
-// Names of tools are never changed: the model has to find the tool.
+// How ids of tool calls are adapted.
+//
+// A conversation may continue with another model, and not every API accepts the call ids
+// that another provider made. The encoder changes an id that the API refuses: it replaces
+// the characters that are not allowed, and adds or substitutes a hash of the original id.
+// The same id changes in the same way in each request, so a result keeps the id of its
+// call, and different ids stay different. Names of tools never change, because the model
+// calls the tools by name.
 
-// SafeCallID returns an id of letters, digits, _ and -, as Anthropic and Amazon want them,
-// of at most max characters; 0 is no limit. Different ids stay different.
+// SafeCallID returns an id of letters, digits, _ and -, as Anthropic and Amazon require, with
+// at most most characters; 0 is no limit. Different ids stay different.
 func SafeCallID(id string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (isAlphanumeric(byte(r)) || r == '_' || r == '-') {
@@ -34,7 +38,7 @@ func SafeCallID(id string, most int) string {
 	return clean + hash
 }
 
-// ShortCallID returns an id of at most max bytes.
+// ShortCallID returns the id, or a hash of it if it is empty or longer than most bytes.
 func ShortCallID(id string, most int) string {
 	if id != "" && len(id) <= most {
 		return id
@@ -42,11 +46,11 @@ func ShortCallID(id string, most int) string {
 	return fmt.Sprintf("call_%016x", hashID(id))
 }
 
-// OpenAICallID returns an id as OpenAI's chat wants it: "Expected a string with maximum
+// OpenAICallID returns an id as OpenAI's chat requires it: "Expected a string with maximum
 // length 40".
 func OpenAICallID(id string) string { return ShortCallID(id, 40) }
 
-// MistralCallID returns an id as Mistral wants it: "must be a-z, A-Z, 0-9, with a length
+// MistralCallID returns an id as Mistral requires it: "must be a-z, A-Z, 0-9, with a length
 // of 9".
 func MistralCallID(id string) string {
 	const length = 9
@@ -68,15 +72,16 @@ func isAlphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// MakeCallID returns an id for a call that came without one. It is the same each time the
-// response is read. It is not sent back, since the block has no id of the provider.
-func (o *BlockWriter) MakeCallID(what ...string) string {
+// MakeCallID returns an id for a call that came without one, made from the response id, the
+// number of blocks and parts. The id is the same each time the response is read. It is not
+// sent back, because the block has no id from the provider.
+func (o *BlockWriter) MakeCallID(parts ...string) string {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %d %q", o.Head.ID, o.Count, what)
+	fmt.Fprintf(h, "%q %d %q", o.Head.ID, o.Count, parts)
 	return fmt.Sprintf("call_%016x", h.Sum64())
 }
 
-// CallID returns an id of a call as the server takes it.
+// CallID returns a call id in the form that the server accepts.
 func (t Target) CallID(id string) string {
 	if t.Quirks.CallID == nil {
 		return id

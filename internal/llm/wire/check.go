@@ -11,15 +11,24 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Rule is one reason for which a provider refuses a request.
+// How a request is checked before it is sent.
+//
+// Providers refuse requests for reasons that do not depend on the dialect, such as a call
+// without a result. To check these once for all dialects, Dialect.Outline turns a request body
+// into a list of items: texts, calls, results and reasoning, each with its message and its
+// path in the body. Each Rule then looks at the outline, at the body, or at the blocks of the
+// request, and reports problems. CommonRules apply to all dialects; a dialect adds its own
+// rules. Every rule gives evidence: the text of a refusal or the page that documents it.
+
+// Rule finds one kind of problem for which a provider refuses a request.
 type Rule struct {
 	Name     string
-	Evidence string // how it is known: the text of the refusal, or where it is documented
-	Warns    bool   // the request is answered all the same
+	Evidence string // the text of the refusal, or where the rule is documented
+	Warns    bool   // the provider answers the request anyway
 	Find     func(c *Checker)
 }
 
-// Checker is a request that the rules look at.
+// Checker holds a request for the rules to check.
 type Checker struct {
 	Target
 	Request  *llm.Request
@@ -29,18 +38,18 @@ type Checker struct {
 	problems []llm.Problem
 }
 
-// OutlineItem is one item of a request body, whatever the dialect.
+// OutlineItem is one item of a request body, in a form that all dialects share.
 type OutlineItem struct {
 	Kind      OutlineKind
-	CallID    string // of a call or its result
-	Message   int    // the index of the message that it is in
+	CallID    string // the call id of a call or a result
+	Message   int    // the index of the message that has the item
 	Path      string
 	JSON      rawjson.Value // the item in the body
-	Empty     bool          // a text, or a message, without content
-	FromModel bool          // the model said it
+	Empty     bool          // the item is a text or a message without content
+	FromModel bool          // the model made the item
 }
 
-// OutlineKind is what an [OutlineItem] is.
+// OutlineKind is the kind of an [OutlineItem].
 type OutlineKind uint8
 
 // The kinds of items.
@@ -52,15 +61,15 @@ const (
 	OutlineOther
 )
 
-// Report adds a problem.
+// Report adds a problem of the current rule.
 func (c *Checker) Report(path, callID, message string, args ...any) {
 	c.problems = append(c.problems, llm.Problem{
 		Rule: c.rule.Name, Path: path, CallID: callID, Message: fmt.Sprintf(message, args...), Warning: c.rule.Warns,
 	})
 }
 
-// Check lists the reasons for which the provider would refuse a request: by the rules that
-// all dialects have in common, and by those of its own.
+// Check returns the reasons why the provider would refuse a request. It applies CommonRules
+// and the rules of the dialect.
 func Check(t Target, req *llm.Request) []llm.Problem {
 	t = t.ForSettings(req.Settings)
 	body, err := rawjson.Parse(req.Body)
@@ -85,53 +94,56 @@ var CommonRules = []Rule{
 	{
 		Name:     "tool-result-missing",
 		Evidence: `Anthropic 400: "tool_use ids were found without tool_result blocks immediately after"; OpenAI 400: "An assistant message with 'tool_calls' must be followed by tool messages"`,
-		Find:     (*Checker).missingResults,
+		Find:     (*Checker).findMissingResults,
 	},
 	{
 		Name:     "tool-call-missing",
 		Evidence: `Anthropic 400: "unexpected tool_use_id found in tool_result blocks"; OpenAI 400: "No tool call found for function call output"`,
-		Find:     (*Checker).reportOrphanResults,
+		Find:     (*Checker).findOrphanResults,
 	},
 	{
 		Name:     "duplicate-call-id",
 		Evidence: "Anthropic 400: \"tool_use ids must be unique\"",
-		Find:     (*Checker).duplicateCalls,
+		Find:     (*Checker).findDuplicateCalls,
 	},
 	{
 		Name:     "empty-content",
 		Evidence: `Anthropic 400: "text content blocks must be non-empty"; others answer an empty message badly`,
-		Find:     (*Checker).emptyContent,
+		Find:     (*Checker).findEmptyContent,
 	},
 	{
 		Name:     "seal-of-another-model",
 		Evidence: "a seal is opened only by the model family that made it; it is left out, and inside a tool loop its provider may demand it",
 		Warns:    true,
-		Find:     (*Checker).foreignSeals,
+		Find:     (*Checker).findForeignSeals,
 	},
 	{
 		Name:     RuleCannotStop,
 		Evidence: "the [table of models](#models-that-are-asked-in-another-way); one that is not in it says so in its refusal, and is asked again",
 		Warns:    true,
-		Find:     (*Checker).reasoningCannotStop,
+		Find:     (*Checker).findReasoningCannotStop,
 	},
 	{
 		Name:     "not-utf8",
 		Evidence: "JSON carries Unicode only: RFC 8259, section 8.1",
 		Warns:    true,
-		Find:     (*Checker).notUTF8,
+		Find:     (*Checker).findInvalidUTF8,
 	},
 	{
 		Name:     "block-not-sent",
 		Evidence: "the API has no form for such a block, or takes it back only in the form that it gave it",
 		Warns:    true,
-		Find:     (*Checker).unsentBlocks,
+		Find:     (*Checker).findUnsentBlocks,
 	},
 }
 
-// RuleCannotStop is the rule for a model that reasons although it is asked not to.
+// RuleCannotStop is the name of the rule for a model that reasons although the request turns
+// reasoning off.
 const RuleCannotStop = "reasoning-cannot-stop"
 
-func (c *Checker) reasoningCannotStop() {
+// findReasoningCannotStop reports a request that turns reasoning off for a model that always
+// reasons.
+func (c *Checker) findReasoningCannotStop() {
 	s := c.OffRule()
 	if !IsReasoningOff(c.Request.Settings.Reasoning) || !s.StillReasons {
 		return
@@ -143,8 +155,8 @@ func (c *Checker) reasoningCannotStop() {
 	c.Report("", "", "%s cannot be asked not to reason; %s", c.Model, instead)
 }
 
-// missingResults finds calls without a result before the next message of the model.
-func (c *Checker) missingResults() {
+// findMissingResults reports calls that have no result before the next message of the model.
+func (c *Checker) findMissingResults() {
 	var open []OutlineItem
 	report := func() {
 		for _, call := range open {
@@ -173,7 +185,8 @@ func (c *Checker) missingResults() {
 	report()
 }
 
-func (c *Checker) reportOrphanResults() {
+// findOrphanResults reports results without a call before them, and second results of a call.
+func (c *Checker) findOrphanResults() {
 	open := map[string]bool{}
 	for _, s := range c.Outline {
 		switch {
@@ -187,7 +200,8 @@ func (c *Checker) reportOrphanResults() {
 	}
 }
 
-func (c *Checker) duplicateCalls() {
+// findDuplicateCalls reports calls that have the id of an earlier call.
+func (c *Checker) findDuplicateCalls() {
 	seen := map[string]bool{}
 	for _, s := range c.Outline {
 		if s.Kind != OutlineCall {
@@ -200,7 +214,8 @@ func (c *Checker) duplicateCalls() {
 	}
 }
 
-func (c *Checker) emptyContent() {
+// findEmptyContent reports texts and messages without content.
+func (c *Checker) findEmptyContent() {
 	for _, s := range c.Outline {
 		if s.Empty {
 			c.Report(s.Path, s.CallID, "there is nothing in it")
@@ -208,9 +223,9 @@ func (c *Checker) emptyContent() {
 	}
 }
 
-// foreignSeals finds blocks of the open turn whose seal is not sent. Closed turns do
-// without their seals.
-func (c *Checker) foreignSeals() {
+// findForeignSeals reports blocks of the open turn whose seal is not sent. Closed turns need
+// no seals.
+func (c *Checker) findForeignSeals() {
 	for i := OpenTurnStart(c.Request.Messages); i < len(c.Request.Messages); i++ {
 		for j, b := range c.Request.Messages[i].Blocks {
 			seal := b.Form().Seal
@@ -221,27 +236,29 @@ func (c *Checker) foreignSeals() {
 	}
 }
 
-// reportBlock adds a problem of one block of the request.
+// reportBlock adds a problem of one block of the request, given by the index of its message
+// and its index there.
 func (c *Checker) reportBlock(message, block int, text string, args ...any) {
-	c.Report("", callIDOf(c.Request.Messages[message].Blocks[block]), text, args...)
+	c.Report("", toolCallID(c.Request.Messages[message].Blocks[block]), text, args...)
 	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
 }
 
-func callIDOf(b content.Block) string {
+// toolCallID returns the call id of a tool call; empty for any other block.
+func toolCallID(b content.Block) string {
 	if call, ok := b.(content.ToolCall); ok {
 		return call.CallID
 	}
 	return ""
 }
 
-// OpenTurnStart returns the index of the first message of the open turn: after the last
-// message of the user, results of tools apart. A tool loop is open when this turn has a
-// tool call.
+// OpenTurnStart returns the index of the first message of the open turn, which is the message
+// after the last user message. Tool results are not user messages here. If the open turn has
+// a tool call, a tool loop is open.
 func OpenTurnStart(messages []content.Message) int {
 	return openTurnStart(len(messages), func(i int) bool { return messages[i].Role == content.RoleUser })
 }
 
-// openTurnStart returns the index after the last of n elements that the user said.
+// openTurnStart returns the index after the last of n elements for which byUser is true.
 func openTurnStart(n int, byUser func(i int) bool) int {
 	for n > 0 && !byUser(n-1) {
 		n--
@@ -249,7 +266,8 @@ func openTurnStart(n int, byUser func(i int) bool) int {
 	return n
 }
 
-func (c *Checker) notUTF8() {
+// findInvalidUTF8 reports blocks whose text is not valid UTF-8.
+func (c *Checker) findInvalidUTF8() {
 	for i, m := range c.Request.Messages {
 		for j, b := range m.Blocks {
 			if _, media := b.(content.Media); !media && !rawjson.Clean(b.String()) {
@@ -259,15 +277,15 @@ func (c *Checker) notUTF8() {
 	}
 }
 
-// unsentBlocks finds blocks that the dialect has no form for. The first of a kind stands
-// for all of them.
-func (c *Checker) unsentBlocks() {
+// findUnsentBlocks reports blocks that the dialect cannot send: one problem for each kind, at
+// the first block of that kind.
+func (c *Checker) findUnsentBlocks() {
 	var kinds []content.Kind
 	places := map[content.Kind][]llm.Place{}
 	for i, m := range c.Request.Messages {
 		for j, b := range m.Blocks {
 			k := b.Kind()
-			if c.sends(m.Role, b) {
+			if c.isSent(m.Role, b) {
 				continue
 			}
 			if places[k] == nil {
@@ -286,9 +304,10 @@ func (c *Checker) unsentBlocks() {
 	}
 }
 
-// sends reports whether the dialect sends a block in a message of a role: whether the body
-// with the block differs from the body without it.
-func (c *Checker) sends(role content.Role, b content.Block) bool {
+// isSent reports whether the dialect sends a block in a message of a role. If that does not
+// follow from the kind of the block, isSent encodes a request with the block and one without
+// it, and compares the two.
+func (c *Checker) isSent(role content.Role, b content.Block) bool {
 	if c.Owns(b) {
 		return true // the dialect made it
 	}
@@ -299,7 +318,7 @@ func (c *Checker) sends(role content.Role, b content.Block) bool {
 		}
 	case content.Reasoning:
 		if strings.TrimSpace(b.String()) == "" {
-			return true // there is nothing in it for others
+			return true // blank reasoning has nothing to send
 		}
 	case content.ToolCall:
 		if !b.Server && role == content.RoleAssistant {
@@ -310,15 +329,16 @@ func (c *Checker) sends(role content.Role, b content.Block) bool {
 			return true
 		}
 	}
-	text := content.User("x") // some send no message without a word
-	with := c.encodeMessage(role, b, text)
-	// A text alone may be sent in a shorter form than one beside another block, be that
-	// sent or not. No dialect sends a native block without JSON.
-	return !bytes.Equal(with, c.encodeMessage(role, text)) && !bytes.Equal(with, c.encodeMessage(role, content.Native{}, text))
+	text := content.User("x") // some dialects send no message without text
+	with := c.encodeRequestWith(role, b, text)
+	// A dialect may encode a text alone in a shorter form than a text with another block, even
+	// if that block is not sent. So the body is also compared with one that has an empty
+	// native block, which no dialect sends.
+	return !bytes.Equal(with, c.encodeRequestWith(role, text)) && !bytes.Equal(with, c.encodeRequestWith(role, content.Native{}, text))
 }
 
-// encodeMessage returns the body of a request with one message.
-func (c *Checker) encodeMessage(role content.Role, blocks ...content.Block) []byte {
+// encodeRequestWith returns the body of a request whose only message has the given blocks.
+func (c *Checker) encodeRequestWith(role content.Role, blocks ...content.Block) []byte {
 	body, _ := c.Encode(&llm.Request{
 		Messages: []content.Message{{Role: role, Blocks: blocks}},
 		Settings: llm.Settings{Reasoning: llm.Reasoning{Native: c.Request.Settings.Reasoning.Native}},
@@ -326,7 +346,7 @@ func (c *Checker) encodeMessage(role content.Role, blocks ...content.Block) []by
 	return body
 }
 
-// CallCounter names calls that have no ids, by the name of the tool and their order.
+// CallCounter makes ids for calls without one, from the name of the tool and a counter.
 type CallCounter map[string]int
 
 // Next returns the id of the next call of a tool.
@@ -335,8 +355,9 @@ func (c CallCounter) Next(name string) string {
 	return fmt.Sprintf("%s #%d", name, c[name])
 }
 
-// OutlineParts returns the outline of a body whose messages are lists of parts. read fills
-// in the item of one part.
+// OutlineParts returns the outline of a body whose messages are lists of parts: messages is the
+// member with the messages, member the one with the parts, and model the role of the model.
+// read completes the item of one part.
 func OutlineParts(body rawjson.Value, messages, member, model string, read func(s *OutlineItem)) []OutlineItem {
 	var list []OutlineItem
 	for i, m := range rawjson.Indexed(body.Get(messages)) {
@@ -354,10 +375,10 @@ func OutlineParts(body rawjson.Value, messages, member, model string, read func(
 	return list
 }
 
-// OutlineMessages returns the outline of a body whose messages have their calls in a list
-// beside their content, and whose results are messages. callID and resultID return the id
-// of a call and of the call of a result; a message without calls is empty when all of the
-// fields are.
+// OutlineMessages returns the outline of a body whose messages have a list of calls beside
+// their content, and whose results are messages. callID returns the id of a call; resultID
+// returns the call id of a result. A message without calls is empty if all of fields are
+// blank.
 func OutlineMessages(body rawjson.Value, callID, resultID func(v rawjson.Value) string, fields ...string) []OutlineItem {
 	var list []OutlineItem
 	for i, m := range rawjson.Indexed(body.Get("messages")) {
@@ -379,8 +400,9 @@ func OutlineMessages(body rawjson.Value, callID, resultID func(v rawjson.Value) 
 	return list
 }
 
-// OutlineItems returns the outline of a body that is a list of items, without messages
-// around them: consecutive items of one side are one message. read fills in one item.
+// OutlineItems returns the outline of a body that is a list of items without messages.
+// Consecutive items of the user, of the model, or of tool results count as one message. read
+// completes one item.
 func OutlineItems(body rawjson.Value, member string, read func(s *OutlineItem)) []OutlineItem {
 	var list []OutlineItem
 	group, before := 0, ""
@@ -402,7 +424,7 @@ func OutlineItems(body rawjson.Value, member string, read func(s *OutlineItem)) 
 	return list
 }
 
-// RequireMessages returns the rule that a request has something beside an instruction.
+// RequireMessages returns the rule that a request has a message besides its instructions.
 func RequireMessages(name, evidence, member string) Rule {
 	return Rule{Name: name, Evidence: evidence, Find: func(c *Checker) {
 		if len(c.Outline) == 0 {
@@ -411,7 +433,7 @@ func RequireMessages(name, evidence, member string) Rule {
 	}}
 }
 
-// RequireUserFirst returns the rule that the first message is the user's.
+// RequireUserFirst returns the rule that the first message is a user message.
 func RequireUserFirst(evidence string) Rule {
 	return Rule{Name: "first-message", Evidence: evidence, Find: func(c *Checker) {
 		if len(c.Outline) == 0 {
@@ -422,15 +444,16 @@ func RequireUserFirst(evidence string) Rule {
 	}}
 }
 
-// OpenTurnStart is [OpenTurnStart] for the outline.
+// OpenTurnStart returns the index of the first item of the open turn in the outline; see the
+// function [OpenTurnStart].
 func (c *Checker) OpenTurnStart() int {
 	return openTurnStart(len(c.Outline), func(i int) bool {
 		return !c.Outline[i].FromModel && c.Outline[i].Kind != OutlineResult
 	})
 }
 
-// IsBlankContent reports whether a content is missing, null, "" or []; objects are never
-// blank.
+// IsBlankContent reports whether v is anything but a string that is not empty, a list that is
+// not empty, or an object.
 func IsBlankContent(v rawjson.Value) bool {
 	switch v.Kind() {
 	case rawjson.KindString:

@@ -12,16 +12,25 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Decode reads a response body and yields its events; the error of a response that breaks
-// is the last element.
+// How a response is decoded.
+//
+// Package framing cuts a body into frames: the events of a stream, or one whole body.
+// readFrames parses each frame and passes it to the ResponseReader of the dialect, which
+// writes blocks to a BlockWriter; the BlockWriter yields the events to the consumer. At the
+// end, the reader's Finish reports whether the response is complete. If it is, an error after
+// the end is ignored, unless it is an error of the provider or of the protocol. If it is not,
+// the error is ErrTruncated unless there is another one.
+
+// Decode reads a response body and yields its events. If the response breaks, the last element
+// is the error.
 func (t Target) Decode(body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error] {
 	return t.decode(func(r ResponseReader, o *BlockWriter) (bool, error) {
 		return readFrames(r, o, framing.Read(body, f))
 	})
 }
 
-// DecodeAssistant reads a message of the model that a request repeats, given as the body
-// of a response.
+// DecodeAssistant reads a message of the model in a request. The caller passes it in the form
+// of a response body.
 func (t Target) DecodeAssistant(body rawjson.Value) ([]content.Block, error) {
 	r, err := llm.Collect(t.decode(func(r ResponseReader, _ *BlockWriter) (bool, error) {
 		return false, r.ReadBody(body)
@@ -32,8 +41,8 @@ func (t Target) DecodeAssistant(body rawjson.Value) ([]content.Block, error) {
 	return r.Blocks, nil
 }
 
-// decode yields the events of one response, which read passes to the reader of the
-// dialect. read reports whether the framing marked the end of the response.
+// decode yields the events of one response. read passes the response to the dialect's reader,
+// and reports whether the framing marked the end of the response.
 func (t Target) decode(read func(ResponseReader, *BlockWriter) (sawEnd bool, err error)) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		o := &BlockWriter{Target: t, yield: yield}
@@ -45,7 +54,7 @@ func (t Target) decode(read func(ResponseReader, *BlockWriter) (sawEnd bool, err
 		}
 		switch {
 		case whole && !errors.As(err, new(*llm.APIError)) && !errors.Is(err, llm.ErrProtocol):
-			err = nil // the answer is there, whatever came after its end
+			err = nil // the response is complete, so a later error does not matter
 		case err == nil:
 			err = fmt.Errorf("%w: %w", llm.ErrTruncated, io.ErrUnexpectedEOF)
 		}
@@ -53,10 +62,10 @@ func (t Target) decode(read func(ResponseReader, *BlockWriter) (sawEnd bool, err
 	}
 }
 
-// readFrames passes the frames to the reader. sawEnd is true when the stream said that it
-// ends; the error is what broke the response.
+// readFrames passes the frames to the reader. sawEnd reports whether the framing marked the end
+// of the stream; err is the error that ended the response early.
 func readFrames(r ResponseReader, o *BlockWriter, list iter.Seq2[framing.Frame, error]) (sawEnd bool, err error) {
-	var cut error // the frame before was no JSON: fine if it was the last, cut short
+	var cut error // syntax error of the previous frame; accepted if that frame is the last and truncated
 	for f, err := range list {
 		switch {
 		case err != nil:

@@ -14,40 +14,39 @@ import (
 type Dialect struct {
 	Name string
 
-	// Path returns where requests go, below the base URL, escaped as in a URL. A query may
-	// follow.
+	// Path returns the escaped path of requests, relative to the base URL. It may include a
+	// query.
 	Path func(model string, stream bool) string
-	// Sign puts the key, which may be empty, and the headers that the format requires into
-	// h.
+	// Sign sets the API key, which may be empty, and the headers that the API requires, in h.
 	Sign func(h http.Header, t Target, key string)
-	// Headers adds the headers that a request body requires; nil: none does.
+	// Headers adds the headers that a particular request body requires; nil: there are none.
 	Headers func(h http.Header, t Target, body rawjson.Value)
 	// NewReader returns a reader for one response.
 	NewReader func(o *BlockWriter) ResponseReader
-	// Encode writes a request body. Equal requests give equal bytes. Target.Encode calls it,
+	// Encode encodes a request body. Equal requests give equal bytes. Target.Encode calls it
 	// with messages that have only blocks for which Target.canSend returns true.
 	Encode func(t Target, req *llm.Request) (rawjson.Value, error)
-	// Replay writes the part of the next request that stands for one response; nil when
-	// nothing of the response can be sent. Target.Replay calls it, with blocks as Encode
-	// gets them.
+	// Replay returns the part of the next request that repeats one response; nil when nothing
+	// of the response can be sent. Target.Replay calls it, and passes only blocks that Encode
+	// would get.
 	Replay func(t Target, blocks []content.Block) rawjson.Value
-	// LoopWithoutReasoning reports whether an open tool loop may go back without its
-	// reasoning; nil: the provider refuses or degrades it.
+	// LoopWithoutReasoning reports whether the provider accepts an open tool loop without its
+	// reasoning; nil: it refuses such a request, or answers it badly.
 	LoopWithoutReasoning func(t Target) bool
-	// DecodeRequest reads a request body, an object. It ends with DecodeMessages or
-	// KeepUnknownFields, so that encoding gives the body again.
+	// DecodeRequest decodes a request body, which is an object. It must end with a call of
+	// DecodeMessages or KeepUnknownFields, so that encoding the request gives the same body.
 	DecodeRequest func(t Target, v rawjson.Value) (*llm.Request, error)
-	// NewMessageReader returns a reader for the messages of a request; nil: they cannot be
-	// read one by one.
+	// NewMessageReader returns a reader for the messages of a request; nil: the messages cannot
+	// be read one by one.
 	NewMessageReader func(t Target) MessageReader
-	// Outline lists what a request body says, for the rules that all dialects share; Rules
-	// are what its servers refuse beyond them. Both may be nil.
+	// Outline lists the items of a request body, for the rules that all dialects share. Rules
+	// are the additional rules of this dialect. Both may be nil.
 	Outline func(body rawjson.Value) []OutlineItem
 	Rules   []Rule
 
-	// OptionalFields are fields of a body that Encode sets unasked: a server that refuses
-	// one is asked again without it. ReasoningOffFields are the fields that ask a model
-	// not to reason.
+	// OptionalFields are the paths of fields that Encode sets although no setting asks for
+	// them; if a server refuses one, the request is sent again without it.
+	// ReasoningOffFields are the paths of the fields that turn reasoning off.
 	OptionalFields, ReasoningOffFields [][]string
 	NeedsModel                         bool // a request without the name of a model cannot be sent
 }
@@ -55,40 +54,40 @@ type Dialect struct {
 // ResponseReader reads one response and writes its blocks to a [BlockWriter]. Values are
 // valid during the call only. An error of ReadBody or ReadEvent ends the response.
 type ResponseReader interface {
-	// ReadBody reads a response that came in one piece.
+	// ReadBody reads the body of a response that is not streamed.
 	ReadBody(v rawjson.Value) error
 	// ReadEvent reads one event of a stream. It returns io.EOF after the last one.
 	ReadEvent(name string, v rawjson.Value) error
-	// Finish is called once, after the last event. It writes what the reader held back and
-	// reports whether the response is whole. sawEnd is true when the framing marked the
-	// end of the stream.
+	// Finish is called once, after the last event. It writes what the reader held back, and
+	// reports whether the response is complete. sawEnd is true if the framing marked the end
+	// of the stream.
 	Finish(sawEnd bool) bool
 }
 
-// SignBearer sends the key in the Authorization header.
+// SignBearer sets the API key in the Authorization header.
 func SignBearer(h http.Header, _ Target, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)
 	}
 }
 
-// Target is one model of one provider, in a dialect.
+// Target is one model of one provider, together with the provider's dialect.
 type Target struct {
 	Dialect  *Dialect
 	Provider string // the name in the table of providers
-	Generic  bool   // nothing is known of the provider but its dialect
-	Quirks   Quirks // where its servers differ
+	Generic  bool   // the provider is unknown except for its dialect
+	Quirks   Quirks // how the provider's servers differ from others of the dialect
 	Model    string // the model for requests that name none; may be empty
 
 	blockForm content.Wire // the form of a block without a type
 }
 
-// NewTarget returns the target of a provider, for no model yet.
+// NewTarget returns the target of a provider, without a model.
 func NewTarget(d *Dialect, provider string, generic bool, q Quirks) Target {
 	return Target{Dialect: d, Provider: provider, Generic: generic, Quirks: q, blockForm: content.Form{Dialect: d.Name}.Wire()}
 }
 
-// ForSettings returns the target with the model that the settings name, if they do.
+// ForSettings returns the target with the model of the settings, if they name one.
 func (t Target) ForSettings(s llm.Settings) Target {
 	if s.Model != "" {
 		t.Model = s.Model
@@ -96,7 +95,7 @@ func (t Target) ForSettings(s llm.Settings) Target {
 	return t
 }
 
-// BlockForm returns the form that every block of this dialect begins with.
+// BlockForm returns the form of a new block of this dialect, without a type.
 func (t Target) BlockForm() content.Wire { return t.blockForm }
 
 // TypedForm returns the form of a block whose type on the wire does not follow from its
@@ -105,8 +104,8 @@ func (t Target) TypedForm(kind string) content.Wire {
 	return content.Form{Dialect: t.Dialect.Name, Type: kind}.Wire()
 }
 
-// NeedsReasoningInToolLoop reports whether the provider refuses or degrades an open tool
-// loop that goes back without its reasoning.
+// NeedsReasoningInToolLoop reports whether the provider refuses an open tool loop without its
+// reasoning, or answers it badly.
 func (t Target) NeedsReasoningInToolLoop() bool {
 	return t.Dialect.LoopWithoutReasoning == nil || !t.Dialect.LoopWithoutReasoning(t)
 }
@@ -114,22 +113,22 @@ func (t Target) NeedsReasoningInToolLoop() bool {
 // Owns reports whether a block came from this dialect, so that its form fits here.
 func (t Target) Owns(b content.Block) bool { return b.Form().Dialect == t.Dialect.Name }
 
-// CanOpen reports whether a seal may be sent to this target: only to the dialect that made
-// it, and a model of the same family.
+// CanOpen reports whether a seal may be sent to this target. The dialect and the model family
+// must be those that made the seal.
 func (t Target) CanOpen(s content.Seal) bool {
 	dialect, model, _ := strings.Cut(s.Minted, "/")
 	return s.Data != "" && dialect == t.Dialect.Name && sameFamily(model, t.Model)
 }
 
-// HasForeignSeal reports whether a block has a seal that another model made.
+// HasForeignSeal reports whether a block has a seal that this target cannot open.
 func (t Target) HasForeignSeal(b content.Block) bool {
 	seal := b.Form().Seal
 	return seal.Data != "" && !t.CanOpen(seal)
 }
 
-// sameFamily reports whether two names may be models of one family: the first word of one
-// is a word of the other, whatever vendor, region or version stands around it. An empty
-// name may be any model.
+// sameFamily reports whether two model names may belong to one family: the first word of one
+// name is a word of the other. Vendor, region and version do not matter. An empty name may
+// be any model.
 func sameFamily(a, b string) bool {
 	if a == "" || b == "" || strings.EqualFold(a, b) {
 		return true
@@ -138,7 +137,7 @@ func sameFamily(a, b string) bool {
 	return len(x) > 0 && len(y) > 0 && (containsFold(y, x[0]) || containsFold(x, y[0]))
 }
 
-// containsFold reports whether a list contains a word, in any case.
+// containsFold reports whether a list contains a word, ignoring case.
 func containsFold(list []string, word string) bool {
 	for _, w := range list {
 		if strings.EqualFold(w, word) {
@@ -148,8 +147,9 @@ func containsFold(list []string, word string) bool {
 	return false
 }
 
-// letterRuns returns the runs of letters in the last part of the name of a model. On
-// Bedrock that part may begin with a region before the vendor: us.anthropic.claude-opus.
+// letterRuns returns the runs of letters in the last path element of a model name. On Bedrock
+// that element may begin with a region and the vendor, as in us.anthropic.claude-opus; the
+// region is left out.
 func letterRuns(model string) []string {
 	model = model[strings.LastIndexByte(model, '/')+1:]
 	if region, rest, _ := strings.Cut(model, "."); region != "" {

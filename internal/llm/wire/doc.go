@@ -1,11 +1,11 @@
-// Package wire is the seam between the dialects and package providers: what a
-// dialect's author uses, and what all dialects share.
+// Package wire defines what a dialect is, and has the code that all dialects share.
+// Package providers uses it to send requests; the author of a dialect uses it to write one.
 //
-// A dialect is a [Dialect] value: functions that read responses, write requests,
-// read requests back and say what a request body holds.
+// A dialect is a [Dialect] value: functions that decode responses, encode requests,
+// decode requests and list the items of a request body.
 //
 //	Reading a response   [ResponseReader], [BlockWriter], [BlockBuilder], [TokenCounts], [NewAPIError];
-//	                     [FieldAccumulator] and [ValueAccumulator] for members that no block stands for
+//	                     [FieldAccumulator] and [ValueAccumulator] for members that have no block
 //	Writing a request    [Target.Owns], [Target.CanOpen], [MessageBuilder] or [ResultQueue], [EncodeBlocks],
 //	                     [Target.NativeJSON], [EncodeTools], [SetCommon], [InlineData], [SafeCallID],
 //	                     [Target.FinishBody]
@@ -13,8 +13,12 @@
 //	                     [DecodeTools], [Target.DecodeMessages]
 //	Checking a request   [OutlineParts], [OutlineMessages] or [OutlineItems]; [Rule], [Checker]
 //
-// A [Target] is one model of one provider in a dialect; its [Quirks] are where the
-// provider's servers differ from the others that speak the dialect. models.go has
-// tables of what is known of models by their names. The package sends nothing and
-// knows no vendor's address: that is package providers.
+// Most callers need only the methods of a [Target], which is one model of one provider with
+// its dialect: [Target.Encode], [Target.Decode], [Target.Replay], and the function [Check].
+// Its [Quirks] are the differences of the provider's servers from others that use the
+// dialect. models.go has tables of facts about models.
+//
+// The package promises that equal requests give equal bytes, and that decoding a request and
+// encoding it again gives the same body. It sends nothing and knows no vendor's address: that
+// is the work of package providers.
 package wire

@@ -12,31 +12,31 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// Encode writes a request body. A model that is asked not to reason gets the effort that
-// comes nearest, and no budget.
+// Encode encodes a request body, without the blocks that cannot be sent. If the settings turn
+// reasoning off, the model gets the effort of its OffRule and no budget.
 func (t Target) Encode(req *llm.Request) (rawjson.Value, error) {
 	sent := *req
-	sent.Messages = t.sendable(req.Messages)
+	sent.Messages = t.withoutUnsendable(req.Messages)
 	if r := req.Settings.Reasoning; IsReasoningOff(r) {
 		sent.Settings.Reasoning = llm.Reasoning{Disabled: true, Effort: t.OffRule().Effort, Summary: r.Summary, Native: r.Native, Hidden: r.Hidden || r.Disabled}
 	}
 	return t.Dialect.Encode(t, &sent)
 }
 
-// Replay returns the part of the next request that stands for one response, as valid
-// UTF-8; nil when nothing of the response can be sent.
+// Replay returns the part of the next request that repeats one response, as valid UTF-8; nil
+// when nothing of the response can be sent.
 func (t Target) Replay(blocks []content.Block) rawjson.Value {
-	v := t.Dialect.Replay(t, t.sendable(AssistantMessage(blocks))[0].Blocks)
+	v := t.Dialect.Replay(t, t.withoutUnsendable(AssistantMessage(blocks))[0].Blocks)
 	return rawjson.ValidUTF8(bytes.Clone(v))
 }
 
-// AssistantMessage returns a conversation of one message of the model.
+// AssistantMessage returns a list of one message of the model.
 func AssistantMessage(blocks []content.Block) []content.Message {
 	return []content.Message{{Role: content.RoleAssistant, Blocks: blocks}}
 }
 
-// sendable returns messages without the blocks that cannot be sent.
-func (t Target) sendable(messages []content.Message) []content.Message {
+// withoutUnsendable returns the messages without the blocks for which canSend is false.
+func (t Target) withoutUnsendable(messages []content.Message) []content.Message {
 	list := slices.Clone(messages)
 	for i, m := range list {
 		unsendable := func(b content.Block) bool { return !t.canSend(m.Role, b) }
@@ -47,9 +47,9 @@ func (t Target) sendable(messages []content.Message) []content.Message {
 	return list
 }
 
-// canSend reports whether any dialect has a form for a block in a message of a role. None
-// has one for texts that are for people, for calls of the tools of another provider, and
-// for media of another provider's model.
+// canSend reports whether a block can be sent in a message of a role. No dialect sends private
+// texts, calls of another provider's server tools, or media that another provider's model
+// made.
 func (t Target) canSend(role content.Role, b content.Block) bool {
 	switch b := b.(type) {
 	case content.Text:
@@ -62,7 +62,7 @@ func (t Target) canSend(role content.Role, b content.Block) bool {
 	return true
 }
 
-// NativeJSON returns the JSON of a native block of this dialect; nil for any other.
+// NativeJSON returns the JSON of a native block of this dialect; nil for other dialects.
 func (t Target) NativeJSON(b content.Native) rawjson.Value {
 	if !t.Owns(b) {
 		return nil
@@ -71,7 +71,8 @@ func (t Target) NativeJSON(b content.Native) rawjson.Value {
 	return v
 }
 
-// ParseExtra returns the members that the settings add to a body; nil when there are none.
+// ParseExtra returns the members that the settings' extra adds to a body; nil when there are
+// none.
 func (t Target) ParseExtra(s llm.Settings) (rawjson.Value, error) {
 	if len(s.Extra) == 0 {
 		return nil, nil
@@ -83,18 +84,19 @@ func (t Target) ParseExtra(s llm.Settings) (rawjson.Value, error) {
 	return v, nil
 }
 
-// FinishBody returns the body with the members that the settings add, as valid UTF-8. An
-// added member replaces what is there; the objects that are named are merged.
-func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, named ...string) (rawjson.Value, error) {
+// FinishBody returns the body with the members of the settings' extra, as valid UTF-8. An extra
+// member replaces a member of the body; objects whose names are in merged are merged
+// instead.
+func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, merged ...string) (rawjson.Value, error) {
 	extra, err := t.ParseExtra(s)
 	if err != nil {
 		return nil, err
 	}
 	for key, value := range extra.Members() {
 		if strings.HasPrefix(key, "$") {
-			continue // a form, see ExtraForm
+			continue // tract's own member, see ExtraForm
 		}
-		if previous := body.Bytes().Get(key); slices.Contains(named, key) && value.Kind() == rawjson.KindObject && previous != nil {
+		if previous := body.Bytes().Get(key); slices.Contains(merged, key) && value.Kind() == rawjson.KindObject && previous != nil {
 			value = new(rawjson.Object).Merge(value).Merge(previous).Bytes()
 		}
 		body.Set(key, value)
@@ -102,8 +104,8 @@ func (t Target) FinishBody(body *rawjson.Object, s llm.Settings, named ...string
 	return rawjson.ValidUTF8(body.Bytes()), nil
 }
 
-// SetCommon sets the settings that all formats have: the output limit, under the format's
-// name for it, and the temperature.
+// SetCommon sets the settings that all dialects have: the output limit, in the field limit, and
+// the temperature.
 func SetCommon(o *rawjson.Object, s llm.Settings, limit string) {
 	if s.MaxOutputTokens > 0 {
 		o.SetInt(limit, int64(s.MaxOutputTokens))
@@ -111,14 +113,14 @@ func SetCommon(o *rawjson.Object, s llm.Settings, limit string) {
 	SetTemperature(o, s)
 }
 
-// SetTemperature sets the temperature, in as few digits as possible.
+// SetTemperature sets the temperature, if there is one, in as few digits as possible.
 func SetTemperature(o *rawjson.Object, s llm.Settings) {
-	if s.Temperature != nil { // in as few digits as say it
+	if s.Temperature != nil {
 		o.Set("temperature", strconv.AppendFloat(nil, *s.Temperature, 'f', -1, 64))
 	}
 }
 
-// LowMediumHigh returns an effort for formats that know only low, medium and high.
+// LowMediumHigh returns the nearest effort for APIs that accept only low, medium and high.
 func LowMediumHigh(effort string) string {
 	switch effort {
 	case "minimal":
@@ -129,8 +131,8 @@ func LowMediumHigh(effort string) string {
 	return effort
 }
 
-// EncodeTools writes the definitions of tools: those of a provider as they are, the others
-// by write.
+// EncodeTools encodes the definitions of tools. It copies the JSON of a provider's own tools,
+// and calls write for the others.
 func EncodeTools(tools []llm.Tool, write func(t llm.Tool) rawjson.Value) rawjson.Value {
 	var list rawjson.Array
 	for _, t := range tools {
@@ -149,11 +151,11 @@ func SetToolName(o *rawjson.Object, t llm.Tool) {
 	o.SetNonEmpty("description", t.Description)
 }
 
-// EmptySchema is the schema of a tool without arguments. Some servers refuse a schema
-// without properties.
+// EmptySchema is the schema of a tool without arguments. It has properties, because some servers
+// refuse a schema without them.
 const EmptySchema = `{"type":"object","properties":{}}`
 
-// SchemaOr returns the schema of the arguments of a tool, or other if it has none.
+// SchemaOr returns the schema of a tool's arguments, or other if the tool has none.
 func SchemaOr(t llm.Tool, other string) rawjson.Value {
 	if len(t.Schema) == 0 {
 		return rawjson.Value(other)
@@ -161,8 +163,9 @@ func SchemaOr(t llm.Tool, other string) rawjson.Value {
 	return t.Schema
 }
 
-// ArgumentsObject returns the arguments of a call as the object that most formats require.
-// Anything else, such as the text for a custom tool, becomes its only member.
+// ArgumentsObject returns the arguments of a call as a JSON object, which most APIs require.
+// Arguments that are not an object, such as the text for a custom tool, become the only
+// member of one.
 func ArgumentsObject(arguments string) rawjson.Value {
 	if strings.TrimSpace(arguments) == "" {
 		return rawjson.Value("{}")
@@ -174,7 +177,7 @@ func ArgumentsObject(arguments string) rawjson.Value {
 	return rawjson.NewObject("arguments", arguments).Bytes()
 }
 
-// EncodeReasoningTexts writes the texts of reasoning as a list of parts of a type.
+// EncodeReasoningTexts encodes the texts of reasoning as a list of parts of type kind.
 func EncodeReasoningTexts(kind string, r content.Reasoning) rawjson.Value {
 	parts := r.Parts
 	if len(parts) == 0 && r.Text != "" {
@@ -187,7 +190,7 @@ func EncodeReasoningTexts(kind string, r content.Reasoning) rawjson.Value {
 	return list.Bytes()
 }
 
-// ResultValue returns a result for formats that take their own parts, and else a text.
+// ResultValue returns the JSON of a result that came from this dialect, else its text.
 func (t Target) ResultValue(r content.ToolResult) rawjson.Value {
 	if v, err := rawjson.Parse(r.Parts); err == nil && t.Owns(r) {
 		return v
@@ -195,8 +198,8 @@ func (t Target) ResultValue(r content.ToolResult) rawjson.Value {
 	return rawjson.AppendString(nil, ResultText(r))
 }
 
-// ResultText returns a result as a text. Of a list of parts it is their texts, with the
-// types of the other parts in their place.
+// ResultText returns a result as text. For a list of parts, it joins their texts, with the type
+// in brackets for a part without text.
 func ResultText(r content.ToolResult) string {
 	parts, err := rawjson.Parse(r.Parts)
 	if err != nil || parts.Kind() != rawjson.KindArray {
@@ -217,7 +220,7 @@ func ResultText(r content.ToolResult) string {
 	return strings.Join(lines, "\n")
 }
 
-// FunctionTools writes the definitions of tools in the form of OpenAI's chat, which other
+// FunctionTools encodes the definitions of tools in the form of OpenAI's chat, which other
 // vendors share.
 func FunctionTools(tools []llm.Tool) rawjson.Value {
 	return EncodeTools(tools, func(t llm.Tool) rawjson.Value {
@@ -228,10 +231,9 @@ func FunctionTools(tools []llm.Tool) rawjson.Value {
 	})
 }
 
-// EffortBudgets is the thinking budget in tokens for an effort, for models that take no
-// effort. Less than the first is refused.
+// EffortBudgets maps an effort to a thinking budget in tokens, for models that accept no
+// effort. They refuse a budget below the smallest one here.
 var EffortBudgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32000}
 
-// ExtraBefore is the member of the extra of a text that holds what stands before it in the
-// content: think tags with nothing between them.
+// ExtraBefore is the member of a text's extra that keeps the empty think tags before the text.
 const ExtraBefore = "$before"

@@ -13,15 +13,15 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// HasError reports whether a body or an event holds an error: an object under error, or,
-// as xAI sends it, a text.
+// HasError reports whether a body or an event has a member error that is an object or, as xAI
+// sends it, a text that is not empty.
 func HasError(v rawjson.Value) bool {
 	e := v.Get("error")
 	return e.Kind() == rawjson.KindObject || e.Kind() == rawjson.KindString && e.Text() != ""
 }
 
-// NewAPIError reads an error that a provider sent: an object with a member error, or
-// what such a member holds. What the error does not have stays empty.
+// NewAPIError decodes an error from a provider: an object with a member error, or the value
+// of such a member. Fields that the error does not have stay empty.
 func NewAPIError(provider string, v rawjson.Value) *llm.APIError {
 	if v.Kind() == rawjson.KindArray {
 		v = v.At(0)
@@ -42,7 +42,7 @@ func NewAPIError(provider string, v rawjson.Value) *llm.APIError {
 	return e
 }
 
-// firstText returns the first of some members that is not empty, as a text.
+// firstText returns the first member under keys that is not empty, as text.
 func firstText(v rawjson.Value, keys ...string) string {
 	for _, key := range keys {
 		if text := rawjson.TextOrJSON(v.Get(key)); text != "" {
@@ -52,8 +52,8 @@ func firstText(v rawjson.Value, keys ...string) string {
 	return ""
 }
 
-// retryDelay returns how long Google wants to be left alone, as the details of an error
-// say it: {"@type":"....RetryInfo","retryDelay":"34.4s"}.
+// retryDelay returns the delay before a retry that the details of a Google error give; 0 if
+// they give none: {"@type":"....RetryInfo","retryDelay":"34.4s"}.
 func retryDelay(details rawjson.Value) time.Duration {
 	for d := range details.Elements() {
 		if after, err := time.ParseDuration(d.Get("retryDelay").Text()); err == nil && after > 0 {
@@ -63,7 +63,7 @@ func retryDelay(details rawjson.Value) time.Duration {
 	return 0
 }
 
-// frameError returns the error that a framing has a message type of its own for.
+// frameError returns the error in a frame that the framing marks as an error.
 func frameError(provider string, f framing.Frame) *llm.APIError {
 	v, err := rawjson.Parse(f.Data)
 	if err != nil {
@@ -74,7 +74,8 @@ func frameError(provider string, f framing.Frame) *llm.APIError {
 	return e
 }
 
-// streamError returns the error of a body that could not be read to its end.
+// streamError returns the error for a body that could not be read to its end: err itself if it
+// is one of the known errors, else err wrapped in ErrTruncated.
 func streamError(err error) error {
 	for _, plain := range []error{context.Canceled, context.DeadlineExceeded, llm.ErrTimeout, llm.ErrTooLong, llm.ErrProtocol} {
 		if errors.Is(err, plain) {

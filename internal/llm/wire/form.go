@@ -7,24 +7,26 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// What a request says can be written in several ways: a text alone or in a list of one
-// part, an instruction under the role system or developer. Decoding notes the way that
-// the request used in the extra of the blocks, under ExtraForm, so that encoding writes
-// it again. A form changes nothing of what a block says. Names of members that begin
-// with $ are tract's own: they are in no body.
+// How the form of a request is preserved.
+//
+// An API lets a client write the same request in several ways: a text as a string or as a list
+// of one part, an instruction under the role system or developer. Decoding records the form
+// that the request used in the extra of the blocks, under ExtraForm, and encoding uses that
+// form again, so that the body is the same. A form does not change the content of a block.
+// Names of extra members that begin with $ are tract's own: they are never sent.
 
 // ExtraForm is the member of the extra of a block that holds the form in which a
 // request wrote its message, an object with some of these members:
 //
 //	string  true: the content of the message is a string, not a list
-//	first   true: the block begins a message, although the one before has the same role
+//	first   true: the block begins a message, although the previous message has the same role
 //	list    true: the content is a list, not a string
 //	empty   the members of the message that are empty
-//	role    the role of the message, where another one is usual
-//	late    true: a result that came after that of a later call; the results stay in this order
+//	role    the role of the message, if it is not the usual one
+//	late    true: the result came after the result of a later call; encoding keeps this order
 const ExtraForm = "$form"
 
-// WithForm returns the block with a form in its extra; an empty form changes nothing.
+// WithForm returns the block with a form in its extra. An empty form changes nothing.
 func WithForm(b content.Block, form *rawjson.Object) content.Block {
 	if rawjson.IsEmpty(form.Bytes()) {
 		return b
@@ -43,8 +45,8 @@ func (t Target) FormOf(b content.Block) rawjson.Value {
 	return rawjson.Value(b.Form().Extra).Get(ExtraForm)
 }
 
-// Extra returns the members of a block of this dialect that no field stands for; nil for
-// any other block.
+// Extra returns the members of a block of this dialect that have no field; nil for any other
+// block.
 func (t Target) Extra(b content.Block) rawjson.Value {
 	if !t.Owns(b) {
 		return nil
@@ -52,15 +54,15 @@ func (t Target) Extra(b content.Block) rawjson.Value {
 	return rawjson.Without(b.Form().Extra, ExtraForm)
 }
 
-// ResultOrder compares the order of results with that of their calls. The zero value
-// is ready.
+// ResultOrder compares the order of results with the order of their calls. The zero value is
+// ready to use.
 type ResultOrder struct {
-	calls  []string // of the last message of the model
-	latest int      // the index in calls of the latest call that has a result
+	calls  []string // ids of the calls in the last message of the model
+	latest int      // 1 + the largest index in calls of a call that has a result; 0: none has
 }
 
-// Note reads the next blocks of a request. Results that come after that of a later call
-// get the form late.
+// Note reads the next blocks of a request. It sets the form late in a result that comes after
+// the result of a later call.
 func (o *ResultOrder) Note(blocks []content.Block) {
 	for i, b := range blocks {
 		switch b := b.(type) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// InlineData returns the bytes of m, also those in a data URL, and their media type, which
-// is detected when it is not given. ok is false when m has no bytes.
+// InlineData returns the bytes of m, or those in its data URL, and their media type, which it
+// detects if m does not have it. ok is false if m has no bytes.
 func InlineData(m content.Media) (media, data string, ok bool) {
 	media, data = m.MediaType, m.Data
 	if rest, isData := strings.CutPrefix(m.URL, "data:"); isData && data == "" {
@@ -29,7 +29,7 @@ func InlineData(m content.Media) (media, data string, ok bool) {
 	return media, data, true
 }
 
-// Inlined returns m with the bytes of its data URL as Data.
+// Inlined returns m with the bytes of its data URL in Data. Other media stay as they are.
 func Inlined(m content.Media) content.Media {
 	if kind, data, ok := InlineData(m); ok {
 		m.URL, m.MediaType, m.Data = "", kind, data
@@ -37,10 +37,10 @@ func Inlined(m content.Media) content.Media {
 	return m
 }
 
-// DataURL returns a data URL.
+// DataURL returns a data URL for bytes of a media type.
 func DataURL(media, data string) string { return "data:" + media + ";base64," + Base64(data) }
 
-// Base64 returns bytes as most formats take them.
+// Base64 returns bytes in standard base64.
 func Base64(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) }
 
 // DecodeExactBase64 decodes base64 if encoding the bytes gives the same text again.

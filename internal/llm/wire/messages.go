@@ -10,38 +10,39 @@ import (
 
 // How blocks become the messages of a request.
 //
-// Formats differ in two ways. Where roles have to alternate and results of tools are
-// parts of a user message (messages, converse, gemini), a MessageBuilder collects blocks
-// of one role into one message, with results first. Where each result is a message or an
-// item of its own (chat, responses, cohere, ollama, interactions), a ResultQueue holds
-// results back until the next message and writes them in the order of their calls:
-// tools may finish in any order, and equal requests have to give equal bytes.
+// There are two kinds of dialects. In some, roles must alternate, and tool results are parts
+// of a user message (messages, converse, gemini). There, a MessageBuilder collects blocks of
+// one role into one message, with results first. In the others, each result is a message or
+// an item of its own (chat, responses, cohere, ollama, interactions). There, a ResultQueue
+// holds results back until the next message, and writes them in the order of their calls:
+// tools may finish in any order, and equal requests must give equal bytes.
 
-// ResultQueue holds tool results back until all results of a message of the model are
-// there, and writes them in the order of their calls.
+// ResultQueue holds tool results back until the next message, and then writes them in the
+// order of their calls.
 type ResultQueue struct {
 	Calls     []string // ids of the calls in the last message of the model, in order
 	Results   []queuedResult
 	keepOrder bool
 }
 
-// queuedResult is one result, as it is sent.
+// queuedResult is one encoded result.
 type queuedResult struct {
 	id    string
 	json  rawjson.Value
 	order int
 }
 
-// Add adds a result: the id of its call, what is sent, and the form of the block. With
-// the form late all results stay in the order in which they are added.
+// Add adds a result: the id of its call, its encoding, and the form of its block. If the form
+// has the member late, all results stay in the order in which they were added.
 func (w *ResultQueue) Add(id string, v rawjson.Value, form rawjson.Value) {
 	w.Results = append(w.Results, queuedResult{id: id, json: v})
 	w.keepOrder = w.keepOrder || form.Get("late").Bool()
 }
 
-// takeInOrder empties the queue and returns the results in the order of their calls. A
-// repeated result comes after all first ones, one without a known call comes last.
-func (w *ResultQueue) takeInOrder() (list []rawjson.Value) {
+// takeInCallOrder empties the queue and returns the results in the order of their calls. A
+// second result of a call comes after all first results. Among these, a result of an unknown
+// call comes last.
+func (w *ResultQueue) takeInCallOrder() (list []rawjson.Value) {
 	if !w.keepOrder {
 		seen := map[string]int{}
 		for i, r := range w.Results {
@@ -63,13 +64,13 @@ func (w *ResultQueue) takeInOrder() (list []rawjson.Value) {
 
 // Flush appends the results to a list, each as a message of its own.
 func (w *ResultQueue) Flush(to *rawjson.Array) {
-	for _, v := range w.takeInOrder() {
+	for _, v := range w.takeInCallOrder() {
 		to.Add(v)
 	}
 }
 
-// BeginResponse begins a message of the model: the results before it are complete, and the
-// next results are for its calls.
+// BeginResponse begins a message of the model. It flushes the queued results to a list; the
+// next results belong to the calls of answer.
 func (w *ResultQueue) BeginResponse(answer []content.Block, to *rawjson.Array) {
 	w.Flush(to)
 	w.Calls = nil
@@ -80,9 +81,9 @@ func (w *ResultQueue) BeginResponse(answer []content.Block, to *rawjson.Array) {
 	}
 }
 
-// MessageBuilder builds messages whose roles alternate, as some formats require: blocks of
-// one role become one message, with results first. Roles are those of the wire.
-// Instructions are in no message but in System.
+// MessageBuilder builds messages whose roles alternate, as some APIs require. Blocks of one
+// role become one message, with results first. Roles are role names of the API.
+// Instructions are not in a message but in System.
 type MessageBuilder struct {
 	ModelRole   string // the name of the model's role
 	BlocksField string // the member of a message that holds its blocks
@@ -90,15 +91,15 @@ type MessageBuilder struct {
 	System rawjson.Array
 	List   rawjson.Array
 
-	role       string // of the message that is being built
+	role       string // role of the message that is being built
 	blocks     []rawjson.Value
 	results    ResultQueue
 	HasResults bool   // the last message has results
-	wireRole   string // of the message on the wire; empty: role
-	asString   bool   // the content of the message is a string, if it is one text
+	wireRole   string // role to write instead of role; empty: role
+	asString   bool   // write the content as a string if it is one text
 }
 
-// BlockEncoder encodes one block after the other; Flush ends the last message.
+// BlockEncoder encodes blocks one by one. Flush ends the last message.
 type BlockEncoder interface {
 	Add(role content.Role, b content.Block)
 	Flush()
@@ -114,11 +115,12 @@ func EncodeBlocks(p BlockEncoder, messages []content.Message) {
 	p.Flush()
 }
 
-// roleSystem is the role of blocks that are in no message.
+// roleSystem is the role of blocks that are added to System.
 const roleSystem = "system"
 
-// roleOf returns the role of the message that takes a block; empty when no message does.
-func (t *MessageBuilder) roleOf(role content.Role, b content.Block) string {
+// messageRoleFor returns the role, in the API, of the message for a block; empty when no message
+// has it.
+func (t *MessageBuilder) messageRoleFor(role content.Role, b content.Block) string {
 	if r, ok := b.(content.ToolResult); ok {
 		if r.Server {
 			return t.ModelRole
@@ -136,11 +138,11 @@ func (t *MessageBuilder) roleOf(role content.Role, b content.Block) string {
 	return "user"
 }
 
-// StartMessage goes on to the message that takes a block whose encoding is v. It returns
-// the role of that message and whether it is new. The role is empty for a block that
-// cannot be sent (v is nil) and for an instruction, which is added to System.
+// StartMessage continues the message for block b, or begins one. v is the encoding of b.
+// StartMessage returns the role of the message, and whether it is new. The role is empty for
+// a block that cannot be sent (v is nil) and for an instruction, which is added to System.
 func (t *MessageBuilder) StartMessage(role content.Role, b content.Block, v rawjson.Value) (to string, begun bool) {
-	to = t.roleOf(role, b)
+	to = t.messageRoleFor(role, b)
 	switch {
 	case v == nil || to == "":
 		return "", false
@@ -151,9 +153,8 @@ func (t *MessageBuilder) StartMessage(role content.Role, b content.Block, v rawj
 	return to, t.StartMessageOf(to, false)
 }
 
-// StartMessageOf goes on to the message of a role of the wire: the one that is being
-// built if it has that role and always is false, else a new one. It reports whether it
-// is new.
+// StartMessageOf continues the message that is being built if that has the role and always is
+// false; else it begins a new one. It reports whether the message is new.
 func (t *MessageBuilder) StartMessageOf(role string, always bool) (isNew bool) {
 	if role == t.role && !always {
 		return false
@@ -163,13 +164,13 @@ func (t *MessageBuilder) StartMessageOf(role string, always bool) (isNew bool) {
 	return true
 }
 
-// NoWireRole is a role for [MessageBuilder.RenameRole]: the message has none.
+// NoWireRole is a role for [MessageBuilder.RenameRole]: the message is written without a role.
 const NoWireRole = "-"
 
-// RenameRole returns the message that is being built another role on the wire.
+// RenameRole sets the role that is written for the message that is being built.
 func (t *MessageBuilder) RenameRole(role string) { t.wireRole = role }
 
-// AsString makes the content of the message a string when it is one text in the end.
+// AsString says that the content of the message is written as a string if it is one text.
 func (t *MessageBuilder) AsString() { t.asString = true }
 
 // AppendBlock appends a block, encoded as v, to the message that is being built.
@@ -194,7 +195,7 @@ func (t *MessageBuilder) Flush() {
 		return
 	}
 	t.HasResults = len(t.results.Results) > 0
-	blocks := append(t.results.takeInOrder(), t.blocks...)
+	blocks := append(t.results.takeInCallOrder(), t.blocks...)
 	body := rawjson.ArrayOf(blocks...)
 	if text := blocks[0].Get("text"); t.asString && len(blocks) == 1 && text != nil {
 		body = text

@@ -8,43 +8,47 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// What is known of models, by patterns of their names: facts that a request depends
-// on and that no response tells. A model that is in no table is treated as the rest
-// of its provider's. docs/providers.md shows the tables.
+// Tables of models.
+//
+// Some facts about a model change how a request must be written, and no response gives them.
+// The tables here list such facts by patterns of model names, with the evidence for each:
+// ReplayRules lists models that require reasoning of earlier turns, OffRules how to turn
+// reasoning off. A pattern is compared with the model's name in lower case, without the part
+// before the last slash. A model that is in no table is treated like the other models of its
+// provider. docs/providers.md shows the tables.
 
-// modelName returns the name of the model without its vendor, in lower case: what the
-// patterns of the tables are compared with.
+// modelName returns the name of the model for the tables: in lower case, without its vendor.
 func (t Target) modelName() string {
 	name := strings.ToLower(t.Model)
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// matches reports whether one of the patterns is the name; * stands for anything.
-func matches(patterns []string, name string) bool {
+// matchesAny reports whether one of the patterns matches the name. The patterns are those of
+// [path.Match].
+func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(p, name)
 		return err == nil && ok
 	})
 }
 
-// ReplayRule is a family of models that refuse a request which lacks reasoning of earlier
-// turns.
+// ReplayRule describes a family of models that refuse a request without the reasoning of
+// earlier turns.
 type ReplayRule struct {
 	Vendor       string   // the provider that requires it, whatever its models are called
 	Models       []string // the names of these models at other providers
 	NonReasoning []string // models of the family that do not reason, so that nothing is required
 
-	// Placeholder is sent where there is no reasoning: the server wants the field to be
-	// there.
+	// Placeholder is sent where there is no reasoning, because the server requires the field.
 	Placeholder string
-	// EveryMessage is true if, in a request with tools, all messages of the model need the
-	// field; else only those with tool calls do.
+	// EveryMessage: in a request with tools, all messages of the model need the field. Else
+	// only messages with tool calls need it.
 	EveryMessage bool
 	Evidence     string
 }
 
-// ReplayRules are the models that want the reasoning of a turn with tool calls in all
-// later requests. The rule reasoning-content-missing is about them.
+// ReplayRules are the models that require the reasoning of a turn with tool calls in all later
+// requests. The rule reasoning-content-missing checks it.
 var ReplayRules = []ReplayRule{
 	{
 		Vendor: "moonshotai", Models: []string{"*kimi-k[2-9]*", "*kimi-latest*", "*kimi-thinking*"},
@@ -60,23 +64,23 @@ var ReplayRules = []ReplayRule{
 	},
 }
 
-// WantsReasoningBack returns the rule for the model, asked with the reasoning r; nil: it
-// wants no reasoning of closed turns, or does not reason. It applies only to the dialects
-// in which the vendors of these models offer them.
+// WantsReasoningBack returns the rule for the model with the reasoning settings r; nil: it
+// needs no reasoning of closed turns, or does not reason. Rules apply only to the dialects in
+// which the vendors offer these models.
 func (t Target) WantsReasoningBack(r llm.Reasoning) *ReplayRule {
 	if !slices.Contains([]string{"chat", "messages", "responses"}, t.Dialect.Name) || t.Quirks.NoReasoningField || IsReasoningOff(r) && !t.OffRule().StillReasons {
 		return nil
 	}
 	for i := range ReplayRules {
-		if f := &ReplayRules[i]; (f.Vendor == t.Vendor() || matches(f.Models, t.modelName())) && !matches(f.NonReasoning, t.modelName()) {
+		if f := &ReplayRules[i]; (f.Vendor == t.Vendor() || matchesAny(f.Models, t.modelName())) && !matchesAny(f.NonReasoning, t.modelName()) {
 			return f
 		}
 	}
 	return nil
 }
 
-// RequiresReasoningBack is WantsReasoningBack for a server that refuses a request in which
-// the field is missing: the vendor's own, or one that nothing is known of.
+// RequiresReasoningBack returns the rule of WantsReasoningBack if the server may refuse a
+// request without the field: the vendor's own server, or an unknown one.
 func (t Target) RequiresReasoningBack(r llm.Reasoning) *ReplayRule {
 	f := t.WantsReasoningBack(r)
 	if f == nil || t.Dialect.Name != "chat" || t.Vendor() != f.Vendor && !t.Generic {
@@ -88,25 +92,25 @@ func (t Target) RequiresReasoningBack(r llm.Reasoning) *ReplayRule {
 // Vendor returns the name of the provider without that of its dialect.
 func (t Target) Vendor() string { return strings.TrimSuffix(t.Provider, "-"+t.Dialect.Name) }
 
-// IsReasoningOff reports whether a model is asked not to reason.
+// IsReasoningOff reports whether the settings turn reasoning off.
 func IsReasoningOff(r llm.Reasoning) bool {
 	return r.Disabled || r.Effort == EffortNone && r.MaxTokens <= 0
 }
 
-// Efforts that ask a model not to reason.
+// Efforts that turn reasoning off.
 const (
-	EffortNone         = "none"          // asks a model not to reason
-	EffortBetweenTools = "between_tools" // Anthropic's word for it where none is refused
+	EffortNone         = "none"          // turns reasoning off
+	EffortBetweenTools = "between_tools" // Anthropic's value for models that refuse none
 )
 
-// OffRule is how models are asked not to reason, where that is not done by the means of
-// their dialect or provider.
+// OffRule describes how to turn reasoning off for models that need something other than the
+// usual setting of their dialect or provider.
 type OffRule struct {
 	Models       []string
-	Vendors      []string // only there; nil: wherever the model is served
-	Effort       string   // the effort that comes nearest; empty: nothing is sent
-	StillReasons bool     // the model reasons all the same
-	Evidence     string   // how it is known
+	Vendors      []string // the providers for which the rule applies; nil: all
+	Effort       string   // the nearest effort; empty: no setting is sent
+	StillReasons bool     // the model reasons anyway
+	Evidence     string   // the source of the rule
 }
 
 var (
@@ -117,7 +121,7 @@ var (
 	evidenceGrok        = "https://docs.x.ai/docs/guides/reasoning; vercel/ai @ai-sdk/xai 4.0.0-canary.61, anomalyco/opencode#39448"
 )
 
-// OffRules are in the order of the lookup: the first that matches counts.
+// OffRules lists the rules in the order of the lookup. The first match is used.
 var OffRules = []OffRule{
 	{Models: []string{"gpt-3*", "gpt-4*", "chatgpt-4*", "gpt-5-chat*", "*non-reasoning*"}, Evidence: evidenceNoReasoning},
 	{Models: []string{"gpt-*-chat-latest", "gpt-5-pro*"}, StillReasons: true, Evidence: evidenceOpenAI},
@@ -166,10 +170,11 @@ var OffRules = []OffRule{
 	{Models: []string{"*llama-[1-4]*", "*llama[1-4]*", "*mixtral*", "*gemma2*", "*gemma-2*", "*gemma-3*"}, Evidence: evidenceNoReasoning},
 }
 
-// OffRule returns how the model is asked not to reason.
+// OffRule returns the rule for turning off the model's reasoning: the effort none unless a
+// table entry matches.
 func (t Target) OffRule() OffRule {
 	for _, s := range OffRules {
-		if matches(s.Models, t.modelName()) && (s.Vendors == nil || slices.Contains(s.Vendors, t.Vendor())) {
+		if matchesAny(s.Models, t.modelName()) && (s.Vendors == nil || slices.Contains(s.Vendors, t.Vendor())) {
 			return s
 		}
 	}

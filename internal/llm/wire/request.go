@@ -12,9 +12,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// DecodeMessages completes a request whose settings and tools were read: with the messages
-// of a body, which are its member of this name, and with the fields that encoding would not
-// write again, see [Target.KeepUnknownFields].
+// DecodeMessages completes a request whose settings and tools are decoded already. It reads
+// the messages with q from the body's array member, and then calls [Target.KeepUnknownFields],
+// which does not compare that member and the other members.
 func (t Target) DecodeMessages(req *llm.Request, body rawjson.Value, q MessageReader, member string, other ...string) (*llm.Request, error) {
 	list := body.Get(member)
 	if list.Kind() != rawjson.KindArray {
@@ -34,11 +34,11 @@ func (t Target) DecodeMessages(req *llm.Request, body rawjson.Value, q MessageRe
 	return req, t.KeepUnknownFields(req, body, append(other, member)...)
 }
 
-// KeepUnknownFields changes the settings of a request so that encoding it gives the body
-// again: members that encoding would omit or write in another way go to Extra, and a
-// setting that would add a member is dropped. The members named in skip hold the
-// conversation, or are the tools that [DecodeTools] read, and are not compared; an empty
-// list of tools is kept.
+// KeepUnknownFields changes the settings of a request so that encoding the request gives the
+// same body. It puts members that encoding would omit or write differently into Extra, and
+// drops a setting that would add a member. It does not compare the members in skip, which
+// hold the conversation or the tools that [DecodeTools] decoded; an empty list of tools is
+// compared.
 func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, skip ...string) error {
 	t = t.ForSettings(req.Settings)
 	if len(req.Tools) == 0 {
@@ -59,7 +59,7 @@ func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, skip ...
 		if err != nil {
 			return err
 		}
-		if probe = rawjson.Without(v, skip...); !hasMore(probe, body) {
+		if probe = rawjson.Without(v, skip...); !hasOtherMembers(probe, body) {
 			break
 		}
 	}
@@ -75,8 +75,8 @@ func (t Target) KeepUnknownFields(req *llm.Request, body rawjson.Value, skip ...
 	return nil
 }
 
-// hasMore reports whether an object has a member that the other does not have.
-func hasMore(v, than rawjson.Value) bool {
+// hasOtherMembers reports whether object v has a member that than does not have.
+func hasOtherMembers(v, than rawjson.Value) bool {
 	for key := range v.Members() {
 		if than.Get(key) == nil {
 			return true
@@ -85,8 +85,8 @@ func hasMore(v, than rawjson.Value) bool {
 	return false
 }
 
-// DecodeTools reads the definitions of tools. encode is how they are written; one that
-// would be written in another way keeps its JSON.
+// DecodeTools decodes the definitions of tools. encode is the dialect's encoder: a tool that it
+// would write differently keeps its JSON.
 func DecodeTools(list rawjson.Value, encode func([]llm.Tool) rawjson.Value) []llm.Tool {
 	var tools []llm.Tool
 	for v := range list.Elements() {
@@ -102,7 +102,7 @@ func DecodeTools(list rawjson.Value, encode func([]llm.Tool) rawjson.Value) []ll
 	return tools
 }
 
-// DecodeNumber returns a number of a body as a setting; nil when it is not a number.
+// DecodeNumber returns a number; nil if v is not a number.
 func DecodeNumber(v rawjson.Value) *float64 {
 	if v.Kind() != rawjson.KindNumber {
 		return nil
@@ -114,19 +114,20 @@ func DecodeNumber(v rawjson.Value) *float64 {
 	return &f
 }
 
-// DecodeCommon reads the settings that [SetCommon] sets.
+// DecodeCommon decodes the settings that [SetCommon] sets; limit is the field of the output
+// limit.
 func DecodeCommon(v rawjson.Value, limit string) llm.Settings {
 	return llm.Settings{MaxOutputTokens: DecodeTokenLimit(v.Get(limit)), Temperature: DecodeNumber(v.Get("temperature"))}
 }
 
-// DecodeTokenLimit returns a number of tokens of a body; 0 when there is none.
+// DecodeTokenLimit returns a number of tokens; 0 if v is not a positive integer.
 func DecodeTokenLimit(v rawjson.Value) int {
 	n, _ := v.Int()
 	return int(max(n, 0))
 }
 
-// AppendMessage appends blocks to a conversation as a message of a role. Results of tools
-// get a message of their own.
+// AppendMessage appends blocks to a conversation as a message of a role. Consecutive tool
+// results get a message of their own.
 func AppendMessage(list []content.Message, role content.Role, blocks ...content.Block) []content.Message {
 	for i, b := range blocks {
 		to := role
@@ -143,8 +144,7 @@ func AppendMessage(list []content.Message, role content.Role, blocks ...content.
 	return list
 }
 
-// InRole returns a block that was read as one of a response, as it is in a message of a
-// role.
+// InRole returns a block that was read as part of a response, changed for a message of a role.
 func InRole(b content.Block, role content.Role) content.Block {
 	switch b := b.(type) {
 	case content.Text:
@@ -152,7 +152,7 @@ func InRole(b content.Block, role content.Role) content.Block {
 		return b
 	case content.Media:
 		if b.SetRole(role); role == content.RoleUser {
-			b.SetRole(content.NoRole) // the usual one
+			b.SetRole(content.NoRole) // the default for media
 		}
 		return b
 	case content.Native:
@@ -162,7 +162,7 @@ func InRole(b content.Block, role content.Role) content.Block {
 	return b
 }
 
-// TextKind returns the kind of the text of a role.
+// TextKind returns the kind of a text block in a message of a role.
 func TextKind(role content.Role) content.Kind {
 	switch role {
 	case content.RoleSystem:
@@ -173,12 +173,12 @@ func TextKind(role content.Role) content.Kind {
 	return content.KindUser
 }
 
-// PendingCalls are the calls of a request that have no result so far.
+// PendingCalls are the calls of a request that have no result yet.
 type PendingCalls []content.ToolCall
 
-// Match finds the call of a result, for formats in which the result need not name it: the
-// call with its id, else the first call of its tool, else the first call. It removes the
-// call and sets the id of the result.
+// Match finds the call of a result, for APIs in which the result need not have a call id. With
+// an id it is the call with that id; else with a name the first call of that tool; else the
+// first call. Match removes the call and sets the call id of the result.
 func (o *PendingCalls) Match(r *content.ToolResult) {
 	at := slices.IndexFunc(*o, func(c content.ToolCall) bool {
 		if r.CallID != "" {
@@ -192,8 +192,8 @@ func (o *PendingCalls) Match(r *content.ToolResult) {
 	}
 }
 
-// ParseTool reads the definition of one tool: OpenAI's form, nested under function or
-// flat, Anthropic's, or a tool of the provider's own, which is kept as it is.
+// ParseTool decodes the definition of one tool: in OpenAI's form, nested under function or flat,
+// in Anthropic's form, or as a provider's own tool, whose JSON it keeps.
 func ParseTool(v rawjson.Value) (llm.Tool, error) {
 	if v.Kind() != rawjson.KindObject {
 		return llm.Tool{}, fmt.Errorf("want an object, have %s %s", v.Kind(), rawjson.Excerpt(v))
@@ -224,8 +224,8 @@ func ParseTool(v rawjson.Value) (llm.Tool, error) {
 	return t, nil
 }
 
-// MessageReader reads the messages of a request one by one. A message may still grow after
-// it was read: results that follow one another are one message.
+// MessageReader reads the messages of a request one by one. The last message may still grow
+// with the next call of Next, because consecutive results are one message.
 type MessageReader interface {
 	// Next reads the next element of the list.
 	Next(v rawjson.Value) error
@@ -235,8 +235,8 @@ type MessageReader interface {
 	Messages() *[]content.Message
 }
 
-// MessageList has the messages that a [MessageReader] has read, and the methods of one
-// whose messages are whole when they were read.
+// MessageList collects the messages of a [MessageReader]. A reader that embeds it needs only
+// the method Next, unless it holds back elements until End.
 type MessageList struct{ list []content.Message }
 
 // Append appends blocks as a message of a role, as [AppendMessage] does.
