@@ -14,6 +14,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// How an import skips what it has imported before. Each commit of an import has a key: the importer,
+// the ID of the part in the source, and the number of the block in that part. Before the first message
+// of a branch, loadBranch reads the keys on the branch. A part whose key is known is skipped; the
+// first new part must follow the last response that was imported, or its tool results. When the
+// source does not reach that point, or the branch has other blocks after it, the branch has diverged.
+// New commits collect in a batch, which flush writes in one transaction with the new tips of all its
+// branches. A cancelled import still writes the batch, so repeating it continues there.
+
 // ImportedMessage is one message that another program kept.
 type ImportedMessage struct {
 	Branch string        // the branch to append to; it is created when missing

@@ -20,7 +20,7 @@
 //  5. fitBudget (history.go): leave out whole turns, the oldest first. Tokens are estimates times
 //     a factor taken from the usage that earlier responses reported (scale.go).
 //  6. pairCalls (tools.go): load tool calls and results, and send both or none of a pair.
-//  7. load the content of what is sent, and leave out what was purged (purged.go).
+//  7. load the content of the entries that are sent, and leave out purged content (purged.go).
 //  8. prompt (messages.go): join blocks to messages and count.
 package compile
 

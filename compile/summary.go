@@ -9,6 +9,15 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
+// How summaries apply. A summary is a commit with a range, from First to Target, and a scope: the
+// dialogue, the reasoning or both. It covers the entries of its range that are sent with normal
+// priority and fit the scope, except system blocks and what the open tool loop needs; these entries
+// are left out, and the summary is sent before the first of them. A summary may cover earlier
+// summaries whose whole range it contains. An annotation that is later than the summary wins over it:
+// the annotated block is sent again. In a history with merges the range has other commits between
+// its ends, so a summary that a merge brought has the ids of its range (summarySpan.ids).
+// SummaryRange chooses the range for a new summary so that it cuts nothing in two.
+
 // applySummaries leaves out the entries that each summary covers, beginning with the oldest
 // summary, because a later one may cover an earlier one. A summary with priority skip covers
 // nothing.

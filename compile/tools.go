@@ -8,6 +8,15 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
+// How tool calls and results are paired. Providers refuse a call without its result and a result
+// without its call, so both are sent or neither is. A result belongs to the last call before it with
+// the same id in the same turn; an id may be used again. When one of a pair is left out, the other is
+// left out too, unless it is pinned or only a summary hides its partner: then the partner is sent
+// again. A call that has no result when its turn ends is left out, together with the reasoning that
+// led to it; a call in the last turn is pending and stays. Calls that the provider ran itself need no
+// result.
+
+// isTool reports whether blocks of a kind are tool calls or results.
 func isTool(k content.Kind) bool { return k == content.KindToolCall || k == content.KindToolResult }
 
 // Reasons for leaving out a call without a result.

@@ -14,6 +14,15 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// How content is purged. Commits and their hashes must stay valid, so Purge removes no commit, only
+// the objects that commits link to: contents, labels, descriptions and tool definitions. It replaces
+// each object by a tombstone, which has the object's id, the time and the reason. Blocks with equal
+// content share one object, so the result lists the other commits that lose it too. A long content
+// consists of chunks under a list object; the chunks that no other content uses are purged as well.
+// A transcript that a model received to write a summary repeats the content of other commits, and is
+// purged with them. The objects are removed from the store's files by the engine; only then the
+// spools of recorders are cleared.
+
 // PurgeOptions select the content that [Purge] removes: the content of Revs, or with Reasoning or
 // Secrets the reasoning or the secrets in the histories of Revs.
 type PurgeOptions struct {

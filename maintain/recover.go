@@ -16,6 +16,14 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
+// How a store is recovered. The engine's audit yields every object that it can still find in the
+// damaged files; intact objects are put into a new store in batches, and a graph keeps their links.
+// The ref log is restored next: the entries that continue the chain of each of their refs, with their
+// numbers and hashes. Then come the tombstones, and last the refs. A ref whose target was found keeps
+// it; for any other ref a rescue ref is made at the newest intact target in the ref log. When refs or
+// log entries may be lost, each tip that no ref leads to gets a rescue ref too, because it may have
+// been a branch.
+
 // RecoverOptions are the options of [Recover].
 type RecoverOptions struct {
 	Files    safefile.Policy // the owners and permissions of files that are accepted
