@@ -123,15 +123,25 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[pa
 	}
 	return func(yield func(page.Entry, error) bool) {
 		rest := rest
+		at := func() int { // of the journal's next
+			if descending {
+				return len(rest) - 1
+			}
+			return 0
+		}
 		next := func() bool { // the journal's next, unless it is deleted
-			e := rest[0]
-			rest = rest[1:]
+			e := rest[at()]
+			if descending {
+				rest = rest[:at()]
+			} else {
+				rest = rest[1:]
+			}
 			return e.Value == nil || yield(page.MemoryEntry(e.Key, e.Value), nil)
 		}
 		for e, err := range file {
 			replaced := false
 			for err == nil && len(rest) > 0 && !replaced {
-				c := bytes.Compare(rest[0].Key, e.Key)
+				c := bytes.Compare(rest[at()].Key, e.Key)
 				if replaced = c == 0; !replaced && (c > 0) != descending {
 					break
 				}
@@ -149,16 +159,15 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[pa
 }
 
 // journalFrom returns what the journal has from a key on; descending, what it has below the key.
+// Both are in ascending order, and shared: the caller must not change them.
 func (l *snapshot) journalFrom(bucket int, from []byte, descending bool) []memtable.Entry {
 	if l.mem == nil {
 		return nil
 	}
 	list := l.mem.Sorted(bucket, l.mark)
 	at, _ := slices.BinarySearchFunc(list, from, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
-	if !descending {
-		return list[at:]
+	if descending {
+		return list[:at]
 	}
-	list = slices.Clone(list[:at])
-	slices.Reverse(list)
-	return list
+	return list[at:]
 }
