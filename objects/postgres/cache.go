@@ -98,19 +98,20 @@ func (r refState) ref(name string) objects.Ref {
 	return objects.Ref{Name: name, Target: r.target, Version: r.version, Updated: time.UnixMilli(r.updated).UTC()}
 }
 
-// sequence hands out numbers of log entries. It draws them from the database, each time twice as
-// many while they are used up quickly, and throws away what is left after a second, so that the
+// sequence hands out numbers of log entries. It draws them from the database, more at a time
+// while they are used up quickly, and throws away what is left after a second, so that the
 // entries of all processes stay in about the order of their time.
 type sequence struct {
 	turn  chan struct{} // has an element while somebody uses the rest, and perhaps draws
 	left  []int64       // ascending
 	drawn time.Time
-	size  int // of the last draw
+	draws int // one soon after the other
 }
 
 const (
-	maxDraw  = 128
-	drawTime = time.Second
+	singleDraws = 8 // draws of one number, so that a short command leaves no gap
+	maxDrawBits = 7 // of the most numbers of a draw
+	drawTime    = time.Second
 )
 
 // next returns a number greater than last, which was drawn before.
@@ -124,7 +125,7 @@ func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
 		return 0, ctx.Err()
 	}
 	if time.Since(q.drawn) > drawTime {
-		q.left, q.size = nil, 0
+		q.left, q.draws = nil, 0
 	}
 	for {
 		for len(q.left) > 0 {
@@ -133,8 +134,8 @@ func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
 				return uint64(n), nil
 			}
 		}
-		q.size = min(max(1, 2*q.size), maxDraw)
-		list, err := collect(ctx, s, pgx.RowTo[int64], `select nextval('tract_seq') from generate_series(1, $1::int)`, q.size)
+		size := 1 << min(max(0, q.draws-singleDraws), maxDrawBits)
+		list, err := collect(ctx, s, pgx.RowTo[int64], `select nextval('tract_seq') from generate_series(1, $1::int)`, size)
 		if err == nil && slices.Max(list) <= after { // the sequence was set back
 			err = s.exec(ctx, advanceSQL, after)
 		}
@@ -142,6 +143,7 @@ func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
 			return 0, err
 		}
 		q.left, q.drawn = list, time.Now()
+		q.draws++
 	}
 }
 
