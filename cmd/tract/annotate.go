@@ -52,7 +52,7 @@ func (a *app) annotate(ctx context.Context, rev, word, reason string) error {
 	if err != nil {
 		return usageError("%s", err)
 	}
-	return a.changeCommit(ctx, rev, func(b *tract.Branch, at string) ([]objects.ID, error) {
+	return a.changeAndPrint(ctx, rev, func(b *tract.Branch, at string) ([]objects.ID, error) {
 		id, err := b.Annotate(ctx, at, level, reason)
 		return []objects.ID{id}, err
 	})

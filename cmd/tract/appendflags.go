@@ -71,8 +71,8 @@ func (a *app) commitBlock(ctx context.Context, block content.Block, opts tract.A
 	return a.printAppended(ctx, b, ids...)
 }
 
-// changeCommit runs a change of a commit's effect on later prompts, and prints the new commits.
-func (a *app) changeCommit(ctx context.Context, rev string, change func(b *tract.Branch, at string) ([]objects.ID, error)) error {
+// changeAndPrint runs a change of a commit's effect on later prompts, and prints the new commits.
+func (a *app) changeAndPrint(ctx context.Context, rev string, change func(b *tract.Branch, at string) ([]objects.ID, error)) error {
 	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err

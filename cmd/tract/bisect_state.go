@@ -26,7 +26,7 @@ func (a *app) bisectFile() (string, safefile.Policy, error) {
 		return "", safefile.Policy{}, err
 	}
 	if p.root == "" {
-		return "", p.files, withHint(fmt.Errorf("bisect: store %s has no folder to keep the search in", p.shown()), "name a store in a folder with --dir")
+		return "", p.files, withHint(fmt.Errorf("bisect: store %s has no folder to keep the search in", p.displayName()), "name a store in a folder with --dir")
 	}
 	return filepath.Join(p.root, "BISECT"), p.files, nil
 }

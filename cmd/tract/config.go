@@ -204,7 +204,7 @@ func (a *app) settingFiles(global bool) (settingFiles, error) {
 		return settingFiles{}, withHint(errors.New("set a setting: there is no store here or above"), "tract init makes one; --global sets it for all your stores")
 	}
 	if p.root == "" {
-		return settingFiles{}, withHint(fmt.Errorf("set a setting: the store %s has no file of settings", p.shown()), "--global sets it for all your stores")
+		return settingFiles{}, withHint(fmt.Errorf("set a setting: the store %s has no file of settings", p.displayName()), "--global sets it for all your stores")
 	}
 	if err := p.makeRoot(); err != nil {
 		return settingFiles{}, err

@@ -97,7 +97,7 @@ func (a *app) checkStore(ctx context.Context) (string, error) {
 		return "", err
 	}
 	s := a.storeStatus(ctx)
-	return fmt.Sprintf("%s %s, %s", s.Engine, firstNonEmpty(s.Path, a.location.shown()), kib(s.Bytes)), nil
+	return fmt.Sprintf("%s %s, %s", s.Engine, firstNonEmpty(s.Path, a.location.displayName()), kib(s.Bytes)), nil
 }
 
 func (a *app) checkPermissions(context.Context) (string, error) {

@@ -15,7 +15,7 @@ one of those commits.`,
   tract expand 3fa2c1d`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeCommit(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
+			return a.changeAndPrint(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
 				id, err := b.Expand(cmd.Context(), at)
 				return []objects.ID{id}, err
 			})

@@ -104,8 +104,8 @@ func patternFlag(cmd *cobra.Command, to **regexp.Regexp, name, help string) {
 	})
 }
 
-// badFlag returns the usage error for a flag, with a suggestion for an unknown one.
-func badFlag(cmd *cobra.Command, err error) error {
+// flagError returns the usage error for a flag, with a suggestion for an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
 	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
 		name := "--" + bad.GetFlag().Name
 		if short := bad.GetFlag().Shorthand; short != "" {

@@ -93,7 +93,7 @@ func (a *app) fsck(ctx context.Context) error {
 func damagedStoreError(h *maintain.FsckResult, p *storeLocation) error {
 	harmful := slices.DeleteFunc(slices.Clone(h.Damages), func(d maintain.Damage) bool { return d.Harmless })
 	err := fmt.Errorf("fsck: %s found: %w", count(len(harmful), "damage"), objects.ErrCorrupt)
-	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.shown()))
+	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.displayName()))
 }
 
 // maxDamagesShown is the number of damages that are printed as text unless all are requested.

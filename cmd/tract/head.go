@@ -68,7 +68,7 @@ func (a *app) setHead(h head) error {
 		return err
 	}
 	if p.root == "" {
-		return withHint(fmt.Errorf("move HEAD: the store %s has no working folder", p.shown()), "name the branch with --branch")
+		return withHint(fmt.Errorf("move HEAD: the store %s has no working folder", p.displayName()), "name the branch with --branch")
 	}
 	if err := p.makeRoot(); err != nil {
 		return fmt.Errorf("move HEAD: %w", err)

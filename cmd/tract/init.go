@@ -69,7 +69,7 @@ func (a *app) init(ctx context.Context, args []string) error {
 	if again {
 		verb = "Store already exists in"
 	}
-	return a.emit(map[string]any{"path": p.root, "store": p.shown(), "branch": h.branch, "again": again}, func(out *format.Printer) {
+	return a.emit(map[string]any{"path": p.root, "store": p.displayName(), "branch": h.branch, "again": again}, func(out *format.Printer) {
 		out.Line(verb + " " + firstNonEmpty(p.server, p.root, p.url) + " (branch " + h.String() + ")")
 	})
 }

@@ -208,7 +208,7 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 				yield(format.Commit{}, err)
 				return
 			}
-			rev := w.revs.rev(c)
+			rev := w.revs.nextRev(c)
 			kept := w.visit(c)
 			if kept && !yield(w.decorate(c, rev, damaged), nil) {
 				return
@@ -237,14 +237,14 @@ func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commi
 
 // visit records an edit or annotation for the commit that it changes, and reports whether c itself
 // is shown.
-func (w *logWalk) visit(c *commit.Commit) (kept bool) {
+func (w *logWalk) visit(c *commit.Commit) (shown bool) {
 	if c.Op != commit.Append {
 		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
 	}
-	if kept = w.o.matches(c); !kept && w.onHidden != nil {
+	if shown = w.o.matches(c); !shown && w.onHidden != nil {
 		w.onHidden(c)
 	}
-	return kept
+	return shown
 }
 
 // decorate returns a commit with its ~n, turn, priority, refs and changes.

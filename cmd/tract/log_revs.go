@@ -39,8 +39,8 @@ func newRevCounter(rev string) *revCounter {
 	return l
 }
 
-// rev returns the ~n of the next commit of a walk; empty for a commit that came in by a merge.
-func (l *revCounter) rev(c *commit.Commit) string {
+// nextRev returns the ~n of the next commit of a walk; empty for a commit that came in by a merge.
+func (l *revCounter) nextRev(c *commit.Commit) string {
 	if l == nil || l.started && c.ID != l.next {
 		return ""
 	}

@@ -49,7 +49,7 @@ type opJSON struct {
 }
 
 func opOf(op tract.Operation) opJSON {
-	v := opJSON{moveJSON: moveOf(op.LogEntry), Parts: op.Parts, Undone: op.Undone}
+	v := opJSON{moveJSON: newMoveJSON(op.LogEntry), Parts: op.Parts, Undone: op.Undone}
 	if op.Redo {
 		v.Redoes = op.Of
 	} else {
@@ -75,7 +75,7 @@ func (a *app) opLog(ctx context.Context, ref string, limit int) error {
 		}
 		row := opRow(op)
 		if ref != "" {
-			own := moves.of(op)
+			own := moves.ofOperation(op)
 			if len(own) == 0 {
 				continue
 			}
@@ -111,8 +111,8 @@ func (a *app) refMovesOf(ctx context.Context, ref string) (refMoves, error) {
 	return moves, err
 }
 
-// of lists the moves that belong to an operation.
-func (m refMoves) of(op tract.Operation) (own []int) {
+// ofOperation lists the moves that belong to an operation.
+func (m refMoves) ofOperation(op tract.Operation) (own []int) {
 	for _, seq := range append([]uint64{op.Seq}, op.Parts...) {
 		if n, ok := m[seq]; ok {
 			own = append(own, n)
@@ -177,7 +177,7 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 	added := make([][]format.Commit, len(op.Refs))
 	for i, u := range op.Refs {
 		var err error
-		if added[i], err = a.commitsOf(ctx, u); err != nil {
+		if added[i], err = a.commitsAddedBy(ctx, u); err != nil {
 			return err
 		}
 	}
@@ -208,8 +208,8 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 // maxOpShown is the largest number of new commits that op show lists.
 const maxOpShown = 50
 
-// commitsOf returns the commits that a move added to a branch, newest first.
-func (a *app) commitsOf(ctx context.Context, u objects.RefUpdate) ([]format.Commit, error) {
+// commitsAddedBy returns the commits that a move added to a branch, newest first.
+func (a *app) commitsAddedBy(ctx context.Context, u objects.RefUpdate) ([]format.Commit, error) {
 	if u.New.IsZero() || u.Old.IsZero() || refs.Heads+refs.Name(u.Name) != u.Name {
 		return nil, nil
 	}

@@ -92,8 +92,8 @@ type proxyServer struct {
 // startProxy opens the store, listens, and serves in the background. If the store cannot be
 // opened, startProxy returns the error if strict is set; otherwise it reports the error, and
 // exchanges wait in the spool until the store can be opened. Without a folder for a spool, nothing
-// is recorded then. fallback is the provider of requests whose path does not name one.
-func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback string) (*proxyServer, error) {
+// is recorded then. defaultProvider is the provider of requests whose path does not name one.
+func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, defaultProvider string) (*proxyServer, error) {
 	upstreams, err := inheritedUpstreams(os.LookupEnv)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, fallback 
 		})
 		transport = s.recorder
 	}
-	s.handler = proxy.New(proxy.Options{Upstreams: upstreams, Default: fallback, Transport: transport, Token: o.token})
+	s.handler = proxy.New(proxy.Options{Upstreams: upstreams, Default: defaultProvider, Transport: transport, Token: o.token})
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", listen); err != nil {
 		return nil, withHint(err, "choose another address with --listen, or end the program that uses this one")
 	}

@@ -94,7 +94,7 @@ func (a *app) withPurgeHint(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.location == nil {
 		return err
 	}
-	return withHint(err, "tract recover %s NEW salvages what is intact: purge there, and delete the old store", shellQuote(a.location.shown()))
+	return withHint(err, "tract recover %s NEW salvages what is intact: purge there, and delete the old store", shellQuote(a.location.displayName()))
 }
 
 func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {

@@ -44,7 +44,7 @@ type moveRefJSON struct {
 	New  objects.ID `json:"new,omitzero"`
 }
 
-func moveOf(e objects.LogEntry) moveJSON {
+func newMoveJSON(e objects.LogEntry) moveJSON {
 	return moveJSON{
 		Seq: e.Seq, Time: e.Note.Time.UTC(), Author: e.Note.Author, Command: e.Note.Command, Hash: e.Hash, Group: e.Note.Group, Reverts: e.Note.Reverts,
 		Refs: mapSlice(e.Refs, func(u objects.RefUpdate) moveRefJSON { return moveRefJSON{u.Name, u.Old, u.New} }),

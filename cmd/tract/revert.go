@@ -18,7 +18,7 @@ brought in.`,
   tract revert :/noon`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeCommit(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
+			return a.changeAndPrint(cmd.Context(), args[0], func(b *tract.Branch, at string) ([]objects.ID, error) {
 				return b.Revert(cmd.Context(), at, reason)
 			})
 		},

@@ -90,7 +90,7 @@ led to, and the prompt of any moment can be compiled again.`,
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(badFlag)
+	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(
 		&cobra.Group{ID: groupTalk, Title: "Converse:"},
 		&cobra.Group{ID: groupLook, Title: "Look back:"},

@@ -70,8 +70,8 @@ func withoutSecrets(address string) string {
 	return strings.ReplaceAll(shown.String(), "%2F", "/")
 }
 
-// shown returns the URL or the folder of the store, for messages.
-func (p *storeLocation) shown() string {
+// displayName returns the URL or the folder of the store, for messages.
+func (p *storeLocation) displayName() string {
 	if p.server != "" {
 		return p.server
 	}

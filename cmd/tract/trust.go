@@ -20,7 +20,7 @@ import (
 // userSettings returns the user's settings file; its path is empty without a home directory.
 func userSettings() settings.File { return settings.File{Path: settings.GlobalFile(os.LookupEnv)} }
 
-func trusted() settings.Trust { return settings.TrustBeside(userSettings().Path) }
+func userTrust() settings.Trust { return settings.TrustBeside(userSettings().Path) }
 
 // userSettingsOfStore returns the section of the user's settings file for this store.
 func (p *storeLocation) userSettingsOfStore() settings.File {
@@ -34,7 +34,7 @@ func (p *storeLocation) settings() settings.File {
 	if p.root == "" {
 		return settings.File{}
 	}
-	return settings.File{Path: filepath.Join(p.root, "config.toml"), Folder: true, Files: p.files, Trust: trusted()}
+	return settings.File{Path: filepath.Join(p.root, "config.toml"), Folder: true, Files: p.files, Trust: userTrust()}
 }
 
 // policyFor returns whose files are accepted in a folder; the zero policy if root is empty. It
@@ -52,7 +52,7 @@ func policyFor(root string) (safefile.Policy, error) {
 	if err != nil {
 		return policy, nil //nolint:nilerr // what opens the store says so
 	}
-	if policy.Any = trusted().Has(root, folderOwner(info)); policy.Any {
+	if policy.Any = userTrust().Has(root, folderOwnerRecord(info)); policy.Any {
 		return policy, nil
 	}
 	if link, err := os.Lstat(root); err == nil && link.Mode()&fs.ModeSymlink != 0 {
@@ -76,7 +76,7 @@ func sudoUser() int {
 	return uid
 }
 
-func folderOwner(info fs.FileInfo) []byte {
+func folderOwnerRecord(info fs.FileInfo) []byte {
 	uid, known := safefile.Owner(info)
 	if !known {
 		return []byte("folder")
@@ -177,12 +177,12 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 	if o.dry {
 		return []trustJSON{t}, nil
 	}
-	return []trustJSON{t}, trusted().Add(root, folderOwner(info))
+	return []trustJSON{t}, userTrust().Add(root, folderOwnerRecord(info))
 }
 
 // revokeTrust withdraws the trust in a file or a folder.
 func revokeTrust(t trustJSON) ([]trustJSON, error) {
-	was, err := trusted().Remove(t.Path)
+	was, err := userTrust().Remove(t.Path)
 	if err != nil || !was {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
 		return nil, err
 	}
 	if p.root == "" {
-		return nil, withHint(fmt.Errorf("trust settings: store %s has no folder", p.shown()), "name the folder with --dir")
+		return nil, withHint(fmt.Errorf("trust settings: store %s has no folder", p.displayName()), "name the folder with --dir")
 	}
 	profiles, err := p.settings().Profiles()
 	if err != nil {
