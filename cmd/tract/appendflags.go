@@ -46,7 +46,7 @@ func (o *appendFlags) flags(a *app, cmd *cobra.Command) {
 		return err
 	})
 	timeFlag(cmd, &o.date, "date", "`time` of the block, such as 2026-11-01T10:00")
-	f.StringVar(&o.key, "key", "", "idempotency key: a repeated command commits nothing, other content under the key is refused")
+	f.StringVar(&o.key, "key", "", "idempotency key: repeating the command commits nothing; other content under the same key is refused")
 	a.completeFlag(cmd, "priority", words("skip", "normal", "pinned"))
 }
 

@@ -16,15 +16,17 @@ func newBackup(a *app) *cobra.Command {
 	to := ""
 	cmd := &cobra.Command{
 		Use: "backup [DEST]", Short: "Copy the store and verify the copy",
-		Long: `Copy the store as it is at one moment, with HEAD and the settings of its folder, into the
-new folder DEST. Others may keep writing. tract checks the copy as tract fsck does,
-and creates DEST only if the copy is sound. Open the copy with tract --dir DEST.
+		Long: `Copy a consistent snapshot of the store, with HEAD and the settings in its folder, into
+the new folder DEST. Other processes may keep writing meanwhile. tract checks the copy as
+tract fsck does, and creates DEST only if the copy is sound. Open the copy with
+tract --dir DEST.
 
-Do not copy the files of a store in use by other means.
+Do not copy the files of a store in use with cp or similar tools.
 
-With --to URL the copy is a store at that URL, such as one in a PostgreSQL database, which must
-have no branches. A store in a database is copied into a folder. This is how a store moves from
-one engine to the other; HEAD and the settings stay where they are.`,
+With --to URL, copy the objects and refs to the store at that URL, for example one in a
+PostgreSQL database; that store must have no branches. A store in a database is copied
+into a folder without --to. Use this to move a store from one engine to the other; HEAD
+and the settings are not copied with --to.`,
 		Example: `  tract backup ../backup-monday
   tract backup "/backups/$(date +%F)" && tract --dir "/backups/$(date +%F)" log
   tract backup --to 'postgres://db.example/agents?repo=support'`,

@@ -18,12 +18,13 @@ func newBisect(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bisect", Short: "Find the commit that made a prompt go wrong",
 		Long: `Find the first commit whose prompt is bad, by binary search between a commit whose prompt
-is good and one whose prompt is bad. At each step look at the prompt of the named commit,
-with tract compile REV or by asking a model, and mark it good or bad. tract bisect run
-lets a command do that. Merged commits are searched too: the first bad commit is one whose
-prompt is bad while those of all its parents are good, which can be the merge itself.
+is good and one whose prompt is bad. Each step names a commit: look at its prompt with
+tract compile REV, or send the prompt to a model, and then mark the commit good or bad.
+tract bisect run lets a command do that. Merged commits are searched too: the first bad
+commit is one whose prompt is bad while the prompts of all its parents are good; it can be
+the merge itself.
 
-The state of the search is kept in the folder of the store; HEAD does not move.`,
+The state of the search is stored in the store's folder; HEAD does not move.`,
 		Example: `  tract bisect start HEAD 3fa2c1d
   tract bisect good
   tract bisect bad

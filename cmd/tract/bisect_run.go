@@ -18,9 +18,9 @@ func newBisectRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run COMMAND [ARGUMENT...]", Short: "Search with a command that tests each prompt",
 		Long: `Run a command on each prompt until the first bad commit is found. The command reads the
-prompt from stdin, or from the file named in TRACT_PROMPT, and finds the commit id in
-TRACT_COMMIT; tract compile "$TRACT_COMMIT" has the prompt in other forms. Exit code 0 marks
-the prompt good, 125 skips it, any other code up to 127 marks it bad; other exit codes end
+prompt from stdin or from the file that TRACT_PROMPT names. TRACT_COMMIT has the id of the
+commit; tract compile "$TRACT_COMMIT" prints the prompt in other forms. Exit code 0 marks
+the prompt good, 125 skips it, any other code up to 127 marks it bad; a code above 127 ends
 the search.`,
 		Example: `  tract bisect run grep -q deadline
   tract bisect run sh -c 'tract compile --for chat "$TRACT_COMMIT" | ./ask-and-check.sh'`,

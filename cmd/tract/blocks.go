@@ -59,7 +59,7 @@ tract compile --include-reasoning and tract pin.`,
 		o.format, err = content.ParseFormat(text)
 		return err
 	})
-	cmd.Flags().StringVar(&o.source, "source", "", "field of the response that it was in, such as reasoning_content")
+	cmd.Flags().StringVar(&o.source, "source", "", "field of the response that had the reasoning, such as reasoning_content")
 	cmd.GroupID = ""
 	return cmd
 }

@@ -54,7 +54,7 @@ HEAD). tract undo --any restores a deleted branch.`,
 	f.BoolVar(&o.describe, "describe", false, "set the description of a branch: [NAME] TEXT")
 	f.BoolVar(&o.dryRun, "dry-run", false, "only report what would be deleted")
 	f.StringVar(&o.contains, "contains", "", "list the branches that contain this commit")
-	a.choiceFlag(cmd, &o.sort, "sort", "name, or -time for the last moved first", "name", "-time")
+	a.choiceFlag(cmd, &o.sort, "sort", "order: name, or -time (most recently moved first)", "name", "-time")
 	limitFlag(cmd, &o.limit, "list at most this many")
 	cmd.MarkFlagsMutuallyExclusive("list", "copy", "move", "delete", "describe")
 	cmd.MarkFlagsMutuallyExclusive("all", "contains", "copy", "move", "delete", "describe")

@@ -26,10 +26,10 @@ func newChat(a *app) *cobra.Command {
 	o := &chatOptions{}
 	cmd := &cobra.Command{
 		Use: "chat [TEXT|-]", Short: "Send a message and commit the response",
-		Long: `Commit a user message, ask the model, and commit its response. Text from a pipe is sent
-before TEXT. If asking fails, the message stays: tract generate asks again.
+		Long: `Commit a user message, ask the model, and commit its response. Text from a pipe is put
+before TEXT. If the request fails, the message stays committed: tract generate asks again.
 
-Without a text, on a terminal, chat is a session; /help lists its commands.`,
+Without TEXT, on a terminal, chat starts an interactive session; /help lists its commands.`,
 		Example: `  tract chat "Why is the sky blue?" --provider anthropic --model claude-sonnet-4-5
   git diff | tract chat "Write a commit message"
   tract chat -a sky.png -s "You are a physicist." "What colour is this?"
@@ -40,7 +40,7 @@ Without a text, on a terminal, chat is a session; /help lists its commands.`,
 	}
 	o.requestFlags.flags(a, cmd)
 	f := cmd.Flags()
-	f.StringVarP(&o.system, "system", "s", "", "instruction; replaces an earlier one given this way")
+	f.StringVarP(&o.system, "system", "s", "", "instruction; replaces an earlier one given with this flag")
 	f.StringArrayVarP(&o.attach, "attach", "a", nil, "image or file to attach, as a path or a URL")
 	f.StringVar(&o.newName, "new", "", "start an empty conversation on a new branch and move HEAD there; with --branch, use that branch and leave HEAD")
 	f.BoolVarP(&o.resume, "continue", "c", false, "continue the conversation that moved last")

@@ -19,8 +19,9 @@ func newCheck(a *app) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use: "check [REV] --for DIALECT[/MODEL]", Short: "Check whether a provider would accept the prompt",
-		Long: `Check whether a provider would accept the prompt of a revision; if not, name the rule and
-the commit. Without --for, check for the provider of the settings. Nothing is sent. The
+		Long: `Check whether a provider would accept the prompt of a revision; if not, name the rule that
+the prompt breaks, and the commit. --for names the dialect or provider; the default is the
+provider in the settings. Nothing is sent. The
 exit code is 1 if the prompt would be refused.`,
 		Example: `  tract check --for anthropic/claude-sonnet-4-5
   tract check try-2 --for chat --json`,

@@ -5,10 +5,10 @@ import "github.com/spf13/cobra"
 func newCherryPick(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "cherry-pick REV...", Short: "Copy commits of other branches to this one",
-		Long: `Commit blocks of other branches again on this one, in one transaction. A..B is what B has
-and A has not. A tool call takes its result and its reasoning along, and a result its call,
-so that no prompt has only half of them. Times and authors stay, and the usage of a
-response is counted once.`,
+		Long: `Commit blocks of other branches again on this branch, in one transaction. A..B selects the
+commits that B has and A does not. A tool call is copied with its result and its reasoning,
+and a result with its call, so that no prompt has one without the other. The copies keep
+the times and authors, and the usage of a response is counted only once.`,
 		Example: `  tract cherry-pick try-2
   tract cherry-pick toolu_01
   tract cherry-pick main..try-2`,

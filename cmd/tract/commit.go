@@ -25,8 +25,8 @@ func newCommit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "commit [TEXT|-]", Short: "Commit a block of any kind",
 		Long: `Commit a block of any kind. Most kinds have a shorter command: tract system, user,
-assistant, reasoning add, tool-call and tool-result. --file gives an image or a file, as
-a path or a URL.`,
+assistant, reasoning add, tool-call and tool-result. --file commits an image or a file,
+given as a path or a URL.`,
 		Example: `  tract commit --kind note "The model mixes up the two dates here."
   tract commit --kind image --file sky.png
   tract commit --kind artifact -F report.md
@@ -38,7 +38,7 @@ a path or a URL.`,
 	o.flags(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.kind, "kind", "user", "kind of block: "+strings.Join(kindNames(), ", "))
-	f.StringVar(&o.role, "role", "", "role, if not the usual one of the kind: system, user, assistant, tool, none")
+	f.StringVar(&o.role, "role", "", "role, if different from the default of the kind: system, user, assistant, tool, none")
 	f.StringVar(&o.callID, "tool-call-id", "", "id of the tool call or of the call that is answered")
 	f.StringVar(&o.name, "name", "", "name of the tool, the instruction, or the file")
 	f.StringVar(&o.path, "file", "", "path or URL of an image or a file")

@@ -32,7 +32,7 @@ type promptFlags struct {
 
 func (o *promptFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.include, "include-reasoning", false, "include past reasoning that is left out by default")
-	cmd.Flags().UintVar(&o.budget, "budget", 0, "most tokens, by estimate; the oldest turns are left out first")
+	cmd.Flags().UintVar(&o.budget, "budget", 0, "largest estimated number of tokens; the oldest turns are left out first")
 }
 
 func (o *promptFlags) compileOptions() tract.CompileOptions {
@@ -43,10 +43,11 @@ func newCompile(a *app) *cobra.Command {
 	o := &compileOptions{style: "text"}
 	cmd := &cobra.Command{
 		Use: "compile [REV]", Short: "Show the prompt that a model would receive",
-		Long: `Show the prompt that a model would receive: that of a revision as it was then, or that of
-the time given with --until. --explain tells for each commit whether it is included, and
-by which rule. --for prints the request body for a dialect or a provider. Without --for,
-the provider of the settings, if there is one, decides what must be included.`,
+		Long: `Show the prompt that a model would receive at a revision (default HEAD). With --until,
+show the prompt as it was at that time. --explain lists for each commit whether it is
+included, and by which rule. --for prints the request body for a dialect or a provider.
+Without --for, the prompt includes what the provider in the settings requires, if a
+provider is set.`,
 		Example: `  tract compile
   tract compile try-2 --include-reasoning
   tract compile --explain --budget 8000

@@ -22,14 +22,14 @@ func newCompress(a *app) *cobra.Command {
 	o := &compressOptions{}
 	cmd := &cobra.Command{
 		Use: "compress [A..B|REV]", Short: "Replace a range of commits with a summary in prompts",
-		Long: `Commit a summary that replaces a range of commits in every later prompt. A..B is what B
-has and A has not; a single revision is everything up to it; without a range, it is all
-turns but the newest. -F reads the summary from a file or stdin; otherwise the model of
-the settings writes it.
+		Long: `Commit a summary that replaces a range of commits in every later prompt. A..B selects the
+commits that B has and A does not. A single revision selects everything up to it. Without
+a range, all turns except the newest are replaced. -F reads the summary from a file or
+stdin; otherwise the model in the settings writes it.
 
 Pinned blocks and instructions stay in place. Messages, tool calls with their results and
-earlier summaries are never split: the range is widened. The commits stay in the history;
-tract expand restores them all, tract annotate a single one.`,
+earlier summaries are never split: the range is widened instead. The replaced commits stay
+in the history; tract expand restores all of them in prompts, tract annotate a single one.`,
 		Example: `  tract compress 3fa2c1d..9198ae4 -F summary.md
   echo "We chose SQLite." | tract compress :/SQLite -F -
   tract compress --provider anthropic --model claude-haiku-4-5

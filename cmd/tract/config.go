@@ -17,16 +17,18 @@ func newConfig(a *app) *cobra.Command {
 	o := &configOptions{}
 	cmd := &cobra.Command{
 		Use: "config", Short: "Get and set settings",
-		Long: `Get and set settings. They come from your own file, config.toml in the store's folder,
-the section about the store in your own file, the environment, and flags; the later wins.
+		Long: `Get and set settings. tract reads them from these places, of which a later one overrides
+an earlier one: your own file, config.toml in the store's folder, the section for this
+store in your own file, the environment, and flags.
 Provider keys are not settings: they belong in environment variables such as
 ANTHROPIC_API_KEY.
 
-The store's folder may come from somebody else, so config.toml there may set only what is
-safe: the model, the effort, budgets, what is included, and stricter masking of secrets.
-A setting that names a program, a host or a credential, adds to requests or deletes data
-is ignored there. tract config set writes such a setting into your own file, for this
-store only; tract config trust accepts the folder's file as it is.`,
+The store's folder may come from somebody else. Therefore config.toml there may only
+change safe settings: the model, the effort, budgets, what a prompt includes, and stricter
+masking of secrets. tract ignores settings there that name a program, a host or a
+credential, that add to requests, or that delete data. tract config set writes such a
+setting into your own file, for this store only; tract config trust accepts config.toml
+as it is.`,
 		Example: `  tract config set model claude-sonnet-4-5
   tract config set --global provider anthropic
   tract config list --show-origin
@@ -67,15 +69,15 @@ func newConfigTrust(a *app) *cobra.Command {
 	o := &trustOptions{}
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Trust the settings in the store's folder, or the folder", Args: cobra.NoArgs,
-		Long: `Trust config.toml and the profiles in the store's folder as they are: show which of their
-settings are not safe, and let them count from now on. A file that anything but tract
-changes is no longer trusted.
+		Long: `Trust config.toml and the profiles in the store's folder as they are now: show their unsafe
+settings, and apply them from now on. A file loses trust when any program other than tract
+changes it.
 
-With --folder, trust a folder that belongs to another user or that others can write:
-whoever can write it can change the next prompt. Its settings still need trust of their
-own.
+With --folder, trust a folder that belongs to another user, or that other users can write
+to. Anyone who can write to the folder can change your next prompt. The settings in the
+folder still have to be trusted separately.
 
-tract records what you trust beside your own settings.`,
+tract records what you trust in the folder of your own settings.`,
 		Example: `  tract config trust --dry-run
   tract config trust
   tract config trust --folder /srv/shared/.tract
@@ -83,7 +85,7 @@ tract records what you trust beside your own settings.`,
 		RunE: func(*cobra.Command, []string) error { return a.configTrust(o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.folder, "folder", "", "trust this folder, whoever owns it or can write it")
+	f.StringVar(&o.folder, "folder", "", "trust this folder, regardless of who owns it or can write to it")
 	f.BoolVar(&o.revoke, "revoke", false, "withdraw trust")
 	f.BoolVar(&o.dry, "dry-run", false, "only report what would be trusted")
 	cmd.MarkFlagsMutuallyExclusive("revoke", "dry-run")

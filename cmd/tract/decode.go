@@ -24,8 +24,8 @@ func newDecode(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "decode FILE|-", Short: "Decode one provider response into blocks",
 		Long: `Decode one provider response, JSON or a stream, and show its blocks: the reasoning with
-its seals, the text, the tool calls and the usage. No store is needed. --replay prints
-what stands for the response in the next request.`,
+its seals, the text, the tool calls and the usage. No store is needed. --replay prints the
+messages that represent the response in the next request.`,
 		Example: `  tract decode --api messages answer.sse
   curl -N ... | tract decode --api chat --json -
   tract decode --provider openrouter --replay answer.json`,
@@ -35,9 +35,9 @@ what stands for the response in the next request.`,
 	f := cmd.Flags()
 	f.StringVar(&o.api, "api", "", "wire format: "+strings.Join(providers.Dialects(), ", ")+" (default: detected)")
 	f.StringVar(&o.provider, "provider", "", "provider of the response; an unknown one gets the common behavior of its API")
-	f.StringVar(&o.model, "model", "", "model that was asked, for the seals")
+	f.StringVar(&o.model, "model", "", "model that wrote the response; stored with its seals")
 	a.choiceFlag(cmd, &o.stream, "stream", "yes: a stream, no: one JSON text (default: detected)", "yes", "no")
-	f.BoolVar(&o.replay, "replay", false, "print the assistant part of the next request")
+	f.BoolVar(&o.replay, "replay", false, "print the messages that represent the response in the next request")
 	a.completeFlag(cmd, "api", words(providers.Dialects()...))
 	a.completeFlag(cmd, "provider", words(providers.Names()...))
 	return cmd

@@ -19,10 +19,10 @@ const demoPace = 25 * time.Millisecond
 func newDemo(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo [DIR]", Short: "Show a conversation with a recorded model",
-		Long: `Show a conversation of three turns with a model that is a recording, played by a server
-of tract's own on this machine. No key is needed. Everything else is real: the requests,
-the streams, the store. The store is made in DIR or in a new temporary folder and stays
-there for you to explore.`,
+		Long: `Show a conversation of three turns. A local server that is part of tract plays recorded
+responses of a model, so no key is needed. Everything else is real: the requests, the
+streams and the store. The store is created in DIR, or in a new temporary folder, and
+stays there for you to explore.`,
 		Example: "  tract demo\n  tract demo ~/tract-demo",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.demo(cmd.Context(), args) },

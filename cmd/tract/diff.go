@@ -24,12 +24,12 @@ func newDiff(a *app) *cobra.Command {
 	o := &diffOptions{}
 	cmd := &cobra.Command{
 		Use: "diff A [B] | diff A..B", Short: "Compare two prompts",
-		Long: `Compare the prompts of two revisions: the blocks that only one has, and the changed text of
-the others. B defaults to HEAD. --history compares the commits instead.
+		Long: `Compare the prompts of two revisions: show the blocks that only one of them has, and the
+changed text of the others. B defaults to HEAD. --history compares the commits instead.
 
---manifest compares two responses' requests: their prompts as they were sent, and the
-settings. --run compares two runs of an agent from where they diverge, and names the first
-reasoning, call, argument and result that differ.`,
+--manifest compares the requests of two responses: the prompts as they were sent, and the
+settings. --run compares two runs of an agent after their common beginning, and names the
+first reasoning, call, argument and result that differ.`,
 		Example: `  tract diff main@{1}
   tract diff main try-2 --word
   tract diff main..try-2 --stat

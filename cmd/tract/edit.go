@@ -19,14 +19,14 @@ type editOptions struct {
 func newEdit(a *app) *cobra.Command {
 	o := &editOptions{}
 	cmd := &cobra.Command{
-		Use: "edit REV [TEXT|-] | edit REV --source REV", Short: "Replace the text of a block from now on",
-		Long: `Replace the text of a block in later prompts. The old text stays in the history: it is
-what earlier prompts had, and tract show and tract diff find it. The kind and the role
-stay; a seal over the old text is dropped. On a terminal, without a text, the block opens
-in $EDITOR.
+		Use: "edit REV [TEXT|-] | edit REV --source REV", Short: "Replace the text of a block in later prompts",
+		Long: `Replace the text of a block in later prompts. The old text stays in the history, because
+earlier prompts contained it; tract show and tract diff show it. The block keeps its kind
+and role; a seal over the old text is dropped. On a terminal, without TEXT, the block
+opens in $EDITOR.
 
---source takes the text that the block had at a revision; if the revision is the block
-itself or an edit of it, its own text.`,
+--source REV uses the text that the block had at REV. If REV is the block itself or an
+edit of it, the text of that commit is used.`,
 		Example: `  tract edit :/blue "Why is the sky blue at noon?"
   tract edit 'HEAD^{turn}' -F question.md
   tract edit 9198ae4

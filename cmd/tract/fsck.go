@@ -16,10 +16,11 @@ func newFsck(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "fsck", Short: "Check the whole store for damage",
 		Long: `Check the whole store: every page of its files, every object against its hash, every
-link, what commits derive from their parents, the refs, and the chain of the ref log. For
-each problem, say what it means and which branches it affects. Nothing is changed. A store
-that cannot be opened is checked too, and others may use the store meanwhile. A store of more
-than about 100,000 objects takes a temporary file of 16 bytes for each, in TMPDIR or /var/tmp.
+link, the values that commits derive from their parents, the refs, and the hash chain of
+the ref log. For each problem, fsck explains its meaning and names the branches that it
+affects. Nothing is changed. fsck can check a store that cannot be opened, and other
+processes may use the store meanwhile. For a store of more than about 100,000 objects, fsck
+needs a temporary file of 16 bytes for each object, in TMPDIR or /var/tmp.
 
 The exit code is 5 if something is damaged. A problem marked "harmless" loses nothing and
 does not count.`,

@@ -21,20 +21,21 @@ func newGC(a *app) *cobra.Command {
 	o := &gcOptions{}
 	cmd := &cobra.Command{
 		Use: "gc", Short: "Remove unreachable objects and repack the store",
-		Long: `List the unreachable objects: those to which no branch, tag or rescued response leads,
-and none ever did. Where a branch once was stays reachable as long as the reflog names
-it. --prune removes them and repacks the store; --pack only repacks the store.
+		Long: `List the unreachable objects: those to which no branch, tag or rescued response leads
+now or led before. A commit that a branch once pointed to stays reachable as long as the
+reflog has it. --prune removes unreachable objects and repacks the store; --pack only
+repacks the store.
 
-A repacked store answers as before and takes a half to a third of the space:
-conversations lie together, compressed. What is written later is not compressed until
-the next gc, since that is faster. tract never runs gc by itself.
+Repacking changes no content. A repacked store takes a half to a third of the space,
+because each conversation is stored together and compressed. New objects are written
+without compression, which is faster, until the next gc. tract never runs gc by itself.
 
-Where the setting reasoning.ttl gives an age, --prune also purges the reasoning that is
-older, as tract purge --reasoning does: its commits stay, its text and seals do not.
-Pinned reasoning and that of open turns is spared. It cannot be undone.
+If the setting reasoning.ttl is an age, --prune also purges reasoning older than that, as
+tract purge --reasoning does: the commits stay, but their text and seals are erased.
+Pinned reasoning and reasoning of open turns is kept. A purge cannot be undone.
 
-Objects that are newer than --grace are kept, since another process may be about to
-name them. Others may use the store meanwhile. Nothing is removed from a damaged store.`,
+Objects newer than --grace are kept, since another process may be about to refer to them.
+Other processes may use the store meanwhile. Nothing is removed from a damaged store.`,
 		Example: "  tract gc\n  tract gc --pack\n  tract gc --prune\n  tract gc --prune --grace 0",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), o) },

@@ -13,9 +13,9 @@ func newGenerate(a *app) *cobra.Command {
 	o := &requestFlags{}
 	cmd := &cobra.Command{
 		Use: "generate", Short: "Ask the model and commit its response",
-		Long: `Ask the model to continue the branch and commit its response, the reasoning before the
-answer, in one transaction. A response that breaks off, or whose branch moved in the
-meantime, is kept: see tract rescue.
+		Long: `Ask the model to continue the branch, and commit its response in one transaction, with the
+reasoning before the answer. A response is not lost if it breaks off or if the branch moved
+in the meantime: see tract rescue.
 
 On a terminal the reasoning is shown as it streams; in a pipe only the answer goes to
 stdout. Keys are read from environment variables such as ANTHROPIC_API_KEY.`,

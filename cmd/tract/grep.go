@@ -22,8 +22,8 @@ func newGrep(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "grep RE [REV]", Short: "Search the text of all blocks",
 		Long: `Search all blocks of a history for lines that match a regular expression: messages,
-reasoning, tool calls and their results, edits, and the reasons of annotations. The newest
-matches come first, as they are found. The exit code is 1 if nothing matches.`,
+reasoning, tool calls and their results, edits, and the reasons of annotations. Matches are
+printed as they are found, newest first. The exit code is 1 if nothing matches.`,
 		Example: `  tract grep deadline
   tract grep -i 'rate.?limit' --all --kind tool-result
   tract grep -F 'os.Exit(1)' main~100

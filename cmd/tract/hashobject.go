@@ -14,8 +14,8 @@ func newHashObject(a *app) *cobra.Command {
 	kind := "user"
 	cmd := &cobra.Command{
 		Use: "hash-object [TEXT|-]", Short: "Print the id that a text would have as a block",
-		Long: `Print the id of the content object that a text would become as a block of a kind. Nothing
-is stored, and no store is needed.`,
+		Long: `Print the id that the content object of a block with this text would have. Nothing is
+stored, and no store is needed.`,
 		Example: `  tract hash-object "Hello"
   tract hash-object --kind system -F style.md`,
 		Args: cobra.ArbitraryArgs,

@@ -35,11 +35,11 @@ directory, every .json and .jsonl file is tried; at least one must contain a con
 
 Each session becomes a branch named after its id, or after the file. A session with forks,
 compactions or subagents becomes several: NAME/fork-1, NAME/compact-1, NAME/agent-ID.
-Reasoning keeps its seals, blocks keep their times and origins. Nothing is pinned, and only
-instructions of the source become instructions.
+Reasoning keeps its seals, and blocks keep their times and origins. No block is pinned, and
+only instructions in the source become instructions.
 
-Importing again adds only what is new. Damaged lines are skipped and reported, and the exit
-code is 1.`,
+Importing a file again adds only its new messages. Damaged lines are skipped and reported,
+and the exit code is then 1.`,
 		Example: `  tract import ~/.claude/projects/my-project
   tract import session.jsonl --as fix-the-parser
   tract import --dry-run messages.json

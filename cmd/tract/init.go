@@ -20,8 +20,8 @@ func newInit(a *app) *cobra.Command {
 		Long: `Create a store in the folder ` + folder + ` of DIR or of the current folder. Only you can
 read it (mode 0700), and git ignores it. Running init again is harmless.
 
-With --store URL, or TRACT_STORE, the store is created in a PostgreSQL database, and the folder
-has HEAD and the settings: see docs/postgres.md.`,
+With --store URL, or TRACT_STORE, the store is created in a PostgreSQL database, and the
+folder contains only HEAD and the settings: see docs/postgres.md.`,
 		Example: `  tract init
   tract init --store 'postgres://db.example/agents?repo=support'
   tract init -b research ~/agents`,

@@ -39,9 +39,9 @@ func newLog(a *app) *cobra.Command {
 		Long: `Show the commits of a revision, newest first. Reasoning is shortened to one line
 unless -p is given, and annotations are shown only with --annotations.
 
-The ~3 beside a commit stands for HEAD~3, or for main~3 in the log of main. The numbers
-count every commit, so a number is missing where an annotation is hidden. The next commit
-changes all of them; ids never change.`,
+The ~3 beside a commit means HEAD~3 or, in the log of main, main~3. The numbers count every
+commit, so a number is missing where an annotation is hidden. Each new commit shifts these
+numbers; ids never change.`,
 		Example: `  tract log --oneline
   tract log -p -n 3
   tract log --kind tool-call --grep weather

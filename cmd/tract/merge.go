@@ -27,13 +27,13 @@ func newMerge(a *app) *cobra.Command {
 		Long: `Merge another branch into this one. If this branch has no commits of its own since they
 diverged, it only moves forward. Otherwise a merge is committed: prompts have the blocks of
 this branch, then those of the other (the default), or a summary in their place, from a
-file (--summary) or a model (--summarize, --provider). Edits and annotations come along.
+file (--summary) or a model (--summarize, --provider). Edits and annotations are merged, too.
 
 A block that both branches edited or annotated is a conflict. Conflicts are listed, and
 nothing is changed until --ours, --theirs or --edit resolves them. --edit opens $EDITOR
 for each conflict; --edit=FILE takes the text for a single one from a file.
 
-A merge inside a tool loop is refused. tract undo takes a merge back.`,
+A merge inside a tool loop is refused. tract undo undoes a merge.`,
 		Example: `  tract merge try-2
   tract merge try-2 --summary notes.md
   tract merge try-2 --summarize --model claude-haiku-4-5
@@ -45,7 +45,7 @@ A merge inside a tool loop is refused. tract undo takes a merge back.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.appends, "append", false, "append their blocks after ours (default)")
-	f.StringVar(&o.summary, "summary", "", "use this summary instead of their blocks: a file, or - for stdin")
+	f.StringVar(&o.summary, "summary", "", "`file` with a summary to use instead of their blocks, or - for stdin")
 	f.BoolVar(&o.summarize, "summarize", false, "let a model write the summary; implied by --provider, --model and --base-url")
 	a.settingFlag(cmd, &o.provider, "provider", "", "provider", "provider to ask for a summary: a dialect, or a vendor such as anthropic, openai, ollama")
 	a.settingFlag(cmd, &o.model, "model", "", "model", "model to ask for a summary")

@@ -23,8 +23,8 @@ func newProfile(a *app) *cobra.Command {
 		Use: "profile", Short: "Save and load sets of settings",
 		Long: `Save and load sets of settings: the provider, the model, and how it reasons. A profile is a
 file NAME.toml in the folder profiles beside the store's settings or, with --global, beside
-your own; a profile of the store hides yours of the same name. Profiles never contain
-personal settings, those of the terminal, prices, or the masking of secrets.`,
+your own settings; a profile of the store hides your own profile of the same name. Profiles
+never contain personal or terminal settings, prices, or the setting for masking secrets.`,
 		Example: `  tract profile save deep --set reasoning.effort=high
   tract profile load deep
   tract profile list

@@ -50,10 +50,10 @@ The path of a request decides where it goes: /v1/messages to Anthropic, /v1beta 
 Google, other paths below /v1 to OpenAI. A vendor's own variable, such as
 ANTHROPIC_BASE_URL, names another upstream for its API.
 
-Requests are recorded after they were answered, and nothing that the store does delays
-them. Keys pass through and are never stored. Secrets in requests and responses are
-masked before they are stored, unless the setting secrets.mask says otherwise.
-Requests that are not to a model pass unrecorded and are counted.`,
+A request is recorded after its response, and the store never delays either. Keys pass
+through and are never stored. Secrets in requests and responses are masked before they are
+stored, unless the setting secrets.mask says otherwise. Requests that are not sent to a
+model pass through without being recorded, and are counted.`,
 		Example: `  tract proxy run -- claude
   tract proxy
   ANTHROPIC_BASE_URL=http://127.0.0.1:4141 python agent.py
@@ -63,7 +63,7 @@ Requests that are not to a model pass unrecorded and are counted.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveProxy(cmd, o) },
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "address to listen on; one that other machines reach needs --token")
+	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "address to listen on; an address that other machines can reach needs --token")
 	cmd.Flags().StringVar(&o.token, "token", "", "token that each request must have, in the X-Tract-Token header or in the path as /t/TOKEN")
 	cmd.AddCommand(newProxyRun(a), newProxyEnv(a), newProxyStatus(a))
 	return cmd
@@ -73,7 +73,7 @@ Requests that are not to a model pass unrecorded and are counted.`,
 func (o *proxyOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.upstreams, "upstream", nil, "base URL of a provider, as NAME=URL; /p/NAME leads to it (repeatable)")
 	cmd.Flags().StringVar(&o.name, "name", "", "put the branches below this name instead of proxy")
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "do not start when the store cannot be opened, and exit with 1 when an exchange was not recorded")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "do not start if the store cannot be opened, and exit with code 1 if an exchange was not recorded")
 }
 
 // proxyServer is a running proxy.

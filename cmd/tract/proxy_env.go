@@ -16,9 +16,9 @@ func newProxyEnv(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "env [CLIENT]",
 		Short: "Print what an agent needs to run through tract proxy",
-		Long: `Print the environment variables that send the requests of CLIENT to tract proxy, for eval
-in a shell, or what to write into its configuration file. Without CLIENT, print the
-variables that the SDKs of the providers read. tract never edits an agent's files.`,
+		Long: `Print the environment variables that make CLIENT send its requests to tract proxy, for
+eval in a shell, or the lines for its configuration file. Without CLIENT, print the
+variables that the providers' SDKs read. tract never edits an agent's files.`,
 		Example: `  eval "$(tract proxy env claude)"
   tract proxy env opencode`,
 		Args:      cobra.MaximumNArgs(1),

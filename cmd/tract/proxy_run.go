@@ -19,8 +19,8 @@ func newProxyRun(a *app) *cobra.Command {
 		Use:   "run [flags] -- COMMAND [ARG...]",
 		Short: "Run an agent and record its requests",
 		Long: `Run COMMAND with its base URL set to a proxy on a free port of this machine, and record
-its requests as tract proxy does. The terminal, the signals and the exit code are those of
-COMMAND; tract prints one line on stderr at the end.
+its requests as tract proxy does. COMMAND uses the terminal and receives signals as if it
+ran alone, and its exit code is returned; tract prints one line on stderr at the end.
 
 claude, codex and gemini get the variables and arguments that they read. Any other
 COMMAND gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL. opencode and

@@ -35,9 +35,9 @@ func newProxyStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what a running tract proxy does",
-		Long: `Ask a running tract proxy how many responses it has recorded, what waits to be recorded,
-and for its newest error. tract branch lists the sessions, tract usage their cost, and
-tract log --follow --all shows what is recorded as it comes.`,
+		Long: `Ask a running tract proxy how many responses it has recorded, how many are waiting to be
+recorded, and for its newest error. tract branch lists the recorded sessions, tract usage
+shows their cost, and tract log --follow --all prints new commits while they are recorded.`,
 		Example: `  tract proxy status
   tract proxy status --json`,
 		Args: cobra.NoArgs,

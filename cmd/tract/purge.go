@@ -32,40 +32,43 @@ func newPurge(a *app) *cobra.Command {
 	o := &purgeOptions{}
 	cmd := &cobra.Command{
 		Use: "purge {REV... | --reasoning [REV...] | --secrets [REV|A..B]}", Short: "Permanently erase the content of commits",
-		Long: `Permanently erase the content and the labels of commits, of any kind: from every
-branch that has them, and from every file of the store, which is rewritten for that. A
-REV may be a range A..B, what B has and A has not, or the id of another object with
-content, such as the description of a branch (tract branch --all shows it).
+		Long: `Permanently erase the content and the labels of commits of any kind. The content is
+erased on every branch that has the commits and in every file of the store, which is
+rewritten. A REV may be a range A..B (the commits that B has and A does not), or the id
+of another object with content, such as the description of a branch (listed by
+tract branch --all).
 
-The commits stay with their ids, and a tombstone says when the content was purged and
-why. The kind, the role, and of a tool call and its result the id and the name of the
-tool stay. A prompt leaves a purged block out; a placeholder replaces a tool result.
+The commits keep their ids, and a tombstone records when the content was purged and why.
+The kind and the role of a block stay; for a tool call and its result, the call id and
+the tool's name stay too. Prompts omit a purged block; a placeholder replaces a purged
+tool result.
 
-Equal content is stored once: other commits with exactly the same content lose it too
-and are listed, and so are copies that a model was shown to write a summary. An edit has
-content of its own: purge the edit as well, or only the edit. Other blocks that quote
-the same text are other content: tract grep finds them.
+Equal content is stored once. Therefore other commits with exactly the same content lose
+it too, and so do copies that a model received to write a summary; purge lists them. An
+edit has its own content: purge the edit as well, or only the edit. A block that only
+quotes the text has different content: tract grep finds such blocks.
 
-With --reasoning, reasoning and its seals go that are older than --older-than, or than
-the setting reasoning.ttl, or than 7 days: in the histories of the REVs, of the branch
-that -b names, or of the whole store. Its tokens are still counted. Three kinds of
-reasoning are spared: what was pinned; what a turn holds in which tools were used and
-after which nobody has spoken, since the next request needs it; and what equals reasoning
-that stays. Purge spared reasoning by its revision. An edit of reasoning goes with it.
+--reasoning purges reasoning and its seals if they are older than --older-than (default:
+the setting reasoning.ttl, or 7 days), in the histories of the REVs, of the branch that
+-b names, or of the whole store. The tokens of purged reasoning are still counted. Three
+kinds of reasoning are spared: pinned reasoning; reasoning of a turn with tool calls
+after which no new user message came, because the next request needs it; and reasoning
+equal to reasoning that stays. To purge spared reasoning, name its revision. Edits of
+purged reasoning are purged with it.
 
-With --secrets, every block, label, description and definition of tools goes in which
-tract scan finds a secret: in the history of REV, of the branch that -b names, or in
-everything that a ref leads to or ever led to. With --mask, a block loses only its
-secrets: an edit with masks replaces it on every branch where it counts, without its
-seal; where an open tool loop needs the seal, the block stays. Origins, requests, and
-the names of authors, branches and tags always stay. Secrets that stay are listed, and
-the exit code is 1 then.
+--secrets purges every block, label, description and tool definition in which tract scan
+finds a secret: in the history of REV, of the branch that -b names, or of everything that
+a ref leads to or ever led to. With --mask, only the secrets are erased: on every branch,
+an edit with masked secrets replaces the block and drops its seal; the block stays as it
+is while an open tool loop needs the seal. Origins, requests, and the names of authors,
+branches and tags are never purged. purge lists the secrets that stay, and the exit code
+is then 1.
 
-It cannot be undone, by tract undo or otherwise: it asks on a terminal, and elsewhere
-refuses without --yes. It does not reach backups and other copies of the store, remotes,
-and what a provider has kept: change a password that was sent somewhere. The hash of the
-content stays in the commits, and short content can be guessed from it. A later import
-of the same content leaves it out; a commit of the same content brings it back.`,
+A purge cannot be undone, not even by tract undo. On a terminal, purge asks first;
+elsewhere it requires --yes. A purge does not reach backups and other copies of the
+store, remotes, or data that a provider keeps: change a password that was sent to one.
+The hash of the content stays in the commits, and short content can be guessed from it.
+A later import skips the purged content; a commit of the same content restores it.`,
 		Example: `  tract purge :/hunter2 --dry-run
   tract purge 3fa2c1d toolu_01 -m 'a customer asked for it'
   tract purge 3fa2c1d..9198ae4 --yes
@@ -78,7 +81,7 @@ of the same content leaves it out; a commit of the same content brings it back.`
 	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is older than --older-than")
 	f.StringVar(&o.older, "older-than", "", "with --reasoning: age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+defaultPurgeAge+")")
 	f.BoolVar(&o.Secrets, "secrets", false, "purge what tract scan finds")
-	f.BoolVar(&o.Mask, "mask", false, "with --secrets: only replace the secrets by masks")
+	f.BoolVar(&o.Mask, "mask", false, "with --secrets: only replace secrets with masks")
 	a.ruleFlag(cmd, &o.Rules, "with --secrets: only findings of these rules")
 	f.StringVarP(&o.Why, "message", "m", "", "reason recorded in the tombstone (default \"purged\", or the age)")
 	f.BoolVar(&o.dry, "dry-run", false, "only report what would be purged")

@@ -33,7 +33,7 @@ func (o *reasoningFlags) register(a *app, cmd *cobra.Command) {
 	seals := []string{"signature", "encrypted", "redacted", "opaque", "any", "none"}
 	a.choiceFlag(cmd, &o.seal, "seal", "only reasoning with this seal: "+orList(seals), seals...)
 	f.Var((*limit)(&o.turn), "turn", "only reasoning of the turn with this number")
-	limitFlag(cmd, &o.limit, "at most this many, the newest")
+	limitFlag(cmd, &o.limit, "show at most this many, the newest ones")
 	a.completeFlag(cmd, "session", a.completeBranches)
 }
 
@@ -56,7 +56,7 @@ func (o *reasoningFlags) matchesSeal(seal content.Seal) bool {
 func newReasoning(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reasoning", Short: "Commit, list, show, export or count reasoning",
-		Long: `Commit a block of reasoning, or list, show, export or count the reasoning of models.`,
+		Long: `Commit a block of reasoning, or list, show, export or count the reasoning that models wrote.`,
 		Example: `  tract reasoning list -n 20
   tract reasoning show HEAD
   tract reasoning add "The question is about scattering, not about reflection."`,
@@ -90,7 +90,7 @@ func newReasoningExport(a *app) *cobra.Command {
 	o := &reasoningFlags{}
 	cmd := &cobra.Command{
 		Use: "export [REV]", Short: "Write reasoning for other programs",
-		Long: `Write reasoning for other programs, newest first: one JSON value per line, as
+		Long: `Write reasoning in a form for other programs: one JSON value per line, newest first, as
 tract reasoning list --jsonl does.`,
 		Example: "  tract reasoning export --since 7d > reasoning.jsonl",
 		Args:    cobra.MaximumNArgs(1),
@@ -112,8 +112,8 @@ func (a *app) listReasoning(ctx context.Context, o *reasoningFlags, args []strin
 func newReasoningShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "show [REV]", Short: "Show reasoning in full",
-		Long: `Show one block of reasoning in full. For another block of a response, show the
-reasoning of that response before it.`,
+		Long: `Show one block of reasoning in full. If REV is another block of a response, show the
+reasoning that precedes it in that response.`,
 		Example: "  tract reasoning show HEAD\n  tract reasoning show toolu_01 --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.showReasoning(cmd.Context(), revOrHead(args)) },

@@ -16,8 +16,9 @@ func newReasoningStats(a *app) *cobra.Command {
 	o, by := &reasoningFlags{}, "model"
 	cmd := &cobra.Command{
 		Use: "stats [REV]", Short: "Count reasoning and its tokens",
-		Long: `Count blocks of reasoning and their tokens: estimated, as compile and status count
-them for the revision or for HEAD, and as providers reported them.`,
+		Long: `Count blocks of reasoning and their tokens. Two token counts are shown: an estimate, made
+as compile and status make it for the revision or for HEAD, and the count that providers
+reported.`,
 		Example: "  tract reasoning stats\n  tract reasoning stats --by session --since 30d --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.reasoningStats(cmd.Context(), o, by, args) },

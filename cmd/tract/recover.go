@@ -18,13 +18,13 @@ import (
 func newRecover(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "recover SRC NEW", Short: "Salvage the intact objects of a damaged store into a new one",
-		Long: `Salvage everything intact in SRC into the new store NEW. Every page is searched, even pages
-that nothing refers to, and every object that matches its hash is taken. SRC is the folder
-of a store, or its file, and is not changed. NEW must not exist, and appears only when all
-is done.
+		Long: `Copy everything intact in SRC into the new store NEW. recover searches every page, even
+pages that nothing refers to, and copies every object that matches its hash. SRC is the
+folder of a store, or its file, and is not changed. NEW must not exist, and is created only
+when the recovery is complete.
 
-A branch or tag whose commit is intact keeps its place. For one whose commit is lost, its
-last intact position is kept under refs/rescued/ (tract rescue list).`,
+A branch or tag whose commit is intact still points to it. If the commit is lost, the last
+intact position of the branch or tag is kept under refs/rescued/ (tract rescue list).`,
 		Example: `  tract recover .tract .tract.new
   tract recover /mnt/old-disk/project saved && tract --dir saved fsck`,
 		Args: cobra.ExactArgs(2),

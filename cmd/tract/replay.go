@@ -33,7 +33,7 @@ The same model and settings are used unless flags change them. HEAD does not mov
 	}
 	o.addTarget(a, cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", "", "name of the new branch (default replay-TIME)")
+	f.StringVar(&o.to, "to", "", "name of the new branch (default: replay-TIME)")
 	f.BoolVar(&o.Word, "word", false, "compare words, not lines")
 	return cmd
 }

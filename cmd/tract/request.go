@@ -32,7 +32,7 @@ func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
 	a.settingFlag(cmd, &o.model, "model", "m", "model", "model to ask")
 	a.settingFlag(cmd, &o.baseURL, "base-url", "", "base_url", "address of the provider, if not its own")
 	a.settingFlag(cmd, &o.effort, "effort", "", "reasoning.effort", "reasoning effort: none, minimal, low, medium, high, xhigh, max; none turns reasoning off")
-	a.settingFlag(cmd, &o.maxTokens, "max-tokens", "", "max_output_tokens", "most `tokens` of the response")
+	a.settingFlag(cmd, &o.maxTokens, "max-tokens", "", "max_output_tokens", "largest number of `tokens` in the response")
 	a.completeFlag(cmd, "provider", words(providers.Names()...))
 	a.completeFlag(cmd, "effort", words(choices("reasoning.effort")...))
 }
@@ -42,11 +42,11 @@ func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.tools, "tools", "", "file with tool definitions: a JSON array in OpenAI or Anthropic form")
 	f.StringVar(&o.key, "key", "", "idempotency key: the command asks and commits once, however often it is repeated")
-	f.BoolVar(&o.noReasoning, "no-reasoning", false, "show reasoning without storing it; --effort none turns it off")
+	f.BoolVar(&o.noReasoning, "no-reasoning", false, "show reasoning without storing it; --effort none turns reasoning off")
 	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole response")
 	f.BoolVar(&o.force, "force", false, "send even if a rule says that the provider will refuse it: see tract check")
-	f.BoolVar(&o.enforce, "enforce", false, "refuse if reasoning.budget, or that of the model, is used up")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the request, and on stderr the setting behind each field, without sending it")
+	f.BoolVar(&o.enforce, "enforce", false, "refuse if reasoning.budget, or the budget of the model, is used up")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the request without sending it, and on stderr the setting that determines each field")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write the events as JSON, one per line, and the response at the end")
 }
 

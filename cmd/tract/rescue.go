@@ -19,8 +19,8 @@ import (
 func newRescue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rescue", Short: "List and use responses that could not be committed",
-		Long: `A response that breaks off, or whose branch moved in the meantime, is not lost: it is kept
-under a name of its own. List these responses, show them, commit them to a branch, or drop
+		Long: `A response is not lost if it breaks off, or if its branch moved in the meantime: tract keeps
+it under its own name. List these responses, show them, commit them to a branch, or drop
 them from the list.`,
 		Example: `  tract rescue list
   tract rescue show main/20261121T101500.000Z
@@ -39,15 +39,15 @@ them from the list.`,
 	}
 	take := &cobra.Command{
 		Use: "take NAME", Short: "Commit a kept response to a branch",
-		Long: `Commit a kept response to the current branch, or to that of --branch, and drop it from the
-list. The branch must still be at the commit that the response answers. Otherwise nothing
-is changed and the exit code is 4:
+		Long: `Commit a kept response to the current branch, or to the branch that --branch names, and
+drop it from the list. The branch must still be at the commit that the response answers.
+Otherwise nothing is changed and the exit code is 4; choose one of these flags then:
 
   --branch NAME --new  creates a branch that ends in the response, right after the commit
                        that it answers
   --here               commits it at the end of the branch as it is now
 
-tract undo takes it back.`,
+tract undo undoes the commit.`,
 		Example: `  tract rescue take main/20261121T101500.000Z
   tract rescue take main/20261121T101500.000Z --branch late-answer --new
   tract rescue take main/20261121T101500.000Z --here`,

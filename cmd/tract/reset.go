@@ -12,7 +12,7 @@ func newReset(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reset REV", Short: "Move the branch to another commit",
 		Long: `Move the branch to another commit. Only the ref moves: the commits stay in the store, tract
-reflog shows where the branch was, and tract undo goes back.`,
+reflog shows where the branch was, and tract undo moves it back.`,
 		Example: `  tract reset 'HEAD^{turn}'
   tract reset main@{1}`,
 		Args: cobra.ExactArgs(1),

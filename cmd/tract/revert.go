@@ -10,10 +10,10 @@ func newRevert(a *app) *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
 		Use: "revert REV", Short: "Take back the effect of a commit in later prompts",
-		Long: `Take back the effect of a commit in later prompts; past prompts do not change. A block is
-left out, as by tract skip. Reverting an edit restores the text before it, reverting an
-annotation the priority before it, and reverting a merge leaves out everything that it
-brought in.`,
+		Long: `Take back the effect of a commit in later prompts; past prompts do not change. Reverting a
+block leaves it out of prompts, as tract skip does. Reverting an edit restores the earlier
+text, reverting an annotation restores the earlier priority, and reverting a merge leaves
+out everything that the merge added.`,
 		Example: `  tract revert toolu_01 -m "a wrong lead"
   tract revert :/noon`,
 		Args: cobra.ExactArgs(1),

@@ -12,8 +12,8 @@ func newRevParse(a *app) *cobra.Command {
 	short := false
 	cmd := &cobra.Command{
 		Use: "rev-parse REV...", Short: "Print the ids of revisions",
-		Long: `Print the ids of revisions, one per line. For a range, print its end and then its start
-after a ^, as git does.`,
+		Long: `Print the ids of revisions, one per line. For a range A..B, print the id of B and then, as
+git does, the id of A after a ^.`,
 		Example: `  tract rev-parse HEAD~2 main@{yesterday}
   tract rev-parse --short HEAD`,
 		Args: cobra.MinimumNArgs(1),

@@ -22,14 +22,14 @@ func newScan(a *app) *cobra.Command {
 		Long: `Find keys, tokens and passwords in a history: in blocks, edits, reasons and labels, in the
 origins of blocks, in the settings of requests, and in the definitions of tools. Findings
 are shown masked, newest first; text that several commits share is shown once. The exit
-code is 1 if something is found.
+code is 1 if a secret is found.
 
 --all searches everything that a ref leads to or ever led to: branches, tags, rescued
-responses, and former positions of moved or deleted branches; and the names of branches
-and tags and the descriptions of branches.
+responses, and former positions of moved or deleted branches. It also searches the names
+of branches and tags, and the descriptions of branches.
 
-A secret under a seal is in text that a provider signed. While its tool loop is open, the
-provider needs that text unchanged.
+A finding marked as under a seal is in text that the provider signed. While the tool loop
+is open, the provider needs that text unchanged.
 
 scan changes nothing: tract purge --secrets removes what it finds. The secrets.mask
 setting controls what is masked before it is stored.`,

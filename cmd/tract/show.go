@@ -22,9 +22,9 @@ func newShow(a *app) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
 		Use: "show [REV]", Short: "Show one commit",
-		Long: `Show one commit: its content, its annotations and edits, and its origin. --prompt shows what
-the model received when it wrote the block; --raw writes the exact bytes of the content. Both
-together write the body of the request, byte for byte, as why --prompt does.`,
+		Long: `Show one commit: its content, its annotations and edits, and its origin. --prompt shows the
+prompt that the model received when it wrote the block; --raw writes the exact bytes of the
+content. Together they write the request body, byte for byte, as tract why --prompt does.`,
 		Example: `  tract show
   tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,

@@ -20,10 +20,11 @@ func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show HEAD, the size of the prompt and what is pending",
 		Long: `Show HEAD, the tokens of its prompt, tool calls without a result, rescued responses,
-reasoning budgets, and how much reasoning is older than reasoning.ttl. Tokens are estimated
-from sizes, times a factor derived from the usage that the last responses reported.
+reasoning budgets, and how much reasoning is older than the setting reasoning.ttl. Tokens
+are estimated from sizes, multiplied by a factor that is derived from the usage that the
+last responses reported.
 
-For a damaged prompt, show what is known and end with exit code 5.`,
+If the prompt is damaged, status shows what is known, and the exit code is 5.`,
 		Example: "  tract status\n  tract status --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },

@@ -17,9 +17,10 @@ func newSwitch(a *app) *cobra.Command {
 	o := &switchOptions{}
 	cmd := &cobra.Command{
 		Use: "switch BRANCH|REV | -c NAME [REV] | --orphan NAME", Aliases: []string{"checkout"}, Short: "Move HEAD to a branch or a commit",
-		Long: `Move HEAD to a branch, or to a commit to look around: nothing can be added there until you
-create a branch. -c, or -b as in git checkout, first creates the branch at a revision
-(default HEAD); --orphan starts an empty conversation. checkout is another name of switch.`,
+		Long: `Move HEAD to a branch, or to a single commit to look at it. At a single commit, nothing can
+be added until you create a branch. -c (or -b, as in git checkout) first creates the branch
+at a revision (default HEAD); --orphan starts an empty conversation. checkout is an alias of
+switch.`,
 		Example: `  tract switch try-2
   tract switch 3fa2c1d
   tract switch -c try-3 'toolu_01^{message}~1'

@@ -20,8 +20,7 @@ func newTag(a *app) *cobra.Command {
 	o := &tagOptions{}
 	cmd := &cobra.Command{
 		Use: "tag [NAME [REV]]", Short: "List, create or delete tags",
-		Long: `Without a name, list the tags. With a name, tag a commit (default HEAD): the tag never
-moves.`,
+		Long: `Without a name, list the tags. With a name, tag a commit (default HEAD). A tag never moves.`,
 		Example: `  tract tag
   tract tag good-answer :/Rayleigh
   tract tag -d good-answer`,

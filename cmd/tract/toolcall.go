@@ -12,8 +12,8 @@ func newToolCall(a *app) *cobra.Command {
 	o := &appendFlags{}
 	cmd := &cobra.Command{
 		Use: "tool-call ID NAME [ARGUMENTS|-]", Short: "Commit a tool call by hand",
-		Long: `Commit a tool call by hand, as if a model had made it. It is pending until tract tool-result
-ID commits its result. The arguments default to {}.`,
+		Long: `Commit a tool call by hand, as if a model had made it. The call is pending until its result
+is committed with tract tool-result ID. The arguments default to {}.`,
 		Example: `  tract tool-call call_1 get_weather '{"city":"Paris"}'
   tract tool-call call_2 search -F arguments.json`,
 		Args: cobra.RangeArgs(2, 3),

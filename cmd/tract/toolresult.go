@@ -22,8 +22,8 @@ func newToolResult(a *app) *cobra.Command {
 	o := &toolResultOptions{}
 	cmd := &cobra.Command{
 		Use: "tool-result ID [TEXT|-]", Short: "Commit the result of a tool call",
-		Long: `Commit the result of a pending tool call; tract status lists pending calls. --abandon ends a
-call that will never be run.`,
+		Long: `Commit the result of a pending tool call; tract status lists the pending calls. --abandon
+ends a call that will never run.`,
 		Example: `  tract tool-result call_1 "14 degrees, rain"
   ./run-tool | tract tool-result call_2 -F -
   tract tool-result call_3 --abandon`,
@@ -32,7 +32,7 @@ call that will never be run.`,
 	}
 	o.flags(a, cmd)
 	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text is its error")
-	cmd.Flags().BoolVar(&o.abandon, "abandon", false, "the call will not be run")
+	cmd.Flags().BoolVar(&o.abandon, "abandon", false, "the call will never run: commit a result that says so")
 	cmd.ValidArgsFunction = a.completeFirst(a.pendingCalls)
 	return cmd
 }

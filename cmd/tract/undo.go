@@ -17,14 +17,14 @@ import (
 func newUndo(a *app) *cobra.Command {
 	return newReversal(a, false, &cobra.Command{
 		Use: "undo [OPERATION]", Short: "Undo the newest operation on the current branch",
-		Long: `Undo the newest operation that moved the current branch and is not undone yet: every ref
-that it moved goes back. Its commits stay in the store. A second undo takes back the
-operation before; tract redo repeats what was undone.
+		Long: `Undo the newest operation that moved the current branch and is not undone yet: move every
+ref that it moved back. The commits stay in the store. A second undo undoes the operation
+before that; tract redo reverses an undo.
 
-An operation is everything that one command did, such as a whole import, replay or chat. In
-a chat session, each turn is an operation. OPERATION is a number from tract op log. If
-another operation has moved one of the refs since, nothing is undone and the error names
-that operation.`,
+An operation is everything that one command did, such as a whole import or replay. In a
+chat session, each turn is one operation. OPERATION is a number from tract op log. If a
+later operation has moved one of the refs, nothing is undone and the error names that
+operation.`,
 		Example: `  tract undo --dry-run
   tract undo
   tract undo 12
@@ -35,7 +35,7 @@ that operation.`,
 func newRedo(a *app) *cobra.Command {
 	return newReversal(a, true, &cobra.Command{
 		Use: "redo [OPERATION]", Short: "Redo what was undone last",
-		Long: `Redo the operation on the current branch that was undone last: its refs go back to where
+		Long: `Redo the operation on the current branch that was undone last: move its refs back to where
 they were before tract undo. This is possible until another operation moves the branch.
 OPERATION is the number of an undone operation from tract op log.`,
 		Example: `  tract undo

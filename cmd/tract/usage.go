@@ -24,24 +24,25 @@ func newUsage(a *app) *cobra.Command {
 	o := &usageOptions{}
 	cmd := &cobra.Command{
 		Use: "usage [REV]", Short: "Report what responses cost",
-		Long: `Report what responses cost, in the tokens that providers reported: in the history of a
+		Long: `Report the tokens that responses used, as the providers reported them: in the history of a
 revision, of the branch that -b names, or of all branches, tags and rescued responses.
-Each response counts once, for the branch on which it was asked, so a fork counts nothing
-twice. --by turn counts one history, by default that of HEAD.
+Each response is counted once, for the branch that asked for it, so forks do not count
+responses twice. --by turn reports one history, by default that of HEAD.
 
-With prices in the settings, the cost is reported too, in the currency of the prices. A
-price is for a million tokens: tract config set price.MODEL.input 3, likewise output, and
-cached and cache_write where they differ from input. * in MODEL matches anything; of
-several matching names, the one with the most letters counts. In config.toml:
+If the settings have prices, the cost is reported too, in the currency of the prices. A
+price is for a million tokens: set it with tract config set price.MODEL.input 3. Set
+price.MODEL.output in the same way, and also cached and cache_write if they differ from
+input. * in MODEL matches any text; if several names match, the one with the most letters
+is used. In config.toml:
 
   [price."claude-sonnet-*"]
   input = 3
   output = 15
   cached = 0.3
 
-Where a provider does not report reasoning tokens, they are estimated as in compile and
-reasoning stats, and marked "about". For reasoning that was not kept, the estimate is the
-reported output less the text of the response.`,
+If a provider does not report reasoning tokens, they are estimated as in compile and
+reasoning stats, and marked "about". For reasoning that was not stored, the estimate is the
+reported output minus the text of the response.`,
 		Example: `  tract usage
   tract usage --by model --since 30d
   tract usage --by day,model --json
@@ -50,9 +51,9 @@ reported output less the text of the response.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.printUsage(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.by, "by", []string{"branch"}, "count by these, separated by commas: "+strings.Join(usageKeys, ", "))
+	f.StringSliceVar(&o.by, "by", []string{"branch"}, "group by these, separated by commas: "+strings.Join(usageKeys, ", "))
 	o.register(cmd, "responses")
-	f.StringVar(&o.session, "session", "", "only responses that were asked on this branch, or on one below it: forks, sub-agents and side calls of a recorded session")
+	f.StringVar(&o.session, "session", "", "only responses on this branch, or on a branch below it: forks, sub-agents and side calls of a recorded session")
 	f.StringVar(&o.name, "model", "", "only responses of models with this name; * matches anything")
 	a.completeFlag(cmd, "by", words(usageKeys...))
 	a.completeFlag(cmd, "session", a.completeBranches)

@@ -14,9 +14,10 @@ func newVerify(a *app) *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
 		Use: "verify [REV]", Short: "Rebuild past requests and compare their hashes",
-		Long: `Rebuild the request of every response in a history from what was stored with it, and
-compare the hash of its body: same, differs, built by an older encoder, pruned since (by
-tract purge), or not reproducible, with the reason. The exit code is 1 if one differs.`,
+		Long: `Rebuild the request of every response in a history from the data that was stored with it,
+and compare the hash of the body with the stored hash. The result is: same; differs; built
+by an older encoder; pruned since, by tract purge; or not reproducible, with the reason.
+The exit code is 1 if one differs.`,
 		Example: `  tract verify
   tract verify main~20
   tract verify --all --json`,

@@ -27,8 +27,8 @@ func newWhy(a *app) *cobra.Command {
 settings, the cost, and the edits, annotations and summaries that shaped the prompt. The
 block is named by a revision or by the id of a tool call.
 
---prompt writes the body of the request, byte for byte, as proved by a stored hash. --not
-explains why a block was not in that prompt.`,
+--prompt writes the request body, byte for byte, after checking it against the stored hash.
+--not explains why another block was not in that prompt.`,
 		Example: `  tract why
   tract why toolu_01A
   tract why :/Rayleigh --prompt | jq .messages
@@ -36,7 +36,7 @@ explains why a block was not in that prompt.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.why(ctx, o, id) }),
 	}
-	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the request body as it was sent")
+	cmd.Flags().BoolVar(&o.prompt, "prompt", false, "write the request body exactly as it was sent")
 	cmd.Flags().StringVar(&o.not, "not", "", "explain why the block of this revision was not in the prompt")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "not")
 	a.completeFlag(cmd, "not", a.completeRevisions)
