@@ -81,11 +81,11 @@ func (x *index) findDestination(ctx context.Context, req *clientRequest) (*desti
 		t := list[len(list)-1]
 		return x.complete(ctx, req, &destination{thread: t, base: t, onlyNew: true, baseEntries: len(t.entries), from: t.tip})
 	}
-	best := x.best(req, list)
+	best := x.bestMatch(req, list)
 	dest, err := x.destinationOn(ctx, req, best.thread, best.plan)
 	if err == nil && dest.base == nil {
 		newest := slices.MaxFunc(list, func(a, b *thread) int { return a.lastRecorded - b.lastRecorded })
-		if newest.hasReply() {
+		if newest.hasResponse() {
 			dest.details[history.LinkContinues] = newest.tip.String()
 		}
 	}
@@ -116,9 +116,9 @@ type candidate struct {
 	shared int // external ids that the request and the thread share
 }
 
-// best returns the thread of a list that a request continues: the one that shares the most
+// bestMatch returns the thread of a list that a request continues: the one that shares the most
 // external ids with it, and among those the one of which it repeats the most.
-func (x *index) best(req *clientRequest, list []*thread) (best candidate) {
+func (x *index) bestMatch(req *clientRequest, list []*thread) (best candidate) {
 	rank := func(c candidate) [4]int {
 		kind := map[reconcile.Kind]int{reconcile.Continues: 3, reconcile.Repeats: 2, reconcile.Forks: 1}[c.plan.Kind]
 		return [4]int{c.shared, c.plan.Replies, kind, c.plan.Base - len(c.plan.Missing) - len(c.plan.Changed)}
@@ -237,7 +237,7 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 			return nil, err
 		}
 		if len(list) > 0 {
-			if best := x.best(req, list); best.plan.Kind != reconcile.Begins {
+			if best := x.bestMatch(req, list); best.plan.Kind != reconcile.Begins {
 				return x.complete(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitOfFirst(best.plan.Base)})
 			}
 		}
@@ -267,7 +267,7 @@ func (x *index) destinationWithoutSession(ctx context.Context, req *clientReques
 		list = own
 	}
 	if len(list) > 0 {
-		best := x.best(req, list)
+		best := x.bestMatch(req, list)
 		if best.thread.claim == "" {
 			return x.destinationOn(ctx, req, best.thread, best.plan)
 		}
@@ -290,7 +290,7 @@ func (x *index) destinationByText(ctx context.Context, req *clientRequest) (*des
 			return nil, err
 		}
 		for _, t := range list {
-			if t.claim == "" && t.hasReply() && !t.hasOtherCallIDs(req) {
+			if t.claim == "" && t.hasResponse() && !t.hasOtherCallIDs(req) {
 				found = append(found, t)
 			}
 		}

@@ -279,9 +279,9 @@ func (x *exchange) readOutcome(target *providers.Client) outcome {
 }
 
 // record commits an exchange at its destination, and returns the name of its branch.
-func (c *committer) record(x *exchange, req *clientRequest, an outcome, target *providers.Client) (*tract.Recorded, string, error) {
+func (c *committer) record(x *exchange, req *clientRequest, result outcome, target *providers.Client) (*tract.Recorded, string, error) {
 	req.earlierPending = !x.waited && c.hasEarlierUncommitted(x)
-	c.index.reset(spool.Cleared(c.o.Spool))
+	c.index.resetIfCleared(spool.Cleared(c.o.Spool))
 	next, err := req.prepare(x.ctx, c.index, c.prepared.get(x.lane()))
 	var dest *destination
 	if err == nil {
@@ -296,20 +296,20 @@ func (c *committer) record(x *exchange, req *clientRequest, an outcome, target *
 	}
 	r, added := dest.newRecording(req)
 	x.purged = dest.base != nil && dest.base.purged
-	r.Request, r.Body, r.Address, r.Response = req.request, req.sent, target.Address(), an.reply
+	r.Request, r.Body, r.Address, r.Response = req.request, req.sent, target.Address(), result.reply
 	r.Sent, r.First, r.Duration = x.Started, x.timeToHeaders, x.duration
-	if an.reply != nil {
-		r.IDs = an.meta
+	if result.reply != nil {
+		r.IDs = result.meta
 	} else {
-		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+an.note)), an.meta
+		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+result.note)), result.meta
 	}
 	done, err := c.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
 	if err != nil {
 		return nil, dest.branch, &storeError{err}
 	}
 	var reply []content.Block
-	if an.reply != nil {
-		for _, b := range an.reply.Blocks {
+	if result.reply != nil {
+		for _, b := range result.reply.Blocks {
 			reply = append(reply, c.index.maskedBlock(b))
 		}
 	}

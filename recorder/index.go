@@ -213,12 +213,12 @@ func (t *thread) sentBlocks(commits []*commit.Commit) (list []sentBlock) {
 	return list
 }
 
-// reset empties the index if a spool was cleared since it was built, because a purge has changed
+// resetIfCleared empties the index if a spool was cleared since it was built, because a purge has changed
 // the histories.
-func (x *index) reset(cleared string) {
+func (x *index) resetIfCleared(marker string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.cleared == cleared {
+	if x.cleared == marker {
 		return
 	}
 	for _, t := range x.threads {
@@ -228,7 +228,7 @@ func (x *index) reset(cleared string) {
 	clear(x.responseEnds)
 	clear(x.responseThreads)
 	clear(x.loaded)
-	x.cleared, x.allLoaded = cleared, false
+	x.cleared, x.allLoaded = marker, false
 }
 
 // forget removes the thread of a branch, so that it is read again when needed.
@@ -272,7 +272,7 @@ func withoutThread(list []*thread, t *thread) []*thread {
 	return slices.DeleteFunc(slices.Clone(list), func(o *thread) bool { return o == t })
 }
 
-// addTip notes where the conversation of a thread ends, when it names no session.
+// addTip adds a thread without a session to byLastKey.
 func (x *index) addTip(t *thread) {
 	if end := t.lastKey(); t.claim == "" {
 		x.byLastKey[end] = append(x.byLastKey[end], t)
@@ -298,8 +298,8 @@ func (t *thread) lastKey() (key objects.ID) {
 	return key
 }
 
-// hasReply reports whether a thread has a response.
-func (t *thread) hasReply() bool {
+// hasResponse reports whether a thread has a response.
+func (t *thread) hasResponse() bool {
 	return slices.ContainsFunc(t.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant })
 }
 

@@ -51,9 +51,9 @@ func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destin
 }
 
 // isLinked reports whether a sub-agent is linked to a call, given the id of its commit.
-func (x *index) isLinked(call string) bool {
+func (x *index) isLinked(callCommit string) bool {
 	for _, t := range x.threads {
-		if t.details[history.LinkParent] == call {
+		if t.details[history.LinkParent] == callCommit {
 			return true
 		}
 	}
