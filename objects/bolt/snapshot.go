@@ -123,25 +123,16 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[pa
 	}
 	return func(yield func(page.Entry, error) bool) {
 		rest := rest
-		at := func() int { // of the journal's next
-			if descending {
-				return len(rest) - 1
-			}
-			return 0
-		}
 		next := func() bool { // the journal's next, unless it is deleted
-			e := rest[at()]
-			if descending {
-				rest = rest[:at()]
-			} else {
-				rest = rest[1:]
-			}
+			var e memtable.Entry
+			e, rest = takeFirst(rest, descending)
 			return e.Value == nil || yield(page.MemoryEntry(e.Key, e.Value), nil)
 		}
 		for e, err := range file {
 			replaced := false
 			for err == nil && len(rest) > 0 && !replaced {
-				c := bytes.Compare(rest[at()].Key, e.Key)
+				first, _ := takeFirst(rest, descending)
+				c := bytes.Compare(first.Key, e.Key)
 				if replaced = c == 0; !replaced && (c > 0) != descending {
 					break
 				}
@@ -156,6 +147,14 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[pa
 		for len(rest) > 0 && next() {
 		}
 	}
+}
+
+// takeFirst returns the first of ascending entries, or the last one when descending, and the others.
+func takeFirst(list []memtable.Entry, descending bool) (memtable.Entry, []memtable.Entry) {
+	if n := len(list) - 1; descending {
+		return list[n], list[:n]
+	}
+	return list[0], list[1:]
 }
 
 // journalFrom returns what the journal has from a key on; descending, what it has below the key.
