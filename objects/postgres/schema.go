@@ -10,7 +10,7 @@ import (
 )
 
 // schemaVersion is the version of the schema that this program knows.
-const schemaVersion = 1
+const schemaVersion = 2
 
 //go:embed schema.sql
 var schema string

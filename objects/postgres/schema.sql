@@ -1,4 +1,4 @@
--- The schema of a tract store, version 1. Every key begins with the repo, so that a
+-- The schema of a tract store, version 2. Every key begins with the repo, so that a
 -- database may hold many and a cluster may spread them. docs/postgres.md describes it.
 
 create table tract_schema (version int not null);
