@@ -21,8 +21,8 @@ import (
 // the writer.
 //
 // The last reader leaves the handle open for idleTime, since a walk or a compile reads hundreds of
-// times in a row, and opening and locking takes longer than most reads. The handle is closed at
-// once if a writer of this process or another process waits.
+// times in a row, and opening and locking takes longer than most reads. A writer of this process
+// closes an idle handle at once; one of another process waits for shareTime at most.
 const (
 	shareTime = 5 * time.Millisecond
 	idleTime  = time.Millisecond
@@ -184,7 +184,7 @@ func (s *store) releaseReader(r *readTx) {
 
 // mayIdle reports whether a handle without readers may stay open for the next one. mu is held.
 func (s *store) mayIdle(h *handle) bool {
-	return !s.closed && !s.wanted && time.Since(h.opened) < shareTime && h.side != nil && !h.side.contended()
+	return !s.closed && !s.wanted && time.Since(h.opened) < shareTime
 }
 
 // closeIdle closes the handle if nobody has used it since it became idle.
