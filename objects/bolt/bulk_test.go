@@ -177,8 +177,8 @@ func TestLargeBatchesAmongOthers(t *testing.T) {
 	wantSound(t, path)
 }
 
-// TestUpdatesUponALargeBatch: who goes on from what is hauled finds it, though none of it
-// is staged.
+// TestUpdatesUponALargeBatch holds that an update which follows a large batch finds the objects of
+// that batch, although they are not in the journal.
 func TestUpdatesUponALargeBatch(t *testing.T) {
 	s, path := fresh(t)
 	var all sync.WaitGroup
