@@ -209,7 +209,8 @@ func reasoningForm(r content.Reasoning) string {
 	return "empty"
 }
 
-// newCalls returns the tool calls of a response for programs. Each tells whether reasoning led to it.
+// newCalls returns the tool calls of a response as JSON. Each call has a field that reports whether
+// reasoning led to it.
 func newCalls(blocks []content.Block) []*callJSON {
 	owned, _ := content.Attribute(blocks)
 	place := make(map[int]int, len(owned)) // of a call among the calls

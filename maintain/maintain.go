@@ -8,7 +8,7 @@
 // functions take a [tract.Repo]. Options are structs whose zero value is the default; their
 // Progress may be nil.
 //
-// What is promised: Fsck, Backup and Scan never change a store, and Recover never changes the old
+// Promises: Fsck, Backup and Scan never change a store, and Recover never changes the old
 // one. GC removes only objects that no ref leads to or ever led to. Purge removes only the
 // content that its options select, equal content, and transcripts that repeat it; the commits and
 // their hashes stay. A target folder exists only when it is complete. No function reaches copies

@@ -9,8 +9,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// objectTable holds what is known of objects. It is partitioned by the first bits of their keys.
-// What does not fit into memory is in a temporary file, about 16 bytes for an object.
+// objectTable has a row for each object that the store contains or refers to. It is partitioned by
+// the first bits of the keys. Rows that do not fit into memory are written to a temporary file, 16
+// bytes each.
 type objectTable struct {
 	rows  int // of a partition that stay in memory
 	parts [256]partition
@@ -36,7 +37,7 @@ const (
 	rowSize   = 16 // in the file
 )
 
-// add adds what is known of an object to what is known of it already.
+// add adds a row, which is joined with the other rows of the same object when the table is read.
 func (t *objectTable) add(info objectInfo) error {
 	p := &t.parts[info.key>>56]
 	if p.recent = append(p.recent, info); len(p.recent) < t.rows {
@@ -84,15 +85,21 @@ func (t *objectTable) write(p *partition) (err error) {
 	return nil
 }
 
-// tempFile creates a temporary file. /tmp is often in memory: /var/tmp is tried first.
+// tempFile creates a temporary file. /tmp is often in memory: /var/tmp is tried first. The name is
+// removed at once, so that a process that is killed leaves nothing; Windows refuses that while the
+// file is open, and close removes the name there.
 func tempFile() (f *os.File, err error) {
 	const pattern = "tract-fsck-*"
 	if os.TempDir() == "/tmp" {
-		if f, err = os.CreateTemp("/var/tmp", pattern); err == nil {
-			return f, nil
-		}
+		f, err = os.CreateTemp("/var/tmp", pattern)
 	}
-	return os.CreateTemp("", pattern)
+	if f == nil || err != nil {
+		f, err = os.CreateTemp("", pattern)
+	}
+	if err == nil {
+		_ = os.Remove(f.Name())
+	}
+	return f, err
 }
 
 // each calls visit with what is known of each object, in the order of the keys.

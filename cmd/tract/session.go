@@ -88,8 +88,8 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	return nil
 }
 
-// handle runs a session command or sends a message. What comes after the beginning of a turn
-// belongs to the operation of that turn.
+// handle runs a session command or sends a message. All commits of one turn are one operation, so
+// that one undo takes them back.
 func (s *session) handle(ctx context.Context, text string) error {
 	word, rest, _ := strings.Cut(text, " ")
 	command := sessionCommand{name: "/chat", turn: true, run: (*session).send}

@@ -61,7 +61,7 @@ type Record struct {
 // their texts.
 const smallRecord = 120
 
-// NewReader returns a record that is read from b. What a [List] decodes is parts of b.
+// NewReader returns a record that is read from b. The elements that a [List] decodes are slices of b.
 func NewReader(b []byte) Record { return NewTextReader(b, "") }
 
 // NewTextReader is NewReader with a text that is empty or has the same bytes as b: strings are

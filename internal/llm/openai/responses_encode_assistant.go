@@ -166,9 +166,9 @@ func (p *responsesEncoder) addNative(b content.Native) {
 	p.parts.Add(v)
 }
 
-// holdReasoning holds reasoning until the item that follows it is added. Reasoning without a
-// seal and without a text of its own only refers to a stored response, so it is left out if
-// the provider stores none. Some servers accept no reasoning without a seal.
+// holdReasoning holds reasoning until the item that follows it is added. A reasoning item
+// that has neither a seal nor a text is only a reference to a response that the provider stored; it
+// is left out if the provider stores no responses. Some servers accept no reasoning without a seal.
 func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
 	form := r.Form()
 	sealed := form.Seal.Data != ""
