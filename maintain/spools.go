@@ -3,6 +3,7 @@ package maintain
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -21,9 +22,18 @@ func clearSpools(ctx context.Context, s objects.Store, folders []string) error {
 	if !ok {
 		return err
 	}
-	path, _, unsized := in.Size(ctx)
-	if info, missing := os.Stat(path); unsized != nil || missing != nil || !info.Mode().IsRegular() {
+	path, _, bad := in.Size(ctx)
+	switch {
+	case errors.Is(bad, errors.ErrUnsupported):
+		return err // the store is in memory
+	case bad != nil:
+		return errors.Join(err, bad)
+	}
+	switch info, bad := os.Stat(path); {
+	case errors.Is(bad, fs.ErrNotExist), bad == nil && !info.Mode().IsRegular():
 		return err // the store has no files
+	case bad != nil:
+		return errors.Join(err, bad)
 	}
 	return errors.Join(err, spool.Clear(filepath.Join(filepath.Dir(path), "spool")))
 }

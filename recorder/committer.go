@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -126,7 +127,7 @@ func (c *committer) commitLane(lane string) {
 		c.lanes[lane] = list[1:]
 		c.mu.Unlock()
 
-		size := c.loadBodies(x)
+		size := c.held(x)
 		if !c.commitWithRetry(x) {
 			return // the transport is closed
 		}
@@ -215,18 +216,37 @@ type storeError struct{ error }
 // Unwrap returns the error of the store.
 func (e *storeError) Unwrap() error { return e.error }
 
-// loadBodies reads the bodies of an exchange back from the spool if they were released. It
-// returns the bytes that heldBytes counts for the exchange; 0 if they were released.
-func (c *committer) loadBodies(x *exchange) (held int64) {
+// held returns the bytes that heldBytes counts for an exchange; 0 if its bodies were released.
+func (c *committer) held(x *exchange) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.released {
-		if frames, err := x.file.Read(); err == nil {
-			x.readFrames(frames)
-		}
 		return 0
 	}
 	return int64(len(x.sent) + len(x.received))
+}
+
+// errUnreadable reports that the spool no longer has the request of an exchange.
+var errUnreadable = errors.New("the spool no longer has the whole request")
+
+// loadBodies reads the bodies of an exchange back from the spool if they were released. A file that
+// cannot be read now is tried again, as a store that fails is: it has the only copy.
+func (x *exchange) loadBodies() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.released || x.sent != nil {
+		return nil
+	}
+	frames, err := x.file.Read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.Join(errUnreadable, err)
+	case err != nil:
+		return &storeError{err}
+	case !x.readFrames(frames):
+		return errUnreadable
+	}
+	return nil
 }
 
 // onSpooled is called when the spool has written the whole exchange. It releases the bodies of

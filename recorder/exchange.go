@@ -58,6 +58,9 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	if err := c.openRepo(x.ctx); err != nil {
 		return nil, "", err
 	}
+	if err := x.loadBodies(); err != nil {
+		return nil, "", err
+	}
 	req, target, err := c.decode(x)
 	if err != nil {
 		return nil, "", err

@@ -352,3 +352,46 @@ func TestTooManyWaitingExchangesAreDropped(t *testing.T) {
 		t.Errorf("stats %+v", s)
 	}
 }
+
+// tripper is a provider of a few lines.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// TestRequestIsSpooledBeforeTheResponse reads the spool while the provider is still working: a
+// process that is killed then has the request.
+func TestRequestIsSpooledBeforeTheResponse(t *testing.T) {
+	for name, length := range map[string]int64{"declared length": 1, "chunked": -1} {
+		t.Run(name, func(t *testing.T) {
+			folder, spooled := t.TempDir(), false
+			transport := recorder.New(nil, recorder.Options{Spool: folder, Next: tripper(func(req *http.Request) (*http.Response, error) {
+				if _, err := io.Copy(io.Discard, req.Body); err != nil {
+					return nil, err
+				}
+				for req.Context().Err() == nil && !spooled { // the spool is written in the background
+					spooled = bytes.Contains(files(t, folder), []byte("Are you there?"))
+				}
+				return nil, errors.New("the provider is down")
+			})})
+			body := `{"model":"m","messages":[{"role":"user","content":"Are you there?"}]}`
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.openai.com/v1/chat/completions", io.NopCloser(bytes.NewReader([]byte(body))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.ContentLength = length * int64(len(body))
+			if length < 0 {
+				req.ContentLength = -1
+			}
+			if res, err := transport.RoundTrip(req); err == nil {
+				res.Body.Close()
+				t.Fatal("there is a response")
+			}
+			if !spooled {
+				t.Error("the spool did not have the request while the provider worked")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = transport.Close(ctx)
+		})
+	}
+}

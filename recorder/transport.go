@@ -150,10 +150,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.file = t.spool.Begin(x.frameMasker(t.o.Unmasked, &t.bodies))
 	x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 	if x.whole {
-		x.writeFrame(frameRequestBody, x.sent)
+		x.requestRead()
 	} else {
 		again := *req
-		again.Body = &requestBody{ReadCloser: req.Body, x: x}
+		again.Body = &requestBody{ReadCloser: req.Body, x: x, left: cmp.Or(req.ContentLength, -1)}
 		req = &again
 	}
 	res, err := t.o.Next.RoundTrip(req)
@@ -273,6 +273,7 @@ type exchange struct {
 	mu            sync.Mutex
 	sent          []byte
 	whole         bool // sent has the whole request body
+	bodyWritten   bool // the spool has the request body, as far as it was read
 	status        int  // 0: there was no response
 	response      http.Header
 	received      []byte
@@ -292,25 +293,42 @@ func (x *exchange) setResponse(res *http.Response, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.status, x.response, x.timeToHeaders = res.StatusCode, res.Header.Clone(), now.Sub(x.Started)
-	if !x.whole {
-		x.writeFrame(frameRequestBody, x.sent)
-	}
 	x.writeFrame(frameResponseHead, x.encodeResponseHead())
 }
 
-// appendBody appends bytes to &x.sent or &x.received, up to maxBody.
+// writeRequestBody writes the request body to the spool, once. mu is held.
+func (x *exchange) writeRequestBody() {
+	if !x.bodyWritten {
+		x.bodyWritten = true
+		x.writeFrame(frameRequestBody, x.sent)
+	}
+}
+
+// requestRead is called when the request body was read to its end. The spool has it from then on,
+// although the provider may take minutes for its response.
+func (x *exchange) requestRead() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.done {
+		x.writeRequestBody()
+	}
+}
+
+// appendBody appends bytes to &x.sent or &x.received, up to maxBody. Nothing is appended after the
+// first bytes that did not fit, so that a body has no gap.
 func (x *exchange) appendBody(body *[]byte, p []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.done:
-	case len(*body)+len(p) > maxBody:
-		x.tooLong = true
-	case len(p) > 0:
-		*body = append(*body, p...)
-		if body == &x.received {
-			x.writeFrame(frameResponseBody, x.received[len(x.received)-len(p):])
-		}
+	if left := maxBody - len(*body); len(p) > left {
+		x.tooLong = x.tooLong || !x.done
+		p = p[:left]
+	}
+	if x.done || len(p) == 0 {
+		return
+	}
+	*body = append(*body, p...)
+	if body == &x.received {
+		x.writeFrame(frameResponseBody, x.received[len(x.received)-len(p):])
 	}
 }
 
@@ -325,18 +343,23 @@ func (x *exchange) end(err error, now time.Time) (first bool) {
 	if x.tooLong {
 		x.err = errTooLong
 	}
+	x.writeRequestBody() // the request may have failed before its body was read
 	return true
 }
 
 // requestBody is a request body that is copied while it is sent.
 type requestBody struct {
 	io.ReadCloser
-	x *exchange
+	x    *exchange
+	left int64 // of the declared length; negative: unknown
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.x.appendBody(&b.x.sent, p[:n])
+	if b.left -= int64(n); err == io.EOF || b.left == 0 {
+		b.x.requestRead()
+	}
 	return n, err
 }
 

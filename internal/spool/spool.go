@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,11 +120,10 @@ func Open(folder string, o Options) (*Spool, error) {
 	if s.lock, err = lockFolder(s.liveFolder); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
-	names, err := filepath.Glob(filepath.Join(folder, "done", "*"))
+	names, err := listPaths(filepath.Join(folder, "done"), "")
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
-	slices.Sort(names)
 	for _, path := range names {
 		if info, err := os.Stat(path); err == nil {
 			s.done = append(s.done, finishedFile{path, info.Size()})
@@ -341,6 +341,11 @@ func (s *Spool) finishFile(f *File, label string, frames []Frame) error {
 	if err := os.Rename(f.path, path); err != nil {
 		return err
 	}
+	if Cleared(s.folder) != s.lastCleared { // meanwhile
+		s.size -= s.liveSizes[f.path]
+		delete(s.liveSizes, f.path)
+		return overwriteAndRemove(path)
+	}
 	s.done = append(s.done, finishedFile{path, int64(len(data))})
 	s.size += int64(len(data)) - s.liveSizes[f.path]
 	delete(s.liveSizes, f.path)
@@ -355,16 +360,27 @@ func (s *Spool) createFile(f *File) (err error) {
 	return err
 }
 
-// replaceContent overwrites a file with zeros, and then writes data as its content.
+// replaceContent replaces the content of a file with data, which is not empty, and overwrites what
+// was there. The first byte is zero until the rest is written, so that a process that is killed
+// meanwhile leaves a file without frames and not a mixture of old and new ones.
 func replaceContent(f *os.File, data []byte) error {
 	info, err := f.Stat()
+	if err == nil {
+		err = writeZeros(f, 0, 1)
+	}
 	if err == nil {
 		err = writeZeros(f, int64(len(data)), info.Size())
 	}
 	if err == nil {
-		_, err = f.WriteAt(data, 0)
+		_, err = f.WriteAt(data[1:], 1)
 	}
-	return errors.Join(err, f.Truncate(int64(len(data))))
+	if err == nil {
+		err = f.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		_, err = f.WriteAt(data[:1], 0)
+	}
+	return err
 }
 
 // writeZeros overwrites a part of a file with zeros.
@@ -404,13 +420,18 @@ func (f *File) Read() ([]Frame, error) {
 // Recover takes over the exchanges of processes that ended before they committed them. It calls
 // yield for each exchange with its frames; within the folder of a process, the oldest comes first.
 func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
-	folders, err := filepath.Glob(filepath.Join(s.folder, "live-*"))
+	folders, err := listPaths(s.folder, "live-")
 	for _, dir := range folders {
 		if dir == s.liveFolder {
 			continue
 		}
 		if lock, _ := lockFolder(dir); lock != nil { // its process does not run
-			err = errors.Join(err, s.recoverFolder(dir, yield), lock.Close())
+			// The lock is closed before its folder is removed: Windows does not remove open files.
+			bad := errors.Join(s.recoverFolder(dir, yield), lock.Close())
+			if bad == nil {
+				bad = os.RemoveAll(dir)
+			}
+			err = errors.Join(err, bad)
 		}
 	}
 	if err != nil {
@@ -419,14 +440,12 @@ func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 	return nil
 }
 
-// recoverFolder takes over the exchanges in the folder of an ended process, and removes the
-// folder.
+// recoverFolder takes over the exchanges in the folder of an ended process.
 func (s *Spool) recoverFolder(dir string, yield func(f *File, frames []Frame)) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*-*"))
+	names, err := listExchanges(dir)
 	if err != nil {
 		return err
 	}
-	slices.Sort(names)
 	for _, path := range names {
 		f := s.Begin(nil)
 		if err := os.Rename(path, f.path); err != nil {
@@ -441,7 +460,7 @@ func (s *Spool) recoverFolder(dir string, yield func(f *File, frames []Frame)) e
 		}
 		yield(f, frames)
 	}
-	return os.RemoveAll(dir)
+	return nil
 }
 
 // Close waits until everything is written. Unfinished files stay for [Spool.Recover].
@@ -459,7 +478,7 @@ func (s *Spool) Close() error {
 		return nil
 	}
 	err := s.lock.Close()
-	if left, _ := filepath.Glob(filepath.Join(s.liveFolder, "*-*")); len(left) == 0 {
+	if left, bad := listExchanges(s.liveFolder); bad == nil && len(left) == 0 {
 		err = errors.Join(err, os.RemoveAll(s.liveFolder))
 	}
 	if err != nil {
@@ -471,11 +490,12 @@ func (s *Spool) Close() error {
 // Find returns the frames of the newest committed exchange with a label in a folder; none if it is
 // no longer kept.
 func Find(folder, label string) ([]Frame, error) {
-	names, err := filepath.Glob(filepath.Join(folder, "done", "*-"+label))
+	names, err := listPaths(filepath.Join(folder, "done"), "")
+	names = slices.DeleteFunc(names, func(path string) bool { return !strings.HasSuffix(path, "-"+label) })
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	data, err := os.ReadFile(slices.Max(names))
+	data, err := os.ReadFile(names[len(names)-1])
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -483,6 +503,28 @@ func Find(folder, label string) ([]Frame, error) {
 		return nil, fmt.Errorf("read spool: %w", err)
 	}
 	return parseFrames(data), nil
+}
+
+// listPaths returns the paths of the files in a folder whose names begin with a prefix, in the order
+// of their names; none if the folder does not exist. (filepath.Glob would take characters of the
+// folder's own path for a pattern.)
+func listPaths(folder, prefix string) (paths []string, err error) {
+	list, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range list {
+		if strings.HasPrefix(entry.Name(), prefix) {
+			paths = append(paths, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return paths, err
+}
+
+// listExchanges returns the paths of the exchanges in the folder of a process, the oldest first.
+func listExchanges(dir string) ([]string, error) {
+	paths, err := listPaths(dir, "")
+	return slices.DeleteFunc(paths, func(path string) bool { return !strings.Contains(filepath.Base(path), "-") }), err
 }
 
 // clearedFile is the name of the file that contains the time of the last [Clear].
@@ -494,13 +536,15 @@ func Clear(folder string) error {
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	names, err := filepath.Glob(filepath.Join(folder, "done", "*"))
+	// The mark comes first: a process that finishes an exchange meanwhile sees it, and keeps nothing.
+	marked := os.WriteFile(filepath.Join(folder, clearedFile), []byte(time.Now().Format(time.RFC3339Nano)), 0o600)
+	names, err := listPaths(filepath.Join(folder, "done"), "")
+	err = errors.Join(marked, err)
 	for _, path := range names {
 		if bad := overwriteAndRemove(path); bad != nil && !errors.Is(bad, fs.ErrNotExist) {
 			err = errors.Join(err, bad)
 		}
 	}
-	err = errors.Join(err, os.WriteFile(filepath.Join(folder, clearedFile), []byte(time.Now().Format(time.RFC3339Nano)), 0o600))
 	if err != nil {
 		return fmt.Errorf("clear spool: %w", err)
 	}
@@ -525,9 +569,10 @@ func appendFrame(b []byte, frame Frame) []byte {
 	return append(b, frame.Data...)
 }
 
-// parseFrames returns the complete frames at the beginning of data.
+// parseFrames returns the complete frames at the beginning of data. No kind of frame is 0: zeros
+// are what remains of overwritten frames.
 func parseFrames(data []byte) (frames []Frame) {
-	for len(data) > 0 {
+	for len(data) > 0 && data[0] != 0 {
 		size, n := binary.Uvarint(data[1:])
 		if n <= 0 || size > uint64(len(data)-1-n) {
 			break

@@ -123,3 +123,55 @@ func FuzzParseFrames(f *testing.F) {
 		}
 	})
 }
+
+// TestOverwrittenBytesAreNoFrames parses what a process that is killed during replaceContent leaves
+// behind: new bytes before old ones must not be read as frames.
+func TestOverwrittenBytesAreNoFrames(t *testing.T) {
+	old := appendFrame(appendFrame(nil, Frame{'Q', bytes.Repeat([]byte("old "), 100)}), Frame{'E', []byte("end")})
+	fresh := appendFrame(nil, Frame{'Q', bytes.Repeat([]byte("new "), 50)})
+	zeroed := append([]byte{0}, old[1:]...)
+	half := append(append([]byte{0}, fresh[1:]...), old[len(fresh):]...)
+	for name, data := range map[string][]byte{"first byte": zeroed, "new bytes before old ones": half, "zeros": make([]byte, 1<<16)} {
+		if frames := parseFrames(data); len(frames) != 0 {
+			t.Errorf("%s: %d frames", name, len(frames))
+		}
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(old); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceContent(f, fresh); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(got, fresh) {
+		t.Errorf("the file has %d bytes, want %d: %v", len(got), len(fresh), err)
+	}
+}
+
+// TestFolderWithPatternCharacters clears a spool whose path filepath.Glob would take for a pattern.
+func TestFolderWithPatternCharacters(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a[x]b*")
+	s, err := Open(folder, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := s.Begin(nil)
+	f.Write(Frame{'Q', []byte("words")}, nil)
+	f.Finish("label", func() []Frame { return []Frame{{'Q', []byte("words")}} })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if frames, err := Find(folder, "label"); err != nil || len(frames) != 1 {
+		t.Fatalf("%d frames are kept: %v", len(frames), err)
+	}
+	if err := Clear(folder); err != nil {
+		t.Fatal(err)
+	}
+	if frames, err := Find(folder, "label"); err != nil || len(frames) != 0 {
+		t.Errorf("%d frames are left after Clear: %v", len(frames), err)
+	}
+}
