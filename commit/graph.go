@@ -277,11 +277,15 @@ const (
 	maxPage = 256
 )
 
-// read reads a commit and its first parents, up to one that was read.
+// read reads a commit and its first parents, up to one that was read. An error of a parent is not
+// returned: the walk meets it when it gets there, after the intact commits before it.
 func (f *frontier) read(ctx context.Context, id objects.ID) error {
 	for c, err := range Walk(ctx, f.r, id, f.pageSize) {
 		if err != nil {
-			return err
+			if f.readAhead[id] == nil {
+				return err
+			}
+			break
 		}
 		if f.readAhead[c.ID] != nil || f.onFrontier[c.ID] != nil {
 			break

@@ -181,7 +181,8 @@ func (l *snapshot) places(id objects.ID) (list []place, err error) {
 }
 
 // addRun returns the changes that write a run of new entries, and merge runs of a level that is
-// full.
+// full. Runs are only merged with all newer ones, since the list is in the order of their age: an
+// object that replaces a damaged one is in a newer run and must be found first.
 func (l *snapshot) addRun(entries []index.Entry) (list []journal.Change, err error) {
 	all, err := l.runs()
 	if err != nil {
@@ -189,25 +190,29 @@ func (l *snapshot) addRun(entries []index.Entry) (list []journal.Change, err err
 	}
 	kept, level := slices.Clone(all.List), index.Level(len(entries))
 	for {
-		var old []index.Run
+		same := 0
 		for _, r := range kept {
 			if r.Level == level {
-				old = append(old, r)
+				same++
 			}
 		}
-		if len(old) < index.Fan-1 {
+		full := same >= index.Fan-1
+		from := slices.IndexFunc(kept, func(r index.Run) bool { return r.Level < level || full && r.Level == level })
+		if from < 0 {
 			break
 		}
-		for _, r := range old {
+		for _, r := range kept[from:] {
 			more, gone, err := l.readRun(r)
 			if err != nil {
 				return nil, err
 			}
 			entries, list = append(entries, more...), append(list, gone...)
 		}
-		kept = slices.DeleteFunc(kept, func(r index.Run) bool { return r.Level == level })
-		level++
+		if kept = kept[:from]; full {
+			level++
+		}
 	}
+	level = max(level, index.Level(len(entries)))
 	r := index.Run{Level: level, Number: all.Last + 1, Entries: uint64(len(entries))}
 	r.Encode(entries, func(key, value []byte) { list = append(list, setKey(indexBucket, key, value)) })
 	return append(list, setKey(metaBucket, runsKey, encodeRuns(index.Runs{List: append(kept, r), Last: r.Number}))), nil

@@ -64,3 +64,48 @@ func TestRunsAreJoined(t *testing.T) {
 	}
 	wantSound(t, path)
 }
+
+// TestRunsAreInTheOrderOfTheirPacks makes checkpoints of different sizes: the runs of the small ones
+// are never merged across that of a large one, so that the last run has the newest packs.
+func TestRunsAreInTheOrderOfTheirPacks(t *testing.T) {
+	s, path := fresh(t)
+	n := 0
+	for _, size := range []int{10, 5000, 10, 10, 10, 10, 5000, 10, 10, 10} {
+		var list []objects.Object
+		for range size {
+			n++
+			list = append(list, object(fmt.Sprint("object ", n)))
+		}
+		if err := s.Apply(t.Context(), objects.Batch{Put: list}); err != nil {
+			t.Fatal(err)
+		}
+		fold(t, s)
+	}
+	err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error {
+		all, err := l.runs()
+		if err != nil {
+			return err
+		}
+		var newest uint32
+		for _, r := range all.List {
+			entries, _, err := l.readRun(r)
+			if err != nil {
+				return err
+			}
+			last := newest
+			for _, e := range entries {
+				at := placeOf(e)
+				if at.pack <= newest {
+					t.Fatalf("run %+v has pack %d, and one before it %d", r, at.pack, newest)
+				}
+				last = max(last, at.pack)
+			}
+			newest = last
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSound(t, path)
+}

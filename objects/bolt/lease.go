@@ -180,8 +180,8 @@ func (s *store) holdLease(w *writer) {
 	for contended := false; ; {
 		poll, cancel := context.WithTimeout(context.Background(), leasePoll)
 		err := s.await(poll, func() bool {
-			if w.users == 0 && (contended || s.closed || time.Since(w.left) >= s.leaseIdle) {
-				s.writer = nil
+			if contended || w.users == 0 && (s.closed || time.Since(w.left) >= s.leaseIdle) {
+				s.writer = nil // its present users finish with it
 			}
 			return w.users == 0 && s.writer == nil
 		})

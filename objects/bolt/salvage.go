@@ -43,19 +43,24 @@ func (a *checker) salvageElement(e salvage.Element) error {
 		}
 		return nil
 	}
-	switch name := string(e.Key); {
+	name := string(e.Key)
+	if bytes.HasPrefix(e.Key, []byte("refs/")) {
+		r, err := decodeRef(name, e.Read(a.files.file))
+		have, ok := a.refs.found[name]
+		if err == nil && (!ok || have.Updated.Before(r.Updated) || have.Updated.Equal(r.Updated) && have.Version < r.Version) {
+			a.refs.found[name] = r.Ref
+		}
+		if err == nil {
+			return nil
+		} // else it may be an object, if its id begins so
+	}
+	switch {
 	case len(e.Key) == idSize:
 		o, err := decodeObject(objects.ID(e.Key), e.Read(a.files.file))
 		if err == nil && o.Check() == nil {
 			return a.pass([]objects.Object{o})
 		}
 		return a.passTombstone(err)
-	case bytes.HasPrefix(e.Key, []byte("refs/")):
-		r, err := decodeRef(name, e.Read(a.files.file))
-		have, ok := a.refs.found[name]
-		if err == nil && (!ok || have.Updated.Before(r.Updated) || have.Updated.Equal(r.Updated) && have.Version < r.Version) {
-			a.refs.found[name] = r.Ref
-		}
 	case len(e.Key) == 8:
 		list, _ := decodeEntries(e.Key, e.Read(a.files.file))
 		for _, one := range list {
