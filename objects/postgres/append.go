@@ -15,6 +15,9 @@ import (
 // inserted in the order of their keys, so that two of these statements do not deadlock. It
 // holds the lock of the repo, so that gc and purge do not miss what it inserts.
 //
+// A place that another commit has, in a segment or in the tail, gives a null for the generation, and so
+// an error: the writer did not know of that commit, and begins a line of its own.
+//
 // A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
 // swap compares the hash of the newest log entry, which no two states of a ref share.
 const appendSQL = `with held as materialized (
@@ -43,7 +46,10 @@ const appendSQL = `with held as materialized (
 	where g in (table won) order by line
 ), tail as (
 	insert into tract_tail (repo, line, gen, id, head, content, body, put)
-	select $1, line, gen, id, head, content,
+	select $1, line,
+		case when exists (select from tract_line s where s.repo = $1 and s.line = t.line and s.sealed > t.gen)
+			or exists (select from tract_tail s where s.repo = $1 and s.line = t.line and s.gen = t.gen) then null else gen end,
+		id, head, content,
 		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content) then null else body end, $2::bigint
 	from unnest($21::int[], $22::bigint[], $23::bigint[], $24::bytea[], $25::bytea[], $26::bytea[], $27::bytea[], $28::bool[])
 		t (g, line, gen, id, head, content, body, copies)

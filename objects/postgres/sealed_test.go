@@ -320,3 +320,40 @@ func load(t *testing.T, s objects.Store, tip objects.ID) (ids []objects.ID, purg
 	}
 	return ids, purged
 }
+
+// TestForkFromASealedCommitWithAKnownPlace appends to an early commit whose place this process
+// remembers, after its line was sealed: the new commit gets a line of its own, fsck finds the store
+// sound, and gc keeps what the new branch alone leads to.
+func TestForkFromASealedCommitWithAKnownPlace(t *testing.T) {
+	s := openURL(t, freshURL(t))
+	commits, _ := grow(t, s, "refs/heads/main", "main", 4*segmentSize, 10) // small batches: every place is remembered
+	for rowsOf(t, s, "tract_seg", "") == 0 { // sealed in the background
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	extra := objects.New(objects.KindContent, nil, nil, []byte("content of the fork"))
+	fork := objects.New(objects.KindCommit, []objects.ID{commits[5].ID}, []objects.ID{extra.ID, commits[200].Links[0]}, []byte("fork"))
+	err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{extra, fork}, Refs: []objects.RefUpdate{{Name: "refs/heads/fork", New: fork.ID}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := rowsOf(t, s, "tract_line", ""); lines != 2 {
+		t.Errorf("%d lines, want one for each branch", lines)
+	}
+	wantSound(t, s)
+	tip := commits[len(commits)-1].ID
+	if err := s.Apply(t.Context(), objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/main", Old: tip}}}); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := objects.As[objects.Maintainer](s)
+	if _, err := m.Sweep(t.Context(), objects.Sweep{Before: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	missing, err := s.Missing(t.Context(), []objects.ID{extra.ID, fork.ID, commits[5].ID, commits[200].Links[0]})
+	if err != nil || len(missing) != 0 {
+		t.Errorf("gc removed %d objects of the fork: %v", len(missing), err)
+	}
+	wantSound(t, s)
+}

@@ -104,6 +104,7 @@ type sweeper struct {
 
 	line int64 // of the commits that are read
 	last objects.ID
+	gen  int64               // of last
 	seen map[objects.ID]bool // some of the targets of edges of the line
 }
 
@@ -165,7 +166,7 @@ func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx
 	if _, err := w.tx.Exec(ctx, `declare `+cursor+` no scroll cursor for `+sql, w.s.repo); err != nil {
 		return err
 	}
-	w.line, w.last = 0, objects.ID{}
+	w.line, w.gen, w.last = 0, 0, objects.ID{}
 	for rows := page; rows == page; {
 		rows = 0
 		err := direct{w.tx}.query(ctx, func(row pgx.CollectableRow) error { rows++; return scan(row) }, fmt.Sprintf(`fetch %d from %s`, page, cursor))
@@ -202,7 +203,7 @@ func (w *sweeper) object(id objects.ID, at position, put, size int64) {
 // commit adds a commit, and its edges: content is the one that is stored with it.
 func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put int64) {
 	const most = 1 << 12 // targets that are remembered
-	if w.line != at.line || len(w.seen) > most {
+	if w.line != at.line || at.gen <= w.gen || len(w.seen) > most {
 		w.seen = map[objects.ID]bool{}
 	}
 	if w.line != at.line {
@@ -218,7 +219,7 @@ func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put
 			}
 		}
 	}
-	w.last = o.ID
+	w.last, w.gen = o.ID, at.gen
 }
 
 // readCommits reads one line after the other, each from its first commit on.
