@@ -2,6 +2,7 @@ package providers
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -41,6 +42,30 @@ func TestDecodeLimitsBlocks(t *testing.T) {
 		reply, _, err := readAll(mustTarget(dialect, "", "m"), strings.NewReader(whole))
 		if !errors.Is(err, llm.ErrProtocol) || len(reply.Blocks) != limit {
 			t.Errorf("%s: %d blocks, %v", dialect, len(reply.Blocks), err)
+		}
+	}
+}
+
+// TestDecodeKeepsNothingBeyondTheBlockLimit decodes responses with twenty times as many blocks as the
+// limit: the elements beyond the limit must not be kept.
+func TestDecodeKeepsNothingBeyondTheBlockLimit(t *testing.T) {
+	const limit = 1 << 16
+	for dialect, body := range map[string][3]string{
+		"chat":      {`{"choices":[{"message":{"reasoning_details":[`, `{}`, `]}}]}`},
+		"responses": {`{"output":[`, `{}`, `]}`},
+	} {
+		allocated := func(n int) uint64 {
+			whole := body[0] + strings.Repeat(body[1]+",", n-1) + body[1] + body[2]
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if _, _, err := readAll(mustTarget(dialect, "", "m"), strings.NewReader(whole)); !errors.Is(err, llm.ErrProtocol) {
+				t.Errorf("%s: %v", dialect, err)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if few, many := allocated(limit+1), allocated(20*limit); many > 2*few {
+			t.Errorf("%s: %d MB are allocated for %d blocks, and %d MB at the limit", dialect, many>>20, 20*limit, few>>20)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (m *reader) readStart(v rawjson.Value) error {
 	m.readStopAndContainer(v)
 	m.addUsage(v.Get("usage"))
 	m.EmitHead()
-	for b := range v.Get("content").Elements() {
+	for b := range m.Elements(v.Get("content")) {
 		block, _ := m.readBlock(b)
 		m.Emit(block)
 	}

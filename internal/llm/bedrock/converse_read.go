@@ -81,7 +81,7 @@ func (c *converseReader) ReadBody(v rawjson.Value) error {
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	for b := range message.Get("content").Elements() {
+	for b := range c.Elements(message.Get("content")) {
 		c.Emit(c.readBlock(b))
 	}
 	c.readUsage(v.Get("usage"))

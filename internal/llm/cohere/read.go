@@ -121,12 +121,12 @@ func (c *reader) readStart(id, m rawjson.Value) {
 	if text := parts.Text(); text != "" {
 		c.Emit(content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: text})
 	}
-	for part := range parts.Elements() {
+	for part := range c.Elements(parts) {
 		c.beginPart(0, part)
 		c.endBlock(c.blocks, 0)
 	}
 	c.addPlan(m.Get(typePlan).Text())
-	for call := range m.Get("tool_calls").Elements() {
+	for call := range c.Elements(m.Get("tool_calls")) {
 		c.beginCall(0, call)
 		c.endBlock(c.calls, 0)
 	}

@@ -119,7 +119,7 @@ func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error
 	})
 	g.readUsage(v.Get("usageMetadata"))
 	c := g.firstCandidate(v.Get("candidates"))
-	for p := range c.Get("content", "parts").Elements() {
+	for p := range g.Elements(c.Get("content", "parts")) {
 		if err := read(p); err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (n *interactionsReader) readEnd(v rawjson.Value) error {
 	n.readHead(v)
 	n.EndOpen()
 	if n.Count == 0 {
-		for step := range v.Get("steps").Elements() {
+		for step := range n.Elements(v.Get("steps")) {
 			n.readStep(step)
 		}
 	}

@@ -39,7 +39,7 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) {
 	n.steps[i] = s
 	if v.Get("type").Text() == typeModelOutput {
 		s.outputExtra = rawjson.Without(v, "type", "content")
-		for c := range v.Get("content").Elements() {
+		for c := range n.Elements(v.Get("content")) {
 			n.addContent(s, c)
 		}
 		return

@@ -106,7 +106,7 @@ func (o *reader) readMessage(line rawjson.Value) {
 		o.readPieces(o.tags.Write(text))
 	}
 	when := line.Get("created_at")
-	for c := range calls.Elements() {
+	for c := range o.Elements(calls) {
 		o.readCall(c, when)
 	}
 }

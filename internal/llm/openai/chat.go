@@ -90,7 +90,7 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 	}
 	c.readHead(v)
 	var failed rawjson.Value
-	for choice := range v.Get("choices").Elements() {
+	for choice := range c.Elements(v.Get("choices")) {
 		if n, _ := choice.Get("index").Int(); n != 0 {
 			continue
 		}

@@ -59,12 +59,12 @@ func (c *chatReader) readMessage(v rawjson.Value) {
 		}
 	}
 	c.readReasoning(m)
-	for v := range m["executed_tools"].Elements() {
+	for v := range c.Elements(m["executed_tools"]) {
 		c.readExecutedTool(v)
 	}
 	c.readContent(m["content"])
 	c.readRefusal(m["refusal"])
-	for v := range m["tool_calls"].Elements() {
+	for v := range c.Elements(m["tool_calls"]) {
 		c.readToolCall(v)
 	}
 	c.readFunctionCall(m["function_call"])
@@ -95,7 +95,7 @@ func (w *chatText) takeHeldWhitespace() string {
 // readContent reads the content, which is a string that may hold think tags or a list of
 // parts.
 func (c *chatReader) readContent(v rawjson.Value) {
-	for part := range v.Elements() {
+	for part := range c.Elements(v) {
 		c.readContentPart(part)
 	}
 	if v.Kind() != rawjson.KindString || len(v) == len(`""`) {

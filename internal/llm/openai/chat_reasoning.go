@@ -55,7 +55,7 @@ type otherField struct {
 
 // readReasoning reads the reasoning of a message.
 func (c *chatReader) readReasoning(m map[string]rawjson.Value) {
-	for v := range m["reasoning_details"].Elements() {
+	for v := range c.Elements(m["reasoning_details"]) {
 		if c.readDetail(v) {
 			c.reasoning.primary = detailsField
 		}

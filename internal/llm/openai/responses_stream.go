@@ -252,7 +252,7 @@ func (r *responsesReader) readRepeatedItems(list rawjson.Value) {
 	for _, it := range r.order {
 		byKind[it.kind] = append(byKind[it.kind], it)
 	}
-	for v := range list.Elements() {
+	for v := range r.Elements(list) {
 		if v.Kind() != rawjson.KindObject {
 			continue
 		}

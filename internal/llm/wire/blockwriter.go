@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -27,8 +28,8 @@ import (
 
 // maxBlocks is the largest number of blocks in a response. The smallest item on the wire has
 // 3 bytes, and its block takes some hundred times as many. A block beyond the limit sets the
-// writer's error, as in a bufio.Writer: the block and its text are dropped, and Decode stops
-// reading.
+// writer's error, as in a bufio.Writer: the block and its text are dropped, [BlockWriter.Elements]
+// ends, and Decode stops reading.
 const maxBlocks = 1 << 16
 
 // BlockWriter receives the blocks of one response from a [ResponseReader]. It numbers the
@@ -70,6 +71,18 @@ func (o *BlockWriter) Begin(b content.Block) *BlockBuilder {
 	o.Count++
 	o.Last, o.Open = p, append(o.Open, p)
 	return p
+}
+
+// Elements returns the elements of a list in a response, until there are too many blocks: a reader
+// keeps something for each element.
+func (o *BlockWriter) Elements(list rawjson.Value) iter.Seq[rawjson.Value] {
+	return func(yield func(rawjson.Value) bool) {
+		for v := range list.Elements() {
+			if o.err != nil || !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // BeginStreamed begins a block that arrives in pieces. It emits the name of a tool call at
