@@ -10,8 +10,8 @@ import (
 )
 
 // objectTable has a row for each object that the store contains or refers to. It is partitioned by
-// the first bits of the keys. Rows that do not fit into memory are written to a temporary file, 16
-// bytes each.
+// the first bits of the keys. Rows that do not fit into memory are written to a temporary file: 16
+// bytes each, and one or a few rows for each object.
 type objectTable struct {
 	rows  int // of a partition that stay in memory
 	parts [256]partition

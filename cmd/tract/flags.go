@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
@@ -152,4 +153,14 @@ func wantedValue(bad *pflag.InvalidValueError) string {
 		return after
 	}
 	return text
+}
+
+// parseAge parses the age in a flag: a time as settings have it, such as 14d, or one as Go writes it,
+// such as 1.5h.
+func parseAge(text string) (time.Duration, bool) {
+	if d, ok := settings.ParseDuration(strings.ToLower(text)); ok {
+		return d, true
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/format"
-	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -69,7 +68,7 @@ type gcJSON struct {
 
 func (a *app) gc(ctx context.Context, o *gcOptions) error {
 	defer saveMemory()()
-	grace, ok := settings.ParseDuration(o.grace)
+	grace, ok := parseAge(o.grace)
 	if !ok {
 		return usageError("--grace %q: want a time such as 14d, 12h or 0", o.grace)
 	}

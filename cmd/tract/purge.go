@@ -14,7 +14,6 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/format"
 	"github.com/tract-vcs/tract/internal/refs"
-	"github.com/tract-vcs/tract/internal/settings"
 	"github.com/tract-vcs/tract/maintain"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -171,7 +170,7 @@ func (o *purgeOptions) resolveArguments(ctx context.Context, a *app, args []stri
 		}
 		o.older = firstNonEmpty(o.older, defaultPurgeAge)
 		ok := false
-		if o.OlderThan, ok = settings.ParseDuration(o.older); !ok {
+		if o.OlderThan, ok = parseAge(o.older); !ok {
 			return usageError("--older-than %q: want a time such as 30d, 12h or 0", o.older)
 		}
 		if o.OlderThan > 0 {

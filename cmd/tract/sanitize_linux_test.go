@@ -51,7 +51,6 @@ var evilLines = [][]string{
 	{"compile", "--for", "messages", "--json"},
 	{"decode", "response.json"},
 	{"decode", "response.json", "--replay"},
-	{"decode", "response.json", "--commit"},
 	{"decode", "response.json", "--json"},
 	{"diff", "HEAD~9", "HEAD"},
 	{"generate", "--dry-run"},

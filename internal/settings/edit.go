@@ -160,8 +160,12 @@ func setValue(text []byte, section []string, e edit) []byte {
 	assign := joinKeys(path[len(parent):]) + value + nl
 	switch {
 	case inline != nil:
-		assign = " " + joinKeys(path[len(inline.path):]) + value + ","
-		return slices.Concat(text[:inline.value+1], []byte(assign), text[inline.value+1:])
+		assign = " " + joinKeys(path[len(inline.path):]) + value
+		rest := text[inline.value+1:]
+		if !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("}")) {
+			assign += "," // TOML 1.0 allows none before the brace
+		}
+		return slices.Concat(text[:inline.value+1], []byte(assign), rest)
 	case neighbour != nil:
 		indent := text[lineStart(text, neighbour.start):neighbour.start]
 		assign = string(indent) + joinKeys(path[len(path)-neighbour.ownParts:]) + value + nl
@@ -202,7 +206,7 @@ func commentBlockStart(text []byte, at int) int {
 
 // removeValues returns the text without the values of a setting, and without the table of a JSON
 // object. It removes whole lines; in an inline table, it removes each value and the comma after
-// it.
+// it, or the comma before the last value.
 func removeValues(text []byte, section []string, name string) []byte {
 	key, _ := lookup(name)
 	name = flatName(section, name)
@@ -216,9 +220,13 @@ func removeValues(text []byte, section []string, name string) []byte {
 		}
 		start, end := lineStart(text, x.start), lineEnd(text, x.end)
 		if x.inline {
-			rest := bytes.TrimLeft(text[x.end:], " \t")
-			rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte(",")), " \t")
-			start, end = x.start, len(text)-len(rest)
+			rest, more := bytes.CutPrefix(bytes.TrimLeft(text[x.end:], " \t"), []byte(","))
+			start, end = x.start, len(text)-len(bytes.TrimLeft(rest, " \t"))
+			if kept = append(kept, text[at:start]...); !more {
+				kept = bytes.TrimSuffix(bytes.TrimRight(kept, " \t"), []byte(","))
+			}
+			at = end
+			continue
 		}
 		kept, at = append(kept, text[at:start]...), end
 	}

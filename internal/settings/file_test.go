@@ -116,7 +116,7 @@ func TestSetFileInOddDocuments(t *testing.T) {
 		"reasoning.enabled = true\n":          "reasoning.enabled = true\nreasoning.effort = 'low'\n",
 		"# c\r\n[reasoning]\r\n":              "# c\r\n[reasoning]\r\neffort = 'low'\r\n",
 		"reasoning = { enabled = true } # c":  "reasoning = { effort = 'low', enabled = true } # c",
-		"reasoning = {}":                      "reasoning = { effort = 'low',}",
+		"reasoning = {}":                      "reasoning = { effort = 'low'}",
 		"reasoning = { effort = 'high' } # c": "reasoning = { effort = 'low' } # c",
 		"reasoning.effort = \"\"\"\nhigh\"\"\" # c": "reasoning.effort = 'low' # c",
 		"user.name = 'a # b' # c\n":                 "user.name = 'a # b' # c\n\n[reasoning]\neffort = 'low'\n",
@@ -200,7 +200,7 @@ func TestUnsetFile(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"reasoning = { effort = 'low', enabled = true } # c\n":            "reasoning = { enabled = true } # c\n",
-		"reasoning = {enabled = true, effort = 'low'}\n":                  "reasoning = {enabled = true, }\n",
+		"reasoning = {enabled = true, effort = 'low'}\n":                  "reasoning = {enabled = true}\n",
 		"[request.extra] # a\ntop_k = 4 # b\n[reasoning] # c\nttl = '1d'": "[reasoning] # c\nttl = '1d'",
 		"# a\nrequest.extra.top_k = 4\nrequest.extra.a.b = 4\n# b\n":      "# a\n# b\n",
 	} {

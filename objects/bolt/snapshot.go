@@ -17,7 +17,7 @@ import (
 // under what the journal says. It is for one goroutine.
 type snapshot struct {
 	pages  *page.Reader
-	number uint64          // of the file; see Spot
+	number uint64          // of the file; see objects.Locator
 	mem    *memtable.Table // the changes of the journal; nil: none
 	mark   memtable.Mark   // how much of it is visible
 	packs  map[uint32]*pack

@@ -12,7 +12,7 @@ import (
 // written: the functions of this file turn its requests and responses into those of
 // version 2.
 
-// requestOfV1 returns the request of version 2 that says what a request of version 1 does.
+// requestOfV1 converts a request of version 1 to one of version 2.
 func requestOfV1(v rawjson.Value) rawjson.Value {
 	r := v1Reader{}
 	if preamble := v.Get("preamble"); preamble.Text() != "" {
@@ -71,7 +71,7 @@ func (r *v1Reader) addResults(list rawjson.Value) {
 		o := rawjson.NewObject("role", "tool", "content", string(v.Get("outputs")))
 		for i, call := range r.open {
 			name, arguments := v.Get("call", "name").Text(), v.Get("call", "parameters")
-			if call.Get("function", "name").Text() == name && call.Get("function", "arguments").Text() == string(arguments) {
+			if call.Get("function", "name").Text() == name && rawjson.Equal(rawjson.Value(call.Get("function", "arguments").Text()), arguments) {
 				o.Set("tool_call_id", call.Get("id"))
 				r.open = append(r.open[:i:i], r.open[i+1:]...)
 				break
@@ -81,12 +81,13 @@ func (r *v1Reader) addResults(list rawjson.Value) {
 	}
 }
 
-// callsOfV1 returns calls in the form of version 2. Their ids are made of a text and their number.
-func callsOfV1(list rawjson.Value, id string) rawjson.Value {
+// callsOfV1 returns calls in the form of version 2. The id of a call is prefix, a slash and the index
+// of the call.
+func callsOfV1(list rawjson.Value, prefix string) rawjson.Value {
 	var calls rawjson.Array
 	for i, v := range rawjson.Indexed(list) {
 		f := rawjson.NewObject("name", v.Get("name"), "arguments", string(v.Get("parameters")))
-		calls.Add(rawjson.NewObject("id", fmt.Sprintf("%s/%d", id, i), "type", "function", "function", f.Bytes()).Bytes())
+		calls.Add(rawjson.NewObject("id", fmt.Sprintf("%s/%d", prefix, i), "type", "function", "function", f.Bytes()).Bytes())
 	}
 	return calls.Bytes()
 }
