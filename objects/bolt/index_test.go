@@ -80,32 +80,35 @@ func TestRunsAreInTheOrderOfTheirPacks(t *testing.T) {
 			t.Fatal(err)
 		}
 		fold(t, s)
+		if err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error { return checkOrderOfRuns(t, l) }); err != nil {
+			t.Fatal(err)
+		}
 	}
-	err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error {
-		all, err := l.runs()
+	wantSound(t, path)
+}
+
+// checkOrderOfRuns checks that every run has newer packs than the runs before it.
+func checkOrderOfRuns(t *testing.T, l *snapshot) error {
+	t.Helper()
+	all, err := l.runs()
+	if err != nil {
+		return err
+	}
+	var newest uint32
+	for _, r := range all.List {
+		entries, _, err := l.readRun(r)
 		if err != nil {
 			return err
 		}
-		var newest uint32
-		for _, r := range all.List {
-			entries, _, err := l.readRun(r)
-			if err != nil {
-				return err
+		last := newest
+		for _, e := range entries {
+			pack := placeOf(e).pack
+			if pack <= newest {
+				t.Fatalf("runs %+v: run %d has pack %d, and one before it %d", all.List, r.Number, pack, newest)
 			}
-			last := newest
-			for _, e := range entries {
-				at := placeOf(e)
-				if at.pack <= newest {
-					t.Fatalf("run %+v has pack %d, and one before it %d", r, at.pack, newest)
-				}
-				last = max(last, at.pack)
-			}
-			newest = last
+			last = max(last, pack)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		newest = last
 	}
-	wantSound(t, path)
+	return nil
 }
