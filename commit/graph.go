@@ -38,9 +38,9 @@ func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, 
 	}
 }
 
-// NewestFirst yields the headers of all commits that tips reach, each once: by their time, the
-// newest first, and a commit always before its parents. It reads little more than it yields. An
-// error is the last element.
+// NewestFirst yields the headers of all commits that tips reach, each once, by their time, the newest
+// first. A commit comes before its parents unless its time is before theirs. It reads up to 256 commits
+// of a history ahead. An error is the last element.
 func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		f := newFrontier(r)
@@ -53,7 +53,7 @@ func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.
 				return
 			}
 			for _, id := range c.Parents {
-				if err == nil && !seen[id] { // by another child, which says that it is newer
+				if err == nil && !seen[id] { // else another child has led to it
 					err = f.reach(ctx, id, fromA)
 				}
 			}

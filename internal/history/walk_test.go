@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,5 +105,33 @@ func TestTurns(t *testing.T) {
 	}
 	if turns[fork[0].ID] != 2 {
 		t.Errorf("the fork is at turn %d", turns[fork[0].ID])
+	}
+}
+
+// TestMissingCommitEndsAWalkWhereItIs walks over a history that lacks a commit: the commits after it
+// come before the error, although the walk reads many commits ahead.
+func TestMissingCommitEndsAWalkWhereItIs(t *testing.T) {
+	store := objects.Memory()
+	var drafts []commit.Draft
+	for i := range 40 {
+		drafts = append(drafts, commit.Draft{Block: content.User(fmt.Sprint(i)), Time: time.UnixMilli(int64(i))})
+	}
+	commits, put, err := commit.Write(nil, drafts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put = slices.DeleteFunc(put, func(o objects.Object) bool { return o.ID == commits[20].ID })
+	if err := store.Apply(t.Context(), objects.Batch{Put: put}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	var last error
+	for _, err := range commit.NewestFirst(t.Context(), store, []objects.ID{commits[39].ID}) {
+		if last = err; err == nil {
+			n++
+		}
+	}
+	if n != 19 || last == nil {
+		t.Errorf("%d commits and %v, want 19 and an error", n, last)
 	}
 }
