@@ -327,7 +327,7 @@ func load(t *testing.T, s objects.Store, tip objects.ID) (ids []objects.ID, purg
 func TestForkFromASealedCommitWithAKnownPlace(t *testing.T) {
 	s := openURL(t, freshURL(t))
 	commits, _ := grow(t, s, "refs/heads/main", "main", 4*segmentSize, 10) // small batches: every place is remembered
-	for rowsOf(t, s, "tract_seg", "") == 0 { // sealed in the background
+	for rowsOf(t, s, "tract_seg", "") == 0 {                               // sealed in the background
 		if err := t.Context().Err(); err != nil {
 			t.Fatal(err)
 		}
