@@ -21,6 +21,7 @@ var layers = map[string][]string{
 	"internal/demo":      {},
 	"internal/suggest":   {},
 	"internal/filelock":  {},
+	"internal/hugepage":  {},
 	"internal/spool":     {"internal/filelock"},
 	"safefile":           {},
 	"objects":            {"internal/canonical", "safefile"},
@@ -47,7 +48,7 @@ var layers = map[string][]string{
 	"objects/bolt/internal/check":      {"objects/bolt/internal/page"},
 	"objects/bolt/internal/salvage":    {"objects/bolt/internal/journal", "objects/bolt/internal/page"},
 	"objects/bolt/internal/checksum":   {},
-	"objects/bolt/internal/page":       {"objects"},
+	"objects/bolt/internal/page":       {"internal/hugepage", "objects"},
 	"objects/bolt/internal/index":      {"internal/canonical", "objects/bolt/internal/checksum"},
 	"objects/bolt/internal/journal":    {"internal/canonical", "objects", "objects/bolt/internal/checksum"},
 	"objects/bolt/internal/memtable":   {"objects/bolt/internal/journal"},
@@ -76,7 +77,7 @@ var layers = map[string][]string{
 		"internal/llm/rawjson", "internal/llm/wire", "internal/suggest", "internal/secrets",
 	},
 	"llm/llmtest":   {"content", "llm", "internal/llm/rawjson"},
-	"compile":       {"internal/canonical", "commit", "content", "objects", "priority"},
+	"compile":       {"internal/canonical", "internal/hugepage", "commit", "content", "objects", "priority"},
 	"internal/refs": {"commit", "content", "internal/suggest", "objects"},
 
 	// 4: walks and writes of histories, comparisons, logs of other programs

@@ -25,6 +25,9 @@ func Remains(t *objects.Tombstone, k content.Kind) content.Block {
 
 // asTombstone returns the tombstone of a PurgedError, and any other error as it is.
 func asTombstone(err error) (*objects.Tombstone, error) {
+	if err == nil {
+		return nil, nil //nolint:nilnil // neither
+	}
 	if e := (*objects.PurgedError)(nil); errors.As(err, &e) {
 		return &e.Tombstone, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/hugepage"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -82,6 +83,7 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 				more = int(min(c.Depth+1, maxReserve))
 			}
 			list = slices.Grow(list, withSpare(more))
+			hugepage.Advise(list)
 		}
 		list = append(list, Entry{})
 		list[len(list)-1].setCommit(c, origin)
@@ -210,8 +212,19 @@ func (h *history) sentSystems() []*Entry {
 	return slices.DeleteFunc(slices.Clone(h.systems), func(e *Entry) bool { return !e.Sent })
 }
 
+// countSent returns how many entries are sent.
+func (h *history) countSent() (n int) {
+	for i := range h.entries {
+		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
+			n++
+		}
+	}
+	return n
+}
+
 // sent lists the entries that are sent.
-func (h *history) sent() (list []*Entry) {
+func (h *history) sent() []*Entry {
+	list := make([]*Entry, 0, len(h.entries))
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
 			list = append(list, e)

@@ -65,7 +65,7 @@ type messageBuilder struct {
 }
 
 func (h *history) newMessageBuilder() *messageBuilder {
-	sent := len(h.sent())
+	sent := h.countSent()
 	b := &messageBuilder{blocks: make([]content.Block, 0, sent), rankByID: map[string]int{}}
 	b.messages, b.blockEntries = make([]content.Message, 0, withSpare(sent)), make([]int32, 0, withSpare(sent))
 	p := h.from.prefix

@@ -26,7 +26,7 @@ type Scale struct {
 const (
 	maxResponses = 5    // most responses from which a factor is computed
 	maxOrigins   = 32   // most origins read to find these responses
-	maxScan      = 4096 // most commits searched for the origins
+	maxScan      = 1024 // most commits searched for the origins
 	smoothing    = 512  // tokens added to both sides, because most of a short request is not part of the history
 	leastFactor  = 0.1  // a factor outside of this range is an error of a server
 	mostFactor   = 10.0

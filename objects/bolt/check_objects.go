@@ -57,8 +57,7 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 	if err != nil || !ok {
 		return nil, nil, err // it was reported
 	}
-	size, pages := 0, newSnapshot(a.files, m)
-	pages.useArena(&a.room)
+	size, pages := 0, newSnapshot(a.files, m).withArena(&a.room)
 	err = a.walk(bucket, t, from, func(e page.Entry) (err error) {
 		if bucket != objectsBucket && bytes.Compare(e.Key, a.last[bucket]) > 0 {
 			return errPause // it was written meanwhile

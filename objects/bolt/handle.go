@@ -54,15 +54,21 @@ type handle struct {
 // second transaction after it, so a checkpoint waits for the readers of the state before the
 // present one.
 type fileVersion struct {
-	meta    page.Meta
-	readers int // guarded by the mutex of the store
+	meta page.Meta
+
+	// The mutex of the store guards these.
+	readers int
+	unused  *snapshot // of a reader that has ended, with the pages that it has read; nil: none
 }
 
 // snapshot returns a snapshot of the present state. The mutex of the store is held, or nobody
 // else has the handle.
 func (h *handle) snapshot() *snapshot {
-	l := newSnapshot(h.file, h.now.meta)
-	l.number = h.number
+	l := h.now.unused
+	if h.now.unused = nil; l == nil {
+		l = newSnapshot(h.file, h.now.meta)
+	}
+	l.number, l.scan = h.number, nil
 	l.mem, l.mark, l.bodies = h.mem, h.mark, h.bodies
 	return l
 }
@@ -163,8 +169,9 @@ func (s *store) releaseReader(r *readTx) {
 	h := r.handle
 	s.mu.Lock()
 	r.state.readers--
+	r.state.unused = r.snapshot
 	last := r.state.readers == 0
-	if last && h.writer {
+	if last && h.writer && (r.state != h.now || s.shared != h) { // else no checkpoint and no end of a lease waits for it
 		s.signal()
 	}
 	last = last && !h.writer

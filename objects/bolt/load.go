@@ -71,7 +71,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	l.errs = make([]error, len(l.packs))
 	var workers sync.WaitGroup
 	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(l.packs)) {
-		workers.Go(func() { l.work(ctx) })
+		workers.Go(func() { (&loadWorker{loading: &l}).work(ctx) })
 	}
 	workers.Wait()
 	for _, err := range l.errs {
@@ -97,15 +97,23 @@ type loading struct {
 	rest []int // objects that are to be read by their ids; guarded by mu
 }
 
+// loadWorker is one goroutine of a Load.
+type loadWorker struct {
+	*loading
+
+	scan    readAdvice
+	kept    arena // has the data of the objects, which the caller keeps; it is never reset
+	scratch arena // has one compressed body
+}
+
 // work loads one pack after another.
-func (l *loading) work(ctx context.Context) {
-	var scan readAdvice
+func (l *loadWorker) work(ctx context.Context) {
 	for !l.failed.Load() {
 		i := int(l.next.Add(1)) - 1
 		if i >= len(l.packs) {
 			return
 		}
-		if l.errs[i] = l.load(ctx, l.packs[i], &scan); l.errs[i] != nil {
+		if l.errs[i] = l.load(ctx, l.packs[i]); l.errs[i] != nil {
 			l.failed.Store(true)
 		}
 	}
@@ -113,15 +121,16 @@ func (l *loading) work(ctx context.Context) {
 
 // load reads a body and gives the objects in it that are wanted. What is not found, or is
 // damaged, is left to be read by its id.
-func (l *loading) load(ctx context.Context, aims []aim, scan *readAdvice) error {
+func (l *loadWorker) load(ctx context.Context, aims []aim) error {
 	if len(aims) < loadFew {
 		return l.leave(aims)
 	}
+	l.scratch.reset()
 	var body []byte
 	err := l.store.view(ctx, "read", func(k *snapshot) error {
 		if k.number == l.file {
-			k.scan = scan
-			body = k.wantedBody(aims)
+			k.scan = &l.scan
+			body = l.wantedBody(k, aims)
 		}
 		return nil
 	})
@@ -130,7 +139,7 @@ func (l *loading) load(ctx context.Context, aims []aim, scan *readAdvice) error 
 	}
 	// The checksum of the body stands for the hashes of its objects; the hash of one object
 	// shows that it is the pack that the walk has seen.
-	data, sound, err := decodeBodyData(nil, aims[0].pack, body)
+	data, sound, err := decodeBodyData(&l.kept, aims[0].pack, body)
 	if err != nil || !sound || codec(body[8])&codecPurged != 0 {
 		return l.leave(aims)
 	}
@@ -151,12 +160,13 @@ func (l *loading) load(ctx context.Context, aims []aim, scan *readAdvice) error 
 
 // wantedBody reads a body as it is stored if most of it is wanted; nil: it is not, or cannot be
 // read.
-func (l *snapshot) wantedBody(aims []aim) []byte {
+func (l *loadWorker) wantedBody(k *snapshot, aims []aim) []byte {
 	wanted := 0
 	for _, a := range aims {
 		wanted += int(a.size)
 	}
-	e, err := l.ofPack(bodiesBucket, aims[0].pack)
+	k = k.withArena(&l.kept) // a short body is a part of its page
+	e, err := k.ofPack(bodiesBucket, aims[0].pack)
 	if err != nil {
 		return nil
 	}
@@ -164,7 +174,11 @@ func (l *snapshot) wantedBody(aims []aim) []byte {
 	if err != nil || decodedSize(begin, e.ValueSize) > 2*wanted {
 		return nil
 	}
-	body, err := e.Value()
+	memory := &l.kept
+	if codec(begin[8]) == codecZstd {
+		memory = &l.scratch // it is decompressed into kept
+	}
+	body, err := e.ValueIn(memory.pages())
 	if err != nil {
 		return nil
 	}

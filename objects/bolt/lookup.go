@@ -120,7 +120,7 @@ type readAdvice struct {
 }
 
 const (
-	headsAhead  = 1 << 20
+	headsAhead  = 4 << 20
 	bodiesAhead = 4 << 20
 )
 

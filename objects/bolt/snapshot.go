@@ -32,8 +32,13 @@ func newSnapshot(f io.ReaderAt, m page.Meta) *snapshot {
 	return &snapshot{pages: page.NewReader(f, m), bodies: &bodyCache{}}
 }
 
-// useArena makes an arena the memory for what is read from now on.
-func (l *snapshot) useArena(a *arena) { l.arena, l.pages.Arena = a, a.pages() }
+// withArena returns the same snapshot with an arena as the memory for what is read.
+func (l *snapshot) withArena(a *arena) *snapshot {
+	m := newSnapshot(l.pages.File, l.pages.Meta)
+	m.number, m.mem, m.mark, m.bodies, m.scan = l.number, l.mem, l.mark, l.bodies, l.scan
+	m.arena, m.pages.Arena = a, a.pages()
+	return m
+}
 
 // bucket returns the tree of a bucket. A store without a meta bucket is no store, one
 // without any other bucket is damaged.

@@ -14,8 +14,8 @@ import (
 // does that for ChainRuns, which yields the commits of a pack as they lie in memory that is
 // used again, and for Chain, which gives them out one by one.
 const (
-	walkPacks  = 32 // most packs whose heads are read in one snapshot
-	firstLoose = 2  // commits in no pack that the first batch may have
+	walkPacks  = 8 // most packs whose heads are read in one snapshot
+	firstLoose = 2 // commits in no pack that the first batch may have
 )
 
 // chainBatch is the commits that are read in one snapshot.
@@ -34,18 +34,35 @@ func (b *chainBatch) reset() {
 	b.arena.reset()
 }
 
-// ChainRuns is objects.BulkReader.
+// ChainRuns is objects.BulkReader. In a long walk a goroutine reads the next batch while the caller
+// has the runs of the last one.
 func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
 	return func(yield func(objects.CommitRun, error) bool) {
-		b := chainBatches.Get().(*chainBatch) //nolint:forcetypeassert // the pool holds nothing else
-		defer chainBatches.Put(b)
-		for c := newChainReader(tip, limit); c.hasMore(); {
-			b.reset()
-			if err := s.view(ctx, "read", func(l *snapshot) error { return c.read(l, b) }); err != nil {
+		now, next := chainBatches.Get().(*chainBatch), chainBatches.Get().(*chainBatch) //nolint:forcetypeassert // the pool holds nothing else
+		defer chainBatches.Put(now)
+		defer chainBatches.Put(next)
+		c := newChainReader(tip, limit)
+		var err error
+		read := func() {
+			next.reset()
+			err = s.view(ctx, "read", func(l *snapshot) error { return c.read(l, next) })
+		}
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		for ahead := false; ahead || c.hasMore(); {
+			if !ahead {
+				read()
+			}
+			reading.Wait()
+			if err != nil {
 				yield(objects.CommitRun{}, err)
 				return
 			}
-			for _, run := range b.runs {
+			now, next = next, now
+			if ahead = c.packs > 1 && c.hasMore(); ahead {
+				reading.Go(read)
+			}
+			for _, run := range now.runs {
 				if !yield(run, nil) {
 					return
 				}
@@ -83,7 +100,7 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 	if first || c.after > 0 {
 		c.packs = min(max(2*c.packs, 1), walkPacks)
 	}
-	l.useArena(&b.arena)
+	l = l.withArena(&b.arena)
 	if c.packs > 1 {
 		l.scan = &c.scan
 	}

@@ -1,5 +1,7 @@
 package page
 
+import "github.com/tract-vcs/tract/internal/hugepage"
+
 // Arena is memory for what is read, reused after Reset. A nil arena allocates each piece.
 type Arena struct{ Buf []byte }
 
@@ -11,12 +13,17 @@ func (a *Arena) Take(n int) []byte {
 	return Take(&a.Buf, n)
 }
 
+// maxGrowth is the most elements that an arena allocates at once, unless one piece has more. A
+// caller may keep a small piece for long.
+const maxGrowth = 8 << 20
+
 // Take returns the next n elements of some memory, which are not zero. Those that were taken
 // before stay valid.
 func Take[T any](memory *[]T, n int) []T {
 	from := len(*memory)
 	if cap(*memory)-from < n {
-		*memory, from = make([]T, 0, max(n, 2*cap(*memory))), 0
+		*memory, from = make([]T, 0, max(n, min(2*cap(*memory), maxGrowth))), 0
+		hugepage.Advise(*memory)
 	}
 	*memory = (*memory)[:from+n]
 	return (*memory)[from : from+n : from+n]
