@@ -20,7 +20,7 @@ import (
 // first new part must follow the last response that was imported, or its tool results. When the
 // source does not reach that point, or the branch has other blocks after it, the branch has diverged.
 // New commits collect in a batch, which flush writes in one transaction with the new tips of all its
-// branches. A cancelled import still writes the batch, so repeating it continues there.
+// branches, while the next batch is made. A cancelled import still writes the batch, so repeating it continues there.
 
 // ImportedMessage is one message that another program kept.
 type ImportedMessage struct {
@@ -94,7 +94,11 @@ func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error
 			break
 		}
 	}
-	if bad := m.flush(kept); bad != nil && (err == nil || ctx.Err() == nil) {
+	bad := m.flush(kept)
+	if bad == nil {
+		bad = m.wait()
+	}
+	if bad != nil && (err == nil || ctx.Err() == nil) {
 		err = bad
 	}
 	return m.result(err)
@@ -111,6 +115,8 @@ type importer struct {
 	writer   commit.Writer             // of the batch
 	count    int                       // commits in the batch
 	size     int                       // bytes of content in the batch
+	writing  *importBatch              // the batch before, while it is written; nil: it was
+	failed   error                     // of a batch
 }
 
 // importedBranch is a branch that an import adds to.

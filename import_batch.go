@@ -13,40 +13,68 @@ import (
 // to make the cost of a transaction small, and few enough to need little memory.
 const (
 	mostCommits = 1 << 13
-	mostBytes   = 4 << 20
+	mostBytes   = 2 << 20
 )
 
-// flush writes the batch in one transaction and begins a new one.
+// importBatch is a batch that a goroutine writes.
+type importBatch struct {
+	done     chan error // has the result
+	branches []batchBranch
+}
+
+// batchBranch is a branch that a batch moves.
+type batchBranch struct {
+	*importedBranch
+	newTip objects.ID
+	added  int // parts that are new
+}
+
+// flush waits until the batch before is written, and lets a goroutine write this one while the next
+// is made. Once a batch has failed it returns that error and writes nothing.
 func (m *importer) flush(ctx context.Context) error {
-	if m.count == 0 {
-		return nil
+	if err := m.wait(); err != nil || m.count == 0 {
+		return err
 	}
 	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.options.note(ctx, "import")}
 	m.writer, m.count, m.size = commit.Writer{}, 0, 0
-	var changed []*importedBranch
+	m.writing = &importBatch{done: make(chan error, 1)}
 	for _, g := range m.order {
 		if g.waiting > 0 {
-			changed = append(changed, g)
+			m.writing.branches = append(m.writing.branches, batchBranch{g, g.tip.ID, g.waiting})
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
+			g.waiting = 0
 		}
 	}
-	if err := m.repo.store.Apply(ctx, batch); err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	for _, g := range changed {
-		g.stored = g.tip.ID
-		g.Added += g.waiting
-		g.waiting = 0
-	}
+	go func(done chan error) { done <- m.repo.store.Apply(ctx, batch) }(m.writing.done)
 	return nil
 }
 
-// header returns the header of an imported commit, also of one in the batch.
+// wait waits until the last batch is written.
+func (m *importer) wait() error {
+	if m.writing == nil {
+		return m.failed
+	}
+	err := <-m.writing.done
+	if err != nil {
+		m.failed = fmt.Errorf("import: %w", err)
+	} else {
+		for _, g := range m.writing.branches {
+			g.stored, g.Added = g.newTip, g.Added+g.added
+		}
+	}
+	m.writing = nil
+	return m.failed
+}
+
+// header returns the header of an imported commit, also of one that is not written yet.
 func (m *importer) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {
 	for _, o := range m.writer.Objects() {
 		if o.ID == id {
 			return commit.Parse(o)
 		}
+	}
+	if err := m.wait(); err != nil {
+		return nil, err
 	}
 	return m.repo.header(ctx, id)
 }

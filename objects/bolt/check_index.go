@@ -37,7 +37,7 @@ func tallyOf(p *pack) (t tally) {
 
 // add checks a chunk of the index and adds its entries.
 func (x *indexCheck) add(key, value []byte) error {
-	entries, err := decodeChunk(key, value)
+	entries, err := decodeChunk(nil, key, value)
 	if err != nil {
 		return err
 	}

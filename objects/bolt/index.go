@@ -52,26 +52,35 @@ func (l *snapshot) runs() (index.Runs, error) {
 	return r, nil
 }
 
-// decodeChunk checks a chunk of the index and returns its entries.
-func decodeChunk(key, value []byte) ([]index.Entry, error) {
-	entries, err := index.Decode(key, value)
+// decodeChunk checks a chunk of the index and appends its entries to a list.
+func decodeChunk(list []index.Entry, key, value []byte) ([]index.Entry, error) {
+	entries, err := index.Decode(list, key, value)
 	if err != nil {
 		err = fmt.Errorf("index: %w", err)
 	}
 	return entries, err
 }
 
-// readChunk reads a chunk of the index.
-func readChunk(e page.Entry) ([]index.Entry, error) {
+// readChunk reads a chunk of a run, or one beside the run. The entries are valid until the next call.
+func (l *snapshot) readChunk(r index.Run, e page.Entry) ([]index.Entry, error) {
+	l.chunk.run = index.Run{}
 	value, err := e.Value()
 	if err != nil {
 		return nil, err
 	}
-	return decodeChunk(e.Key, value)
+	entries, err := decodeChunk(l.chunk.entries[:0], e.Key, value)
+	if err != nil {
+		return nil, err
+	}
+	if l.chunk.entries = entries; r.Has(e.Key) {
+		l.chunk.run = r
+	}
+	return entries, nil
 }
 
 // chunks yields the chunks of a run, from the one in which a prefix may come first. It checks the
-// chunks before and after them, which may be of other runs: their keys may be damaged.
+// chunks before and after them, which may be of other runs: their keys may be damaged. Each chunk is
+// valid until the next one is read.
 func (l *snapshot) chunks(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, error] {
 	return func(yield func([]index.Entry, error) bool) {
 		var first page.Entry
@@ -82,7 +91,7 @@ func (l *snapshot) chunks(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, e
 			first, ok, err = l.pages.Floor(t, r.ChunkKey(prefix))
 		}
 		if ok && err == nil {
-			entries, err = readChunk(first)
+			entries, err = l.readChunk(r, first)
 		}
 		start := r.Key()
 		if err != nil || r.Has(first.Key) {
@@ -93,7 +102,7 @@ func (l *snapshot) chunks(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, e
 		}
 		for e, err := range l.pages.Scan(t, start, false) {
 			if err == nil {
-				entries, err = readChunk(e)
+				entries, err = l.readChunk(r, e)
 			}
 			if err == nil && !r.Has(e.Key) || !yield(entries, err) || err != nil {
 				return
@@ -122,7 +131,7 @@ func (l *snapshot) locate(id objects.ID) (place, bool, error) {
 	return place{}, false, nil
 }
 
-// entriesOf returns the entries of a run that have the prefix of an id. If no chunk can have it,
+// entriesOf returns the entries of a run that have the prefix of an id, valid until the next call. If no chunk can have it,
 // the chunk after it is checked: were the key of that, or of a branch above it, damaged, its
 // checksum or its order would be wrong.
 func (l *snapshot) entriesOf(r index.Run, id objects.ID) ([]index.Entry, error) {
@@ -134,8 +143,8 @@ func (l *snapshot) entriesOf(r index.Run, id objects.ID) ([]index.Entry, error) 
 			if err != nil {
 				return nil, err
 			}
-			l.chunk, entries = cachedChunk{r, chunk}, chunk
 			if prefix <= chunk[len(chunk)-1].Prefix {
+				entries = chunk
 				break
 			}
 		}
@@ -147,8 +156,8 @@ func (l *snapshot) entriesOf(r index.Run, id objects.ID) ([]index.Entry, error) 
 	return entries[from:end], nil
 }
 
-// cachedChunk is the chunk that was read last. Ids that are looked up in ascending order are
-// mostly in it if the run is short.
+// cachedChunk is the chunk that was read last, and its run; the zero run if it is of none that was asked
+// for. Ids that are looked up in ascending order are mostly in it if the run is short.
 type cachedChunk struct {
 	run     index.Run
 	entries []index.Entry

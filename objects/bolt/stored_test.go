@@ -55,3 +55,38 @@ func TestWhatIsSaidAgainIsLaidDownOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestStoredChainIsStoredOnce puts a chain of commits again with more commits at its end. Only its
+// first commit is looked up at once; those above a stored one are looked up as well.
+func TestStoredChainIsStoredOnce(t *testing.T) {
+	s, _ := fresh(t)
+	var chain []objects.Object
+	for i := range 12 {
+		content := object(fmt.Sprint("said ", i))
+		var parents []objects.ID
+		if i > 0 {
+			parents = []objects.ID{chain[len(chain)-1].ID}
+		}
+		chain = append(chain, content, objects.New(objects.KindCommit, parents, []objects.ID{content.ID}, fmt.Append(nil, i)))
+	}
+	for _, n := range []int{8, 16, 24} {
+		if err := s.Apply(t.Context(), objects.Batch{Put: chain[:n]}); err != nil {
+			t.Fatal(err)
+		}
+		fold(t, s)
+	}
+	err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error {
+		all, err := l.runs()
+		entries := uint64(0)
+		for _, r := range all.List {
+			entries += r.Entries
+		}
+		if entries != uint64(len(chain)) {
+			t.Errorf("the index has %d entries of %d objects", entries, len(chain))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

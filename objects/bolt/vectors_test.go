@@ -80,7 +80,7 @@ func TestPackedVectors(t *testing.T) {
 	for _, e := range entries {
 		got.Log.Hashes = append(got.Log.Hashes, e.Hash.String())
 	}
-	chunk, err := decodeChunk(unhex(t, want.Index.Key), unhex(t, want.Index.Value))
+	chunk, err := decodeChunk(nil, unhex(t, want.Index.Key), unhex(t, want.Index.Value))
 	if err != nil {
 		t.Fatal(err)
 	}

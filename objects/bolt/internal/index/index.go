@@ -56,7 +56,10 @@ func Prefix(id []byte) uint32 {
 
 // Compare orders entries.
 func (e Entry) Compare(f Entry) int {
-	return cmp.Or(cmp.Compare(e.Prefix, f.Prefix), cmp.Compare(e.Pack, f.Pack), cmp.Compare(e.Slot, f.Slot))
+	if e.Prefix != f.Prefix { // as nearly always
+		return cmp.Compare(e.Prefix, f.Prefix)
+	}
+	return cmp.Or(cmp.Compare(e.Pack, f.Pack), cmp.Compare(e.Slot, f.Slot))
 }
 
 // Search returns the place of the first entry that is not below a prefix.
@@ -113,30 +116,27 @@ func (r Run) Encode(entries []Entry, add func(key, value []byte)) {
 	}
 }
 
-// Decode checks a chunk and returns its entries, of which there is one at least, in ascending
-// order.
-func Decode(key, value []byte) (entries []Entry, err error) {
+// Decode checks a chunk and appends its entries to a list, in ascending order; there is one at least.
+func Decode(list []Entry, key, value []byte) (entries []Entry, err error) {
 	damaged := fmt.Errorf("the chunk %x is damaged", key)
 	if len(key) != RunKeySize+prefixSize || len(value) <= checksum.Size || binary.BigEndian.Uint64(value) != checksum.Sum(key, value[checksum.Size:]) {
 		return nil, damaged
 	}
 	last := Entry{Prefix: binary.BigEndian.Uint32(key[RunKeySize:])}
 	b := value[checksum.Size:]
-	entries = make([]Entry, 0, len(b)/4)
+	entries = slices.Grow(list, len(b)/4)
 	for len(b) > 0 {
-		var v [3]uint64
-		for i := range v {
-			n, size := binary.Uvarint(b)
-			if size <= 0 {
-				return nil, damaged
-			}
-			v[i], b = n, b[size:]
-		}
-		if v[0] > 1<<32-1-uint64(last.Prefix) || v[1] > 1<<32-1 || v[2] > 1<<16-1 {
+		delta, n := binary.Uvarint(b)
+		b = b[max(n, 0):]
+		pack, m := binary.Uvarint(b)
+		b = b[max(m, 0):]
+		slot, k := binary.Uvarint(b)
+		b = b[max(k, 0):]
+		if min(n, m, k) <= 0 || delta > 1<<32-1-uint64(last.Prefix) || pack > 1<<32-1 || slot > 1<<16-1 {
 			return nil, damaged
 		}
-		e := Entry{last.Prefix + uint32(v[0]), uint32(v[1]), uint16(v[2])}
-		if len(entries) == 0 && v[0] != 0 || e.Compare(last) < 0 {
+		e := Entry{last.Prefix + uint32(delta), uint32(pack), uint16(slot)}
+		if len(entries) == len(list) && delta != 0 || e.Compare(last) < 0 {
 			return nil, damaged
 		}
 		entries, last = append(entries, e), e

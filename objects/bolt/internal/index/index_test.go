@@ -23,7 +23,7 @@ func FuzzChunk(f *testing.F) {
 		f.Add(c.key, c.value)
 	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		entries, err := Decode(key, value)
+		entries, err := Decode(nil, key, value)
 		if err != nil {
 			return
 		}
@@ -33,7 +33,7 @@ func FuzzChunk(f *testing.F) {
 		}
 		var again []Entry
 		for _, c := range encode(r, slices.Clone(entries)) {
-			more, err := Decode(c.key, c.value)
+			more, err := Decode(nil, c.key, c.value)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestRunsRoundTrip(t *testing.T) {
 		r := Run{Level: 3, Number: 1, Entries: uint64(len(entries))}
 		var got []Entry
 		for _, c := range encode(r, slices.Clone(entries)) {
-			more, err := Decode(c.key, c.value)
+			more, err := Decode(nil, c.key, c.value)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestChunkWithAChangedBit(t *testing.T) {
 		for i := range 8 * (len(c.key) + len(c.value)) {
 			all := append(bytes.Clone(c.key), c.value...)
 			all[i/8] ^= 1 << (i % 8)
-			if entries, err := Decode(all[:len(c.key)], all[len(c.key):]); err == nil {
+			if entries, err := Decode(nil, all[:len(c.key)], all[len(c.key):]); err == nil {
 				t.Errorf("bit %d is changed, and it is read as %v", i, entries)
 			}
 		}
