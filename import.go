@@ -71,10 +71,8 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
 }
 
-// positionOf returns the key of the first block of a part in the source of an importer.
-func positionOf(importer, part string) commit.Key {
-	return commit.Key{Kind: commit.KeyImport, Text: part, Importer: importer}
-}
+// partKey identifies a part in all branches of a source.
+type partKey struct{ importer, id string }
 
 // Import commits messages that another program kept, in their order, with one transaction
 // for every few thousand commits; Undo takes them back as one operation. Parts that an
@@ -83,7 +81,7 @@ func positionOf(importer, part string) commit.Key {
 // error in list, or the end of ctx, ends the import: the messages before it are committed
 // and returned with the error.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error], o ImportOptions) ([]ImportResult, error) {
-	m := &importer{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[commit.Key]objects.ID{}}
+	m := &importer{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[partKey]objects.ID{}}
 	kept := context.WithoutCancel(ctx) // a cancelled import still commits the messages it has read
 	var err error
 	for f, bad := range list {
@@ -111,12 +109,13 @@ type importer struct {
 	dry      bool
 	branches map[string]*importedBranch
 	order    []*importedBranch
-	at       map[commit.Key]objects.ID // by positionOf a part: the commit of its last block; zero in a dry run
-	writer   commit.Writer             // of the batch
-	count    int                       // commits in the batch
-	size     int                       // bytes of content in the batch
-	writing  *importBatch              // the batch before, while it is written; nil: it was
-	failed   error                     // of a batch
+	at       map[partKey]objects.ID // the commit of the last block of each part; zero in a dry run
+	writer   commit.Writer          // of the batch
+	count    int                    // commits in the batch
+	size     int                    // bytes of content in the batch
+	flushed  int                    // bytes of content in all batches before
+	writing  *importBatch           // the batch before, while it is written; nil: it was
+	failed   error                  // of a batch
 }
 
 // importedBranch is a branch that an import adds to.
@@ -184,7 +183,7 @@ func (m *importer) readImported(ctx context.Context, g *importedBranch) error {
 			continue
 		}
 		g.known[c.Key] = c
-		if part := positionOf(c.Key.Importer, c.Key.Text); m.at[part].IsZero() {
+		if part := (partKey{c.Key.Importer, c.Key.Text}); m.at[part].IsZero() {
 			m.at[part] = c.ID
 		}
 		if !closed {
@@ -209,11 +208,11 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 	var key commit.Key
 	var before *commit.Commit
 	for i, part := range f.Parts {
-		position := positionOf(f.Origin.Importer, part.ID)
+		position := partKey{f.Origin.Importer, part.ID}
 		if i > 0 && part.ID == f.Parts[i-1].ID {
 			key.Block++
 		} else {
-			key = position
+			key = commit.Key{Kind: commit.KeyImport, Text: part.ID, Importer: f.Origin.Importer}
 		}
 		if known := g.known[key]; known != nil {
 			before, g.reached = known, g.reached || g.ends[key]
@@ -238,7 +237,8 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 			m.at[position] = before.ID
 		}
 	}
-	if m.count >= mostCommits || m.size >= mostBytes {
+	if m.count >= mostCommits || m.size >= min(max(m.flushed/4, leastBytes), mostBytes) {
+		m.flushed += m.size
 		return m.flush(ctx)
 	}
 	return nil
@@ -253,7 +253,7 @@ func (m *importer) prepareBranch(ctx context.Context, g *importedBranch, f *Impo
 	case !g.stored.IsZero() && (g.foreign || !g.reached):
 		return &DivergedError{g.name}
 	case g.stored.IsZero() && f.From != "":
-		at, known := m.at[positionOf(f.Origin.Importer, f.From)]
+		at, known := m.at[partKey{f.Origin.Importer, f.From}]
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, f.From)
 		}

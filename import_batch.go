@@ -9,11 +9,13 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// The most commits, and bytes of content, that an import writes in one transaction: enough
-// to make the cost of a transaction small, and few enough to need little memory.
+// The most commits that an import writes in one transaction, and the bytes of content: enough to make
+// the cost of a transaction small, and few enough to need little memory. The first batches are small,
+// so that a short import has little to write when everything is read.
 const (
 	mostCommits = 1 << 13
-	mostBytes   = 2 << 20
+	leastBytes  = 1 << 20
+	mostBytes   = 4 << 20
 )
 
 // importBatch is a batch that a goroutine writes.
@@ -37,6 +39,7 @@ func (m *importer) flush(ctx context.Context) error {
 	}
 	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.options.note(ctx, "import")}
 	m.writer, m.count, m.size = commit.Writer{}, 0, 0
+	m.writer.Reserve(len(batch.Put) * 9 / 8) // the next batch is about as large
 	m.writing = &importBatch{done: make(chan error, 1)}
 	for _, g := range m.order {
 		if g.waiting > 0 {

@@ -3,6 +3,7 @@ package commit
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tract-vcs/tract/content"
@@ -53,6 +54,9 @@ type Writer struct {
 	put     []objects.Object
 	origins map[objects.ID]bool // those in put
 }
+
+// Reserve makes room for so many objects.
+func (w *Writer) Reserve(n int) { w.put = slices.Grow(w.put, n) }
 
 // Objects returns the objects to put for all commits so far.
 func (w *Writer) Objects() []objects.Object { return w.put }

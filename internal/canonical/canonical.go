@@ -340,8 +340,10 @@ func (p *pair) fields(r *Record) {
 // Map is a run of pairs with ascending keys.
 func (r *Record) Map(field int, m *map[string]string) {
 	var pairs []pair
-	for _, key := range slices.Sorted(maps.Keys(*m)) {
-		pairs = append(pairs, pair{key, (*m)[key]})
+	if len(*m) > 0 {
+		for _, key := range slices.Sorted(maps.Keys(*m)) {
+			pairs = append(pairs, pair{key, (*m)[key]})
+		}
 	}
 	Records(r, field, &pairs, (*pair).fields)
 	for i := 0; i < len(pairs) && r.reading; i++ {

@@ -15,6 +15,7 @@ import (
 func EncodeTable(list []objects.Object, skip int) (ids, table, body []byte) {
 	e := tableEncoder{at: make(map[objects.ID]int, len(list)), numbers: map[string]int{}}
 	e.ids = make([]byte, 0, len(list)*(idSize+idSize/4))
+	e.template, e.sizes = make([]uint64, 0, len(list)), make([]uint64, 0, len(list))
 	for i := range list {
 		e.ids = append(e.ids, list[i].ID[:]...)
 	}

@@ -128,7 +128,7 @@ func (w *woods) wantMany(t *testing.T, what string, ids []objects.ID) {
 	for _, id := range ids {
 		there := known[id]
 		if !there && err == nil {
-			there, err = l.inNoPack(id)
+			there, err = l.inNoPack(&id)
 		}
 		if !there && !told(err) {
 			t.Errorf("%s: object %s would be stored again: %v", what, id.Short(), err)

@@ -46,7 +46,7 @@ func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 		met[o.ID] = true
 		there := known[o.ID]
 		if !there {
-			there, err = w.planned.inNoPack(o.ID)
+			there, err = w.planned.inNoPack(&o.ID)
 		}
 		if there && err == nil {
 			there, err = w.planned.there(o, b.Copies)

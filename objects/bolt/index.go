@@ -131,29 +131,34 @@ func (l *snapshot) locate(id objects.ID) (place, bool, error) {
 	return place{}, false, nil
 }
 
-// entriesOf returns the entries of a run that have the prefix of an id, valid until the next call. If no chunk can have it,
-// the chunk after it is checked: were the key of that, or of a branch above it, damaged, its
-// checksum or its order would be wrong.
+// entriesOf returns the entries of a run that have the prefix of an id, valid until the next call. If
+// no chunk can have it, the chunk after it is checked: were the key of that, or of a branch above it,
+// damaged, its checksum or its order would be wrong.
 func (l *snapshot) entriesOf(r index.Run, id objects.ID) ([]index.Entry, error) {
 	prefix := index.Prefix(id[:])
 	entries := l.chunk.entries
 	if l.chunk.run != r || prefix < entries[0].Prefix || prefix > entries[len(entries)-1].Prefix {
-		entries = nil
-		for chunk, err := range l.chunks(r, prefix) {
-			if err != nil {
-				return nil, err
-			}
-			if prefix <= chunk[len(chunk)-1].Prefix {
-				entries = chunk
-				break
-			}
+		var err error
+		if entries, err = l.chunkOf(r, prefix); err != nil {
+			return nil, err
 		}
 	}
-	from, end := index.Search(entries, prefix), len(entries)
-	if prefix < 1<<32-1 {
-		end = index.Search(entries, prefix+1)
+	from := index.Search(entries, prefix)
+	end := from
+	for end < len(entries) && entries[end].Prefix == prefix {
+		end++
 	}
 	return entries[from:end], nil
+}
+
+// chunkOf returns the first chunk of a run that ends with a prefix or behind it; empty: there is none.
+func (l *snapshot) chunkOf(r index.Run, prefix uint32) ([]index.Entry, error) {
+	for chunk, err := range l.chunks(r, prefix) {
+		if err != nil || prefix <= chunk[len(chunk)-1].Prefix {
+			return chunk, err
+		}
+	}
+	return nil, nil
 }
 
 // cachedChunk is the chunk that was read last, and its run; the zero run if it is of none that was asked

@@ -98,8 +98,8 @@ func (l *snapshot) findIndexed(ids []objects.ID, found map[objects.ID]bool) erro
 }
 
 // inNoPack reports whether an object is in the journal or stored by itself.
-func (l *snapshot) inNoPack(id objects.ID) (bool, error) {
-	if l.record(id) != nil {
+func (l *snapshot) inNoPack(id *objects.ID) (bool, error) {
+	if l.record(*id) != nil {
 		return true, nil
 	}
 	_, ok, err := l.find(objectsBucket, id[:])

@@ -44,7 +44,7 @@ func purgedError(id objects.ID, value []byte) error {
 // again and go into a pack.
 func (l *snapshot) dropTombstones(list []objects.Object) (changes []journal.Change, err error) {
 	for i := range list {
-		id := list[i].ID
+		id := &list[i].ID
 		value, err := l.get(objectsBucket, id[:])
 		if err != nil {
 			return nil, err
