@@ -8,11 +8,11 @@ import "unsafe"
 const pageSize = 2 << 20
 
 // Advise tells the system that all of the memory of a list, up to its capacity, will be written soon.
-// It does nothing for a list of less than 4 MB, and on systems other than Linux. Memory beside the
+// It does nothing for a list of less than 1 MB, and on systems other than Linux. Memory beside the
 // list that lies in the same large pages is not harmed.
 func Advise[T any](list []T) {
 	size := uintptr(cap(list)) * unsafe.Sizeof(*new(T))
-	if size < 2*pageSize {
+	if size < pageSize/2 {
 		return
 	}
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(list)))

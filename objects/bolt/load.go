@@ -46,7 +46,7 @@ const (
 // what was read, and is not copied.
 func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, err error) {
 	l := loading{store: s, wanted: w}
-	aims := make([]aim, 0, w.Len)
+	aims, size := make([]aim, 0, w.Len), 0
 	for i := range w.Len {
 		_, spot := w.At(i)
 		a, file := aimsAt(spot, i)
@@ -58,6 +58,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 			continue
 		}
 		aims = append(aims, a)
+		size += int(a.size)
 	}
 	if !slices.IsSortedFunc(aims, aim.compare) { // contents are used again, or histories were merged
 		slices.SortFunc(aims, aim.compare)
@@ -69,9 +70,14 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 		}
 	}
 	l.errs = make([]error, len(l.packs))
+	count := min(loadWorkers, runtime.GOMAXPROCS(0), len(l.packs))
 	var workers sync.WaitGroup
-	for range min(loadWorkers, runtime.GOMAXPROCS(0), len(l.packs)) {
-		workers.Go(func() { (&loadWorker{loading: &l}).work(ctx) })
+	for range count {
+		workers.Go(func() {
+			w := &loadWorker{loading: &l}
+			w.kept.pieces.Reserve(size / count)
+			w.work(ctx)
+		})
 	}
 	workers.Wait()
 	for _, err := range l.errs {

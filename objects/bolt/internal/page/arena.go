@@ -13,6 +13,12 @@ func (a *Arena) Take(n int) []byte {
 	return Take(&a.Buf, n)
 }
 
+// Reserve makes room for about so many bytes, which will be taken in pieces.
+func (a *Arena) Reserve(n int) {
+	a.Buf = make([]byte, 0, min(n+n/16, maxGrowth))
+	hugepage.Advise(a.Buf)
+}
+
 // maxGrowth is the most elements that an arena allocates at once, unless one piece has more. A
 // caller may keep a small piece for long.
 const maxGrowth = 8 << 20
