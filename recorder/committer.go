@@ -44,6 +44,7 @@ type committer struct {
 
 	stopped chan struct{}
 	once    sync.Once
+	running sync.WaitGroup // the goroutines of the lanes
 
 	mu            sync.Mutex
 	lanes         map[string][]*exchange // waiting exchanges by lane; each lane in the map has a goroutine
@@ -82,7 +83,8 @@ var errDropped = errors.New("the store failed, and memory or spool were full")
 
 // add queues an exchange that has ended, without blocking. An exchange with a spool file may
 // exceed the memory limit until the spool has written it, up to twice the limit; an exchange
-// that does not fit is dropped.
+// that does not fit is dropped. One that was recovered from the spool always fits. After stop
+// an exchange stays in the spool, or is dropped if that does not have all of it.
 func (c *committer) add(x *exchange) {
 	key := x.lane()
 	c.mu.Lock()
@@ -91,18 +93,23 @@ func (c *committer) add(x *exchange) {
 	if x.file != nil {
 		limit *= 2
 	}
-	if x.size() > limit-c.heldBytes && len(c.uncommitted) > 0 {
-		c.dropped.Add(1)
-		go c.report(x, errDropped)
+	full := x.size() > limit-c.heldBytes && len(c.uncommitted) > 0 && !x.recovered
+	if full || c.isStopped() {
+		if full || x.file.Lost() {
+			c.dropped.Add(1)
+			go c.report(x, errDropped)
+		}
 		return
 	}
 	c.heldBytes += x.size()
+	c.releaseIfOver(x)
 	list, runs := c.lanes[key]
 	c.lanes[key] = append(list, x)
 	c.exchangeCount++
 	x.number, c.uncommitted[x] = c.exchangeCount, true
+	x.ctx, x.cancel = context.WithCancel(x.ctx)
 	if !runs {
-		go c.commitLane(key)
+		c.running.Go(func() { c.commitLane(key) })
 	}
 }
 
@@ -128,9 +135,11 @@ func (c *committer) commitLane(lane string) {
 		c.mu.Unlock()
 
 		size := c.held(x)
-		if !c.commitWithRetry(x) {
-			return // the transport is closed
+		if !c.commitWithRetry(x) { // the transport is closed
+			c.reportLost()
+			return
 		}
+		x.cancel()
 		c.mu.Lock()
 		delete(c.uncommitted, x)
 		c.heldBytes -= size
@@ -152,6 +161,9 @@ const (
 func (c *committer) commitWithRetry(x *exchange) (done bool) {
 	pause := firstPause
 	for try := 1; ; try++ {
+		if c.isStopped() {
+			return false
+		}
 		c.slots <- struct{}{}
 		err := c.commit(x)
 		<-c.slots
@@ -249,13 +261,20 @@ func (x *exchange) loadBodies() error {
 	return nil
 }
 
-// onSpooled is called when the spool has written the whole exchange. It releases the bodies of
-// a waiting exchange if the memory limit is exceeded.
+// onSpooled is called when the spool has written the whole exchange, perhaps before it is added.
 func (c *committer) onSpooled(x *exchange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	over := c.heldBytes > c.o.Memory && slices.ContainsFunc(slices.Collect(maps.Values(c.lanes)), func(list []*exchange) bool { return slices.Contains(list, x) })
-	if !over {
+	x.spooled = true
+	if slices.ContainsFunc(slices.Collect(maps.Values(c.lanes)), func(list []*exchange) bool { return slices.Contains(list, x) }) {
+		c.releaseIfOver(x)
+	}
+}
+
+// releaseIfOver releases the bodies of a waiting exchange that the spool has if the memory limit is
+// exceeded. The caller holds the lock.
+func (c *committer) releaseIfOver(x *exchange) {
+	if !x.spooled && !x.recovered || c.heldBytes <= c.o.Memory {
 		return
 	}
 	x.mu.Lock()
@@ -264,8 +283,38 @@ func (c *committer) onSpooled(x *exchange) {
 	x.sent, x.received, x.released = nil, nil, true
 }
 
-// stopRetries makes commitWithRetry return instead of trying again.
-func (c *committer) stopRetries() { c.once.Do(func() { close(c.stopped) }) }
+// isStopped reports whether stop was called.
+func (c *committer) isStopped() bool {
+	select {
+	case <-c.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// maxStop is how long stop waits for a store that does not obey a context.
+const maxStop = time.Second
+
+// stop ends the commits that run and begins no others. What is not committed then can be committed by
+// another transport with the same spool.
+func (c *committer) stop() {
+	c.once.Do(func() { close(c.stopped) })
+	c.mu.Lock()
+	for x := range c.uncommitted {
+		x.cancel()
+	}
+	c.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		c.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(maxStop):
+	}
+}
 
 // reportLost counts and reports the exchanges that are neither committed nor in the spool.
 func (c *committer) reportLost() {

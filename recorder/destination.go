@@ -47,6 +47,7 @@ type clientRequest struct {
 // destination is the place in a history where the new blocks of a request are committed.
 type destination struct {
 	branch      string
+	taken       string            // branch that has the name which the new branch would have; empty: none
 	from        objects.ID        // commit that the new blocks follow; zero: none
 	thread      *thread           // thread of the branch; nil: the branch is new
 	base        *thread           // thread that the request was compared with; nil: none
@@ -57,10 +58,21 @@ type destination struct {
 	note        string            // why the request starts a new branch; may be empty
 }
 
-// findDestination returns the destination of a request.
+// findDestination returns the destination of a request. Its base is a copy: exchanges of other lanes
+// may change the thread as soon as the lock is released.
 func (x *index) findDestination(ctx context.Context, req *clientRequest) (*destination, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	dest, err := x.chooseDestination(ctx, req)
+	if err == nil && dest.base != nil {
+		base := *dest.base
+		dest.base = &base
+	}
+	return dest, err
+}
+
+// chooseDestination is findDestination with a base that is shared. The caller holds the lock.
+func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*destination, error) {
 	if after := req.body.Get("previous_response_id").Text(); after != "" {
 		if dest, err := x.destinationAfterResponse(ctx, req, after); dest != nil || err != nil {
 			return dest, err
@@ -204,7 +216,9 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 		name = req.branch(x.prefix, true) // two sessions have the same short id
 	}
 	var err error
-	dest.branch, err = x.freeBranchName(ctx, name, separator)
+	if dest.branch, err = x.freeBranchName(ctx, name, separator); dest.branch != name {
+		dest.taken = name
+	}
 	if dest.base != nil && !dest.from.IsZero() {
 		dest.details[history.LinkFork] = dest.from.String()
 	}

@@ -9,14 +9,17 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/contentcoding"
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/internal/spool"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
@@ -281,6 +284,47 @@ func (x *exchange) readOutcome(target *providers.Client) outcome {
 	return outcome{reply: reply, meta: headers, err: x.err}
 }
 
+// recordedOn returns the branch that has the response to a request, which was sent at some time and whose
+// body has a hash; empty: none has it. A process may have been killed between the commit of an exchange and the end of its
+// file in the spool. Only the branch that the request repeats, or that began with it, may have it.
+func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Time, body objects.ID) (string, error) {
+	branch := dest.taken
+	if dest.base != nil {
+		branch = dest.base.branch
+	}
+	if branch == "" {
+		return "", nil
+	}
+	ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+branch)
+	if err != nil || ref.Target.IsZero() {
+		return "", err
+	}
+	var list []*commit.Commit
+	for c, err := range commit.Walk(ctx, x.repo.Store(), ref.Target, maxRecoveredCommits) {
+		if err != nil {
+			return "", err
+		}
+		list = append(list, c)
+	}
+	if err := commit.LoadAll(ctx, x.repo.Store(), list...); err != nil {
+		return "", err
+	}
+	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
+	for _, c := range list {
+		if c.Origin == nil || c.Origin.Importer != recordedBy || c.Origin.Manifest.IsZero() || !c.Origin.Started.Equal(at) {
+			continue
+		}
+		if m, err := compile.ReadManifest(ctx, x.repo.Store(), c.Origin.Manifest); err != nil || m.Sent == body {
+			return branch, err
+		}
+	}
+	return "", nil
+}
+
+// maxRecoveredCommits is how many commits of a branch are searched for the response of an exchange
+// that was recovered from the spool.
+const maxRecoveredCommits = 4096
+
 // record commits an exchange at its destination, and returns the name of its branch.
 func (c *committer) record(x *exchange, req *clientRequest, result outcome, target *providers.Client) (*tract.Recorded, string, error) {
 	req.earlierPending = !x.waited && c.hasEarlierUncommitted(x)
@@ -296,6 +340,16 @@ func (c *committer) record(x *exchange, req *clientRequest, result outcome, targ
 	}
 	if err != nil {
 		return nil, "", &storeError{err}
+	}
+	if x.recovered {
+		branch, err := c.index.recordedOn(x.ctx, dest, x.Started, objects.Hash(req.sent))
+		if err != nil {
+			return nil, "", &storeError{err}
+		}
+		if branch != "" {
+			x.received = nil // the branch has the response; a secret may be split over the pieces of this one
+			return &tract.Recorded{}, branch, nil
+		}
 	}
 	r, added := dest.newRecording(req)
 	x.purged = dest.base != nil && dest.base.purged

@@ -20,6 +20,9 @@ type laneCache[T any] struct {
 // laneCache.
 const maxCachedBodies = 16 << 20
 
+// laneOverhead is about how many bytes a lane takes besides its body.
+const laneOverhead = 256
+
 // get returns the value of a lane, or the zero value.
 func (r *laneCache[T]) get(lane string) T {
 	r.mu.Lock()
@@ -31,6 +34,7 @@ func (r *laneCache[T]) get(lane string) T {
 func (r *laneCache[T]) put(lane string, v T, bodySize int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	bodySize += laneOverhead
 	if r.bodyBytes += bodySize; r.values == nil || r.bodyBytes > maxCachedBodies {
 		r.values, r.bodyBytes = map[string]T{}, bodySize
 	}

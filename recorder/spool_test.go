@@ -395,3 +395,61 @@ func TestRequestIsSpooledBeforeTheResponse(t *testing.T) {
 		})
 	}
 }
+
+// refuseAll records exchanges while the store fails, and ends the transport as if its process had ended.
+func refuseAll(t *testing.T, w *wire, store *failing, folder string, asks ...[]string) {
+	t.Helper()
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(*recorder.Error) {}})
+	w.client.Transport = w.transport
+	store.fails.Store(true)
+	for _, lines := range asks {
+		w.ask(recorder.On(t.Context(), "main"), lines...)
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.transport.Close(stopped); err == nil {
+		t.Error("everything was committed")
+	}
+	store.fails.Store(false)
+}
+
+// TestCommittedExchangeIsNotCommittedAgain has a process that is killed after it has committed an
+// exchange and before the spool has noticed: the next process finds the file of the exchange as if it
+// was not committed.
+func TestCommittedExchangeIsNotCommittedAgain(t *testing.T) {
+	store := &failing{Store: objects.Memory()}
+	w := newWire(t, engine(func() objects.Store { return store }), says("A1", "A2"))
+	folder := t.TempDir()
+	refuseAll(t, w, store, folder, []string{"Q1"}, []string{"Q1", "A1", "Q2"})
+	live, err := filepath.Glob(filepath.Join(folder, "live-*"))
+	if err != nil || len(live) != 1 {
+		t.Fatalf("%q, %v", live, err)
+	}
+	killed := filepath.Join(t.TempDir(), "live-killed")
+	if err := os.CopyFS(killed, os.DirFS(live[0])); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time with what the killed process has left
+		w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { t.Error(err) }})
+		w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2"})
+		if err := w.transport.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(filepath.Join(folder, "live-killed"), os.DirFS(killed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRecoveredExchangesAlwaysFit has more in the spool than fits into memory: nothing of it is dropped.
+func TestRecoveredExchangesAlwaysFit(t *testing.T) {
+	store := &failing{Store: objects.Memory()}
+	w := newWire(t, engine(func() objects.Store { return store }), says("A1", "A2", "A3"))
+	folder := t.TempDir()
+	refuseAll(t, w, store, folder, []string{"Q1"}, []string{"Q1", "A1", "Q2"}, []string{"Q1", "A1", "Q2", "A2", "Q3"})
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, Memory: 10})
+	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2 | Q3 | A3"})
+	if s := w.transport.Stats(); s != (recorder.Stats{Recorded: 3}) {
+		t.Errorf("stats %+v", s)
+	}
+}

@@ -111,7 +111,10 @@ func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
 		f.Finish("", noFrames)
 		return
 	}
-	x.done = true
+	if x.response.Get("Content-Encoding") != "" && x.status >= 400 {
+		x.received = nil // it may repeat the key, which cannot be found in it now
+	}
+	x.done, x.recovered = true, true
 	t.committer.add(x)
 }
 
@@ -186,9 +189,7 @@ func (t *Transport) newExchange(req *http.Request) *exchange {
 		},
 		ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), secrets: secretsOf(req),
 	}
-	if req.ContentLength > 0 && req.ContentLength <= maxBody {
-		x.sent = make([]byte, 0, req.ContentLength)
-	}
+	x.sent = make([]byte, 0, max(0, min(req.ContentLength, maxReserved)))
 	if req.GetBody != nil {
 		if body, err := req.GetBody(); err == nil {
 			sent, err := io.ReadAll(io.LimitReader(body, maxBody+1))
@@ -224,11 +225,12 @@ func (t *Transport) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Close waits like [Transport.Wait] and then closes the spool. Exchanges that were not committed
-// stay in the spool for the next transport with the same folder.
+// Close waits like [Transport.Wait], ends what is not committed by then, and closes the spool. Exchanges
+// that were not committed stay in the spool for the next transport with the same folder. No exchange
+// that ends later is committed.
 func (t *Transport) Close(ctx context.Context) error {
 	err := t.Wait(ctx)
-	t.committer.stopRetries()
+	t.committer.stop()
 	err = errors.Join(err, t.spool.Close())
 	t.committer.reportLost()
 	return err
@@ -251,6 +253,9 @@ func SentBody(folder string, sent objects.ID) ([]byte, error) {
 // spoolLabel returns the label of an exchange in the spool.
 func spoolLabel(bodyHash objects.ID) string { return bodyHash.String()[:32] }
 
+// maxReserved is the most memory in bytes that is allocated for a request body before it is read.
+const maxReserved = 1 << 20
+
 // maxBody is the largest body of a request or a response that is recorded, in bytes.
 const maxBody = 64 << 20
 
@@ -267,6 +272,7 @@ var errTooLong = fmt.Errorf("body: %w", llm.ErrTooLong)
 type exchange struct {
 	requestHead
 	ctx     context.Context //nolint:containedctx // the context of the request, not cancelled with it
+	cancel  func()          // ends the commit
 	secrets []string        // values to redact
 	file    *spool.File     // nil: there is no spool
 
@@ -287,6 +293,8 @@ type exchange struct {
 	number        int64
 	waited        bool // it has waited for earlier exchanges of other lanes
 	purged        bool // it repeats content that was purged
+	recovered     bool // the spool had it from a process that has ended
+	spooled       bool // the spool has written all of it
 }
 
 func (x *exchange) setResponse(res *http.Response, now time.Time) {

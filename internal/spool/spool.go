@@ -74,13 +74,16 @@ type finishedFile struct {
 	size int64
 }
 
-// operation is a task for the writer goroutine: to write a frame, or to finish a file.
+// operation is a task for the writer goroutine: to write a frame, to finish a file, or to count one
+// that was taken over.
 type operation struct {
 	file   *File
 	frame  Frame
 	then   func()
 	finish func() []Frame // nil: write the frame
 	label  string         // of the finished file
+
+	recovered int64 // instead of both: the bytes of a file that was taken over; 0: it was not
 }
 
 // File is one exchange in the spool. The methods of a nil File do nothing.
@@ -92,7 +95,7 @@ type File struct {
 	lost   atomic.Bool // the exchange could not be kept
 
 	// Used only by the writer goroutine:
-	f       *os.File
+	created bool     // the file exists
 	pending []byte   // bytes to write
 	then    []func() // functions to call after that
 }
@@ -119,6 +122,9 @@ func Open(folder string, o Options) (*Spool, error) {
 	var err error
 	if s.lock, err = lockFolder(s.liveFolder); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
+	}
+	if s.lock == nil { // a process that recovers was faster, and removes the folder
+		return Open(folder, o)
 	}
 	names, err := listPaths(filepath.Join(folder, "done"), "")
 	if err != nil {
@@ -229,6 +235,9 @@ func (s *Spool) execute(list []operation) {
 	for _, o := range list {
 		f := o.file
 		switch {
+		case o.recovered > 0:
+			f.created, s.liveSizes[f.path] = true, o.recovered
+			s.size += o.recovered
 		case o.finish != nil:
 			f.pending, f.then = nil, nil
 			if err := s.finishFile(f, o.label, o.finish()); err != nil && !f.lost.Swap(true) {
@@ -282,13 +291,25 @@ func (s *Spool) appendToFile(f *File, data []byte) error {
 	if !s.freeSpace(int64(len(data))) {
 		return errFull
 	}
-	if err := s.createFile(f); err != nil {
+	file, err := f.open(os.O_WRONLY | os.O_APPEND)
+	if err != nil {
 		return err
 	}
-	n, err := f.f.Write(data)
+	n, err := file.Write(data)
 	s.size += int64(n)
 	s.liveSizes[f.path] += int64(n)
-	return err
+	return errors.Join(err, file.Close())
+}
+
+// open opens the file, and creates it if it does not exist yet. It is closed after each use, since
+// thousands of exchanges may wait for a store.
+func (f *File) open(flags int) (*os.File, error) {
+	if !f.created {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	file, err := os.OpenFile(f.path, flags, 0o600)
+	f.created = f.created || err == nil
+	return file, err
 }
 
 // freeSpace removes the oldest committed exchanges until a number of bytes can be written. It
@@ -306,14 +327,13 @@ func (s *Spool) freeSpace(bytes int64) (ok bool) {
 
 // removeFile overwrites and removes the live file of an exchange.
 func (s *Spool) removeFile(f *File) error {
-	if f.f == nil {
+	if !f.created {
 		return nil
 	}
-	err := errors.Join(f.f.Close(), overwriteAndRemove(f.path))
-	f.f = nil
+	f.created = false
 	s.size -= s.liveSizes[f.path]
 	delete(s.liveSizes, f.path)
-	return err
+	return overwriteAndRemove(f.path)
 }
 
 func (s *Spool) finishFile(f *File, label string, frames []Frame) error {
@@ -329,35 +349,25 @@ func (s *Spool) finishFile(f *File, label string, frames []Frame) error {
 	if len(data) == 0 || f.number <= s.clearedBefore || !s.freeSpace(int64(len(data))-s.liveSizes[f.path]) {
 		return s.removeFile(f)
 	}
-	if err := s.createFile(f); err != nil {
+	file, err := f.open(os.O_RDWR)
+	if err != nil {
 		return err
 	}
-	if err := errors.Join(replaceContent(f.f, data), f.f.Close()); err != nil {
-		f.f = nil
-		return errors.Join(err, overwriteAndRemove(f.path))
+	if err := errors.Join(replaceContent(file, data), file.Close()); err != nil {
+		return errors.Join(err, s.removeFile(f))
 	}
-	f.f = nil
 	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+label)
 	if err := os.Rename(f.path, path); err != nil {
-		return err
+		return errors.Join(err, s.removeFile(f)) // it is committed, and must not be committed again
 	}
+	s.size -= s.liveSizes[f.path]
+	delete(s.liveSizes, f.path)
 	if Cleared(s.folder) != s.lastCleared { // meanwhile
-		s.size -= s.liveSizes[f.path]
-		delete(s.liveSizes, f.path)
 		return overwriteAndRemove(path)
 	}
 	s.done = append(s.done, finishedFile{path, int64(len(data))})
-	s.size += int64(len(data)) - s.liveSizes[f.path]
-	delete(s.liveSizes, f.path)
+	s.size += int64(len(data))
 	return nil
-}
-
-// createFile creates the live file of an exchange if it does not exist yet.
-func (s *Spool) createFile(f *File) (err error) {
-	if f.f == nil {
-		f.f, err = os.OpenFile(f.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	}
-	return err
 }
 
 // replaceContent replaces the content of a file with data, which is not empty, and overwrites what
@@ -451,14 +461,20 @@ func (s *Spool) recoverFolder(dir string, yield func(f *File, frames []Frame)) e
 		if err := os.Rename(path, f.path); err != nil {
 			return err
 		}
-		if f.f, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
-			return err
-		}
-		frames, err := f.Read()
+		data, err := os.ReadFile(f.path)
 		if err != nil {
 			return err
 		}
-		yield(f, frames)
+		if len(data) == 0 {
+			if err := os.Remove(f.path); err != nil {
+				return err
+			}
+			continue
+		}
+		s.mu.Lock()
+		s.enqueue(operation{file: f, recovered: int64(len(data))})
+		s.mu.Unlock()
+		yield(f, parseFrames(data))
 	}
 	return nil
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -173,5 +176,54 @@ func TestFolderWithPatternCharacters(t *testing.T) {
 	}
 	if frames, err := Find(folder, "label"); err != nil || len(frames) != 0 {
 		t.Errorf("%d frames are left after Clear: %v", len(frames), err)
+	}
+}
+
+// TestWaitingExchangesKeepNoFileOpen: as many exchanges may wait for a store as the disk has room for,
+// and a process may only have some hundred files open.
+func TestWaitingExchangesKeepNoFileOpen(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux lists the open files of a process")
+	}
+	s := open(t, t.TempDir(), Options{})
+	var written sync.WaitGroup
+	for range 50 {
+		written.Add(1)
+		s.Begin(nil).Write(Frame{'q', []byte("waits")}, written.Done)
+	}
+	written.Wait()
+	handles, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, h := range handles {
+		if path, err := os.Readlink("/proc/self/fd/" + h.Name()); err == nil && strings.HasPrefix(path, s.liveFolder) {
+			count++
+		}
+	}
+	if count > 1 { // the lock
+		t.Errorf("%d files of the spool are open", count)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRecoveredFilesCountForTheDisk: what an earlier process has left takes room too.
+func TestRecoveredFilesCountForTheDisk(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder, Options{})
+	s.Begin(nil).Write(Frame{'q', make([]byte, 80)}, nil)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, folder, Options{Disk: 100})
+	if err := s.Recover(func(*File, []Frame) {}); err != nil {
+		t.Fatal(err)
+	}
+	s.Begin(nil).Write(Frame{'q', make([]byte, 80)}, nil)
+	if err := s.Close(); err != nil || s.Dropped() != 1 {
+		t.Errorf("%d dropped, %v", s.Dropped(), err)
 	}
 }
