@@ -84,7 +84,7 @@ var errDropped = errors.New("the store failed, and memory or spool were full")
 // add queues an exchange that has ended, without blocking. An exchange with a spool file may
 // exceed the memory limit until the spool has written it, up to twice the limit; an exchange
 // that does not fit is dropped. One that was recovered from the spool always fits. After stop
-// an exchange stays in the spool, or is dropped if that does not have all of it.
+// the spool has what passed until then, and without one an exchange is dropped.
 func (c *committer) add(x *exchange) {
 	key := x.lane()
 	c.mu.Lock()
@@ -95,7 +95,7 @@ func (c *committer) add(x *exchange) {
 	}
 	full := x.size() > limit-c.heldBytes && len(c.uncommitted) > 0 && !x.recovered
 	if full || c.isStopped() {
-		if full || x.file.Lost() {
+		if full || x.file == nil {
 			c.dropped.Add(1)
 			go c.report(x, errDropped)
 		}
