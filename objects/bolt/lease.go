@@ -111,7 +111,13 @@ func (s *store) leaseLoop() {
 		h, err := s.openHandle(ctx, true)
 		if err == nil && !s.tidied {
 			removeLeftovers(s.path, false)
-			s.tidied = s.resumePurge(h) == nil // a later writer tries again
+			bad := s.resumePurge(h)
+			s.tidied = bad == nil // else a later writer tries again
+			if h.broken.Load() {
+				h.close()
+				h.side.release()
+				err = bad
+			}
 		}
 		if w := s.grant(r, h, s.explain("write", err)); w != nil {
 			s.holdLease(w)

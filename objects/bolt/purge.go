@@ -49,12 +49,19 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	if s.readOnly {
 		return 0, fmt.Errorf("%s store %s: %w", op, s.path, objects.ErrReadOnly)
 	}
+	t := s.twin()
+	err = t.exclusively(ctx, op, func(h *handle) error {
+		removeLeftovers(t.path, true)
+		return t.resumePurge(h) // its list would be replaced by this one, and its objects count as erased already
+	})
+	if err != nil {
+		return 0, err
+	}
 	p := &purge{}
 	if p.rest, err = s.planPurge(ctx, list); err != nil || len(p.rest) == 0 {
 		return 0, err
 	}
 	erased = len(p.rest)
-	t := s.twin()
 	for done := false; !done; {
 		err := t.exclusively(ctx, op, func(h *handle) (err error) {
 			done, err = p.step(t, h)

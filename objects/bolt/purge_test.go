@@ -282,6 +282,56 @@ func TestInterruptedPurgeIsCompletedByTheNextWriter(t *testing.T) {
 	}
 }
 
+// TestPurgeCompletesAnInterruptedOne purges again after a purge whose process was killed: the same
+// objects, of which the store has tombstones by then, or others. Nothing of either is left, nor of what
+// a killed gc has left.
+func TestPurgeCompletesAnInterruptedOne(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		s, path, said := spoken(t, 30)
+		in := idle(t, s)
+		tombstones := func(list []objects.Object) (all []objects.Tombstone) {
+			for _, o := range list {
+				all = append(all, objects.Tombstone{ID: o.ID, Time: time.Now()})
+			}
+			return all
+		}
+		rest, err := in.planPurge(t.Context(), tombstones(said[:20]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin, p := in.twin(), &purge{rest: rest, bytes: 20 << 10}
+		err = twin.exclusively(t.Context(), "erase in", func(h *handle) error {
+			_, err := p.step(twin, h)
+			return err
+		})
+		if err != nil || len(p.rest) == 0 {
+			t.Fatalf("%d objects are left to erase, %v", len(p.rest), err)
+		}
+		left := path + newSuffix + "123"
+		if err := os.WriteFile(left, []byte(words(0)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		second := said[20:]
+		if again {
+			second = said[:20]
+		}
+		if _, err := in.Purge(t.Context(), tombstones(second), nil); err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for i := range said {
+			if i < 20 || !again {
+				all = append(all, words(i))
+			}
+		}
+		wantNowhere(t, path, all...)
+		if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the leftover of gc: %v", err)
+		}
+		wantClean(t, path)
+	}
+}
+
 // TestErasedTombstonesGoWithTheirHistory has gc take a tombstone that nothing leads to.
 func TestErasedTombstonesGoWithTheirHistory(t *testing.T) {
 	s, path, _ := spoken(t, 10)

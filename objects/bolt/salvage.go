@@ -89,6 +89,9 @@ func (a *checker) salvagePack(n uint32, found []salvage.Element) error {
 		list = append(list, b)
 	}
 	for i, head := range list {
+		if err := a.files.ctx.Err(); err != nil {
+			return err
+		}
 		for k, body := range list {
 			if k == i {
 				body = nil // the commits are in the head

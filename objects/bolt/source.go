@@ -42,10 +42,15 @@ func (s *store) newSource(ctx context.Context, op string, progress func(done, to
 		return nil, err
 	}
 	src := &source{ctx: ctx, store: s.twin(), op: op, progress: progress, total: total}
-	return src, src.store.view(ctx, op, func(l *snapshot) error {
+	err = src.store.view(ctx, op, func(l *snapshot) error {
 		src.number = l.number
 		return nil
 	})
+	if err != nil {
+		src.close()
+		return nil, err
+	}
+	return src, nil
 }
 
 func (src *source) close() { _ = src.store.Close() }

@@ -115,13 +115,6 @@ func (b *bucket) asOf(i int32, m Mark) int32 {
 	return i
 }
 
-// Len returns how many changes a bucket had at a moment.
-func (t *Table) Len(bucket int, m Mark) int {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.buckets[bucket].len(m)
-}
-
 func (b *bucket) len(m Mark) int {
 	n, _ := slices.BinarySearchFunc(b.versions, m, func(v version, m Mark) int { return cmp.Compare(v.at, m) })
 	return n
