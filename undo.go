@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// UndoOptions select the operation that Undo takes back, or Redo does again. The zero value
+// UndoOptions select the operation to undo or to redo. The zero value
 // selects the newest operation of the store.
 type UndoOptions struct {
 	Branch    string // the newest operation that moved this branch; empty: that moved any ref
@@ -27,7 +27,7 @@ func (o UndoOptions) selects(op *Operation) bool {
 	return !isRescue(op.LogEntry) && (o.Branch == "" || op.moves(refs.Heads+o.Branch))
 }
 
-// Undo takes back an operation that is not undone yet, and returns it: its refs move back.
+// Undo undoes an operation that is not undone yet, and returns it: its refs move back.
 // Its commits stay in the store, and the responses that it rescued stay under their rescue
 // refs. When another operation has moved one of its refs since, the error is a
 // *[MovedError], and nothing is undone. When there is none to undo, it is an

@@ -83,7 +83,7 @@ func TestReadme(t *testing.T) {
 		"tract switch -c try-2 'HEAD^{turn}~1'":                        `HEAD is on branch try-2`,
 		"tract grep blue --kind assistant":                             `Because blue light`,
 		"tract bisect run sh -c '! grep -q dusk'":                      `is the first bad commit(?s:.*)red at dusk`,
-		"tract undo": `Took back "compress"`,
+		"tract undo": `Undid "compress"`,
 	} {
 		if out, ran := printed[command]; !ran || !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%s (in README.md: %t) prints\n%s\nwant %s", command, ran, out, want)

@@ -356,8 +356,8 @@ func TestSessionUndoesATurn(t *testing.T) {
 		{"/result call_1 sunny", "clock is waiting for its result: /result call_2 TEXT"},
 		{"/log", "sunny"},
 		{"/result call_2 12:00", "Go out at noon."},
-		{"/undo", `Took back "chat" of`},
-		{"/undo", `Took back "chat" of`},
+		{"/undo", `Undid "chat" of`},
+		{"/undo", `Undid "chat" of`},
 		{"/undo", "there is nothing left to undo on branch main"},
 		{"Bye.", "Good night."},
 	} {

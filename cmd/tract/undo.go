@@ -83,9 +83,9 @@ func (a *app) undoOrRedo(ctx context.Context, redo bool, o tract.UndoOptions) er
 	if err != nil {
 		return err
 	}
-	run, member, did, would, to := repo.Undo, "undone", "Took back", "Would take back", "back to"
+	run, member, did, would, to := repo.Undo, "undone", "Undid", "Would undo", "back to"
 	if redo {
-		run, member, did, would, to = repo.Redo, "redone", "Did again", "Would do again", "to"
+		run, member, did, would, to = repo.Redo, "redone", "Redid", "Would redo", "to"
 	}
 	op, err := run(ctx, o)
 	switch moved := (*tract.MovedError)(nil); {
