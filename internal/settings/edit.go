@@ -271,7 +271,27 @@ func valuesByName(text []byte) (map[string]any, error) {
 
 // flatName returns a map key for a name in a section. All spellings of a name have the same key.
 func flatName(section []string, name string) string {
-	return strings.Join(append(slices.Clone(section), foldName(name)), "\x00")
+	return strings.Join(append(slices.Clone(section), foldFixedParts(name)), "\x00")
+}
+
+// foldFixedParts is foldName, but for the part of a name that a person chooses, of which only the case
+// does not count: gpt4 and gpt-4 are two models.
+func foldFixedParts(name string) string {
+	folded := foldName(name)
+	for _, k := range table {
+		before, after, many := k.family()
+		n := strings.Count(before, ".")
+		parts := strings.SplitN(strings.TrimSpace(name), ".", n+1)
+		if !many || len(parts) <= n || foldName(strings.Join(parts[:n], ".")+".") != foldName(before) {
+			continue
+		}
+		chosen := parts[n]
+		folded = foldName(before) + strings.ToLower(chosen)
+		if at := strings.LastIndexByte(chosen, '.'); after != "" && at >= 0 && foldName(chosen[at:]) == foldName(after) {
+			return foldName(before) + strings.ToLower(chosen[:at]) + foldName(after)
+		}
+	}
+	return folded
 }
 
 // flatPath returns the map key of flatName for a path that may begin with the section.
