@@ -7,10 +7,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestWhatIsSaidAgainIsLaidDownOnce folds the same words again and again among new ones,
+// TestRepeatedContentIsStoredOnce folds the same words again and again among new ones,
 // by two stores at one path that take turns: whatever runs were joined meanwhile, and
 // whoever wrote them, each object lies in one place.
-func TestWhatIsSaidAgainIsLaidDownOnce(t *testing.T) {
+func TestRepeatedContentIsStoredOnce(t *testing.T) {
 	one, path := fresh(t)
 	two, err := objects.Open(t.Context(), path, objects.Options{})
 	if err != nil {

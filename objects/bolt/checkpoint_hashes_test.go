@@ -8,10 +8,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestOnlyWhatWasHashedIsLaidTogether folds a frame that changed in memory after it was
+// TestOnlyHashedObjectsGoIntoPacks folds a frame that changed in memory after it was
 // written, and one that another process wrote of an object with a wrong id: neither
 // reaches a pack, and the first is whole again for whoever reads the journal.
-func TestOnlyWhatWasHashedIsLaidTogether(t *testing.T) {
+func TestOnlyHashedObjectsGoIntoPacks(t *testing.T) {
 	s, path := fresh(t)
 	in := idle(t, s)
 	h, w := writing(t, in)

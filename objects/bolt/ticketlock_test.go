@@ -209,10 +209,10 @@ func roleFlood(args []string) error {
 	return errors.Join(append(errs, err, s.Close())...)
 }
 
-// TestNobodyIsShutOut reads and writes beside processes that never pause. Whoever has
+// TestEveryWaiterGetsTheStore reads and writes beside processes that never pause. Whoever has
 // taken the ticket gets the store after the transaction that is written then and the one
 // that was planned meanwhile.
-func TestNobodyIsShutOut(t *testing.T) {
+func TestEveryWaiterGetsTheStore(t *testing.T) {
 	for _, what := range []string{"read", "write"} {
 		s, path := fresh(t)
 		end, _ := busy(t, "flood", path, what)
@@ -256,8 +256,8 @@ func transactionsBeforeGrant(t *testing.T, s *store) uint64 {
 	return transactions(t, s.path) - before
 }
 
-// TestProgramThatKnowsNothingOfTheLockBeside has the file open with bbolt alone.
-func TestProgramThatKnowsNothingOfTheLockBeside(t *testing.T) {
+// TestProgramWithoutTheTicketLock has the file open with bbolt alone.
+func TestProgramWithoutTheTicketLock(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "x")
 	short := mustOpen(t, path, objects.Options{Wait: 80 * time.Millisecond})
@@ -298,7 +298,7 @@ func TestProgramThatKnowsNothingOfTheLockBeside(t *testing.T) {
 	wantSound(t, path)
 }
 
-func TestLockBesideIsNotNeededForReading(t *testing.T) {
+func TestReadingNeedsNoTicketLock(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "x")
 	idle(t, s)

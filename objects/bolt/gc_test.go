@@ -41,7 +41,7 @@ func wantClean(t testing.TB, path string) audited {
 	return got
 }
 
-func TestSweepTakesWhatNothingLeadsTo(t *testing.T) {
+func TestSweepRemovesUnreachableObjects(t *testing.T) {
 	path, m := large(t, 200)
 	s := mustOpen(t, path, objects.Options{})
 	stray := object("nobody names me")
@@ -174,9 +174,9 @@ func roleSweep(args []string) error {
 	return errors.Join(err, s.Close())
 }
 
-// TestSweepThatIsKilled kills a sweep at steps that are spread over all that it does. Each
+// TestKilledSweep kills a sweep at steps that are spread over all that it does. Each
 // sweep finds what the one before it has left.
-func TestSweepThatIsKilled(t *testing.T) {
+func TestKilledSweep(t *testing.T) {
 	path, m := large(t, 200)
 	steps := traceRole(t, path, nil, "sweep").Attempts()
 	kills := min(rounds(5, 15, 300), steps)

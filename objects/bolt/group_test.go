@@ -59,9 +59,9 @@ func TestUpdateSeesTheRefWhereItIs(t *testing.T) {
 	}
 }
 
-// TestWhatStandsOnAGroupThatFailed plans a group upon one whose write fails: nothing of
+// TestBatchesOnAFailedGroupAreRetried plans a group upon one whose write fails: nothing of
 // it is written, and it is begun again.
-func TestWhatStandsOnAGroupThatFailed(t *testing.T) {
+func TestBatchesOnAFailedGroupAreRetried(t *testing.T) {
 	s, path := fresh(t)
 	in := idle(t, s)
 	h, w := writing(t, in)

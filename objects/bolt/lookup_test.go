@@ -66,9 +66,9 @@ func entriesOfIndex(t testing.TB, s objects.Store) (n uint64) {
 	return n
 }
 
-// TestEverythingIsFoundInAPackedStore packs a conversation closely, goes on with it, and
+// TestEveryObjectIsFoundAfterGC packs a conversation closely, goes on with it, and
 // packs it again: every object is found by its id and by the beginning of it.
-func TestEverythingIsFoundInAPackedStore(t *testing.T) {
+func TestEveryObjectIsFoundAfterGC(t *testing.T) {
 	s, path := fresh(t)
 	line(t, s, "main", 500)
 	for range 2 {
@@ -91,9 +91,9 @@ func TestEverythingIsFoundInAPackedStore(t *testing.T) {
 	wantFound(t, s, idsOf(t, path))
 }
 
-// TestAnIDOfWhichABitIsFlipped is found all the same: the checksum of the head says which
+// TestFlippedBitInAnID is found all the same: the checksum of the head says which
 // bit it was. What is mended is hashed.
-func TestAnIDOfWhichABitIsFlipped(t *testing.T) {
+func TestFlippedBitInAnID(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		s, path := fresh(t)
 		line(t, s, "main", 100)

@@ -30,10 +30,10 @@ func (m sample) flipped(t testing.TB, path string, b []byte, what string) {
 	}
 }
 
-// TestPageThatHasLostItsLastKeys takes from the count of keys of each page one, or all, or
+// TestPageWithoutItsLastKeys takes from the count of keys of each page one, or all, or
 // a bit. Nothing else of it is changed: the tree is in order, and leads everywhere but to
 // these keys.
-func TestPageThatHasLostItsLastKeys(t *testing.T) {
+func TestPageWithoutItsLastKeys(t *testing.T) {
 	path, m := large(t, 300)
 	b := takeFiles(t, path)[path]
 	size := int(page.Order.Uint32(b[page.HeaderSize+8:]))
@@ -55,9 +55,9 @@ func TestPageThatHasLostItsLastKeys(t *testing.T) {
 	}
 }
 
-// TestRefOfWhichTheNameIsDamaged flips a bit of the name of each ref, and what says where
+// TestDamagedRefName flips a bit of the name of each ref, and what says where
 // the refs begin: a ref is not simply gone, since the log knows of it.
-func TestRefOfWhichTheNameIsDamaged(t *testing.T) {
+func TestDamagedRefName(t *testing.T) {
 	path, m := large(t, 300)
 	b := takeFiles(t, path)[path]
 	at, err := page.ReadMeta(bytes.NewReader(b), int64(len(b)))

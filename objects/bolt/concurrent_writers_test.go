@@ -13,9 +13,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestCrowd has many goroutines write, each on what it wrote before, with many checkpoints
+// TestManyConcurrentWriters has many goroutines write, each on what it wrote before, with many checkpoints
 // in between: all is there, in the store and in what another process reads.
-func TestCrowd(t *testing.T) {
+func TestManyConcurrentWriters(t *testing.T) {
 	s, path := fresh(t)
 	in := idle(t, s)
 	in.limit = 16 << 10
@@ -80,10 +80,10 @@ func roleCrowd(args []string) error {
 	return w.err
 }
 
-// TestPowerFailureInACrowd lets the power fail at any step of a crowd: what was
+// TestPowerFailureWithManyWriters lets the power fail at any step of a crowd: what was
 // acknowledged is there. One whose journal is not synced is found out, and a sync that
 // fails is no acknowledgment.
-func TestPowerFailureInACrowd(t *testing.T) {
+func TestPowerFailureWithManyWriters(t *testing.T) {
 	trace, _ := traced(t, nil, false, "crowd")
 	if trace.Code != 0 {
 		t.Fatal(trace.Output("2"))
@@ -120,9 +120,9 @@ func TestPowerFailureInACrowd(t *testing.T) {
 	}
 }
 
-// TestRefsByTimeThroughFolds moves refs and takes them away, some within one millisecond
+// TestRefsByTimeAcrossCheckpoints moves refs and takes them away, some within one millisecond
 // and some back in time, with folds in between: each is in the order of time once.
-func TestRefsByTimeThroughFolds(t *testing.T) {
+func TestRefsByTimeAcrossCheckpoints(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	s, path := fresh(t)

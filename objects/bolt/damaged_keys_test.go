@@ -162,10 +162,10 @@ func (w *woods) wantLog(t *testing.T, what string) {
 	}
 }
 
-// TestBranchThatLeadsToTheLeafBeside flips each bit of each key of each branch. Where the
+// TestBranchPageLeadsToTheWrongLeaf flips each bit of each key of each branch. Where the
 // keys are in order still, what lies at the edge of a leaf is looked for in a sound one
 // beside it: it is found, or there is damage, but nothing is said not to be there.
-func TestBranchThatLeadsToTheLeafBeside(t *testing.T) {
+func TestBranchPageLeadsToTheWrongLeaf(t *testing.T) {
 	w := newWoods(t)
 	for bucket, want := range map[int]func(what string){
 		objectsBucket: func(what string) { w.wantIDs(t, what, w.large); w.wantMany(t, what, w.large) },
@@ -183,9 +183,9 @@ func TestBranchThatLeadsToTheLeafBeside(t *testing.T) {
 	}
 }
 
-// TestKeyOfALargeObjectThatIsDamaged flips each bit of each key of the large objects: those
+// TestDamagedKeyOfALargeObject flips each bit of each key of the large objects: those
 // that have another are found as before, or there is damage.
-func TestKeyOfALargeObjectThatIsDamaged(t *testing.T) {
+func TestDamagedKeyOfALargeObject(t *testing.T) {
 	w, flips := newWoods(t), 0
 	for _, p := range w.pages(t, objectsBucket, true) {
 		var keys []objects.ID
@@ -205,9 +205,9 @@ func TestKeyOfALargeObjectThatIsDamaged(t *testing.T) {
 	}
 }
 
-// TestKeyOfAChunkThatIsDamaged flips each bit of each key of the index: what it leads to is
+// TestDamagedKeyOfAnIndexChunk flips each bit of each key of the index: what it leads to is
 // found, or there is damage, wherever the chunk seems to belong now.
-func TestKeyOfAChunkThatIsDamaged(t *testing.T) {
+func TestDamagedKeyOfAnIndexChunk(t *testing.T) {
 	w, flips := newWoods(t), 0
 	for _, p := range w.pages(t, indexBucket, true) {
 		flips += w.flipKeys(p, func(_ int, what string) { w.wantIDs(t, what, w.ids); w.wantMany(t, what, w.ids) })

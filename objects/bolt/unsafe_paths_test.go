@@ -63,7 +63,7 @@ func TestPermissionsWhateverTheUmask(t *testing.T) {
 	}
 }
 
-func TestUnsafeIsRefused(t *testing.T) {
+func TestUnsafeFilesAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"a file that the group can write":        func(p string) error { return os.Chmod(p, 0o620) },
 		"a file that all can write":              func(p string) error { return os.Chmod(p, 0o602) },
@@ -84,7 +84,7 @@ func TestUnsafeIsRefused(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeInAnUnsafePlace(t *testing.T) {
+func TestNothingIsCreatedInAnUnsafeFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
@@ -97,9 +97,9 @@ func TestNothingIsMadeInAnUnsafePlace(t *testing.T) {
 	}
 }
 
-// TestForeignIsRefused gives files of a store to another user, which takes root; that
+// TestFilesOfAnotherUserAreRefused gives files of a store to another user, which takes root; that
 // root is refused as everybody else is, TestOwners of package safefile shows to all.
-func TestForeignIsRefused(t *testing.T) {
+func TestFilesOfAnotherUserAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away")
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestPiecesOfTwoBodiesInTurn reads pieces of two bodies of one size at one look, one of
+// TestPartsOfTwoPacksInTurn reads parts of two packs of one size in one snapshot, one of
 // these and one of those: each comes from its own.
-func TestPiecesOfTwoBodiesInTurn(t *testing.T) {
+func TestPartsOfTwoPacksInTurn(t *testing.T) {
 	const half = 40
 	s, _ := fresh(t)
 	m := sample{objects: map[objects.ID]objects.Object{}}
