@@ -188,15 +188,20 @@ func (s *store) learn(p *planner) {
 	for _, c := range p.commits[max(0, len(p.commits)-recentBatch):] {
 		s.learnPosition(c.id, c.at)
 	}
-	if len(p.put) <= recentBatch {
+	if len(p.put) <= recentBatch && s.purges.Load() == p.purges {
 		for id, o := range p.put {
 			if !p.copies && (o.Kind == objects.KindCommit || isInline(o)) {
 				s.recent.put(id, o.Clone())
 			}
 		}
+		if s.purges.Load() != p.purges { // it may have been one of these
+			s.recent.forget()
+		}
 	}
+	var full []int64 // lines, each once
 	for i := range p.commits {
-		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 {
+		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 && !slices.Contains(full, at.line) {
+			full = append(full, at.line)
 			s.sealLater(at.line)
 		}
 	}

@@ -16,13 +16,18 @@ func (s *store) Audit(ctx context.Context, a objects.Audit) error {
 	var w *auditor
 	err := s.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, longTime, func(ctx context.Context, tx pgx.Tx) error {
 		w = &auditor{s: s, q: direct{tx}, to: a, newest: map[string]move{}, at: map[position]objects.ID{}}
-		return w.run(ctx)
+		if err := w.run(ctx); w.stop == nil {
+			return err
+		}
+		return errStopped // the caller's own error may look transient
 	})
 	if w != nil && w.stop != nil {
 		return w.stop
 	}
 	return err
 }
+
+var errStopped = errors.New("the caller stopped the audit")
 
 // auditor is one Audit. Its memory grows with the number of refs and lines, not with that of
 // commits.

@@ -156,10 +156,10 @@ func (s *store) find(ctx context.Context, q querier, ids []objects.ID, heads boo
 	return nil
 }
 
-// findInSegments looks for the candidates of a lookup that were not found elsewhere.
+// findInSegments looks for the candidates of a lookup that were not found intact elsewhere.
 func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, heads bool) error {
 	for number, ids := range l.hits {
-		ids = slices.DeleteFunc(ids, func(id objects.ID) bool { return l.objects[id].object.Kind != 0 })
+		ids = slices.DeleteFunc(ids, func(id objects.ID) bool { f, ok := l.objects[id]; return ok && f.err == nil })
 		if len(ids) == 0 {
 			continue
 		}

@@ -69,7 +69,12 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	const most = 1000 // entries of a transaction
 	for len(list) > 0 {
 		part := list[:min(most, len(list))]
-		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error { return s.restore(ctx, tx, part) })
+		again := false
+		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error {
+			repeated := again
+			again = true
+			return s.restore(ctx, tx, part, repeated)
+		})
 		if err != nil {
 			return err
 		}
@@ -78,10 +83,20 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
-// restore appends some entries.
-func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry) error {
+// restore appends some entries. A repeated one does nothing if the transaction before it was
+// committed, which is unknown when the answer to COMMIT was lost.
+func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry, repeated bool) error {
 	if err := s.lock(ctx, tx); err != nil {
 		return err
+	}
+	if repeated {
+		e, done := list[len(list)-1], false
+		entry := objects.NewLogEntry(e.Seq, e.Note, e.Refs)
+		err := tx.QueryRow(ctx, `select exists (select from tract_log where repo = $1 and seq = $2 and record = $3)`,
+			s.repo, int64(e.Seq), entry.Record()).Scan(&done)
+		if err != nil || done {
+			return err
+		}
 	}
 	q := direct{tx}
 	var last uint64

@@ -56,6 +56,7 @@ type planner struct {
 	at      map[objects.ID]position // of first parents, and of commits of the batch
 	ends    map[position]bool       // places after which no commit can go
 	inlined map[objects.ID]bool     // contents that went with a commit
+	purges  uint64                  // as they were known before the write
 }
 
 // plan decides where the objects of a batch go. It asks the database where first parents are
@@ -67,7 +68,7 @@ func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*plan
 		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, at: map[objects.ID]position{},
 		ends: map[position]bool{}, inlined: map[objects.ID]bool{},
 	}
-	p.copies = b.Copies
+	p.copies, p.purges = b.Copies, s.purges.Load()
 	for i := range b.Put {
 		p.put[b.Put[i].ID] = &b.Put[i]
 	}

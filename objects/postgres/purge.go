@@ -24,7 +24,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 		return 0, err
 	}
 	if _, err := s.purge(ctx, p.tombstones, nil); err != nil {
-		return 0, err
+		return len(p.tombstones), err // the first transaction stands
 	}
 	s.vacuum(ctx)
 	return len(p.tombstones), nil

@@ -34,7 +34,11 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 	case err != nil:
 		return fmt.Errorf("open %w", err)
 	case version != schemaVersion:
-		return fmt.Errorf("open store %s: the schema has version %d and this program knows %d: %w", s.name, version, schemaVersion, objects.ErrFormat)
+		hint := "use a newer tract"
+		if version < schemaVersion {
+			hint = "copy the store with the tract that made it: tract backup --to FOLDER, and from there into a new database"
+		}
+		return fmt.Errorf("open store %s: the schema has version %d and this program knows %d; %s: %w", s.name, version, schemaVersion, hint, objects.ErrFormat)
 	}
 	for ; ; create = false {
 		err := s.query(ctx, func(row pgx.CollectableRow) error {

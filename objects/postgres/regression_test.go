@@ -1,0 +1,159 @@
+//go:build postgres
+
+package postgres
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tract-vcs/tract/internal/pack"
+	"github.com/tract-vcs/tract/objects"
+)
+
+// TestAuditEndsWithTheErrorOfItsCaller returns an error that looks like a lost connection.
+func TestAuditEndsWithTheErrorOfItsCaller(t *testing.T) {
+	s := openURL(t, freshURL(t))
+	grow(t, s, "refs/heads/main", "main", 3, 3)
+	m, _ := objects.As[objects.Maintainer](s)
+	begun := 0
+	err := m.Audit(t.Context(), objects.Audit{
+		Begin: func(int) error {
+			if begun++; begun > 1 {
+				return errors.New("the audit began again")
+			}
+			return nil
+		},
+		Objects: func([]objects.Object) error { return io.ErrUnexpectedEOF },
+	})
+	if !errors.Is(err, io.ErrUnexpectedEOF) || begun != 1 {
+		t.Errorf("the audit began %d times and returned %v", begun, err)
+	}
+}
+
+// TestDamagedRowBesideAnIntactSegment reads a content whose segment is intact while another
+// row has its id and other bytes.
+func TestDamagedRowBesideAnIntactSegment(t *testing.T) {
+	url := freshURL(t)
+	s := openURL(t, url)
+	_, contents := grow(t, s, "refs/heads/main", "main", sealAt, sealAt)
+	sealAll(t, s)
+	in, _ := objects.As[*store](s)
+	wrong := objects.New(objects.KindContent, nil, nil, []byte("other bytes"))
+	_, err := in.pool.Exec(t.Context(), `insert into tract_blob (repo, id, kind, codec, data, put) values ($1, $2, $3, 0, $4, 0)`,
+		in.repo, contents[5].ID[:], int16(objects.KindContent), pack.AppendRecord(nil, &wrong))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := objects.Read(t.Context(), openURL(t, url), contents[5].ID)
+	if err != nil || string(o.Data) != string(contents[5].Data) {
+		t.Errorf("the content is %q, %v", o.Data, err)
+	}
+}
+
+// TestOneSealerForABatch appends many segments' worth of commits at once.
+func TestOneSealerForABatch(t *testing.T) {
+	s := openURL(t, freshURL(t))
+	in, _ := objects.As[*store](s)
+	in.sealer.turn.Lock()
+	grow(t, s, "refs/heads/main", "main", 8*segmentSize, 8*segmentSize)
+	time.Sleep(50 * time.Millisecond) // goroutines reach the lock
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	in.sealer.turn.Unlock()
+	if n := strings.Count(string(stacks), "sealLater.func1("); n != 1 {
+		t.Errorf("%d goroutines seal the line of one batch", n)
+	}
+	sealAll(t, s)
+}
+
+// TestSchemaOfAnotherVersion opens databases of older and newer programs.
+func TestSchemaOfAnotherVersion(t *testing.T) {
+	url := freshURL(t)
+	own := fmt.Sprintf("version_%d", time.Now().UnixNano())
+	sql(t, url, "create schema "+own)
+	t.Cleanup(func() { sql(t, url, "drop schema "+own+" cascade") })
+	url += "&search_path=" + own
+	openURL(t, url)
+	for version, want := range map[int]string{schemaVersion - 1: "tract backup --to", schemaVersion + 1: "use a newer tract"} {
+		sql(t, url, fmt.Sprintf("update tract_schema set version = %d", version))
+		_, err := objects.Open(t.Context(), url, objects.Options{})
+		if !errors.Is(err, objects.ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %d: %v; want an error that says %q", version, err, want)
+		}
+	}
+}
+
+// TestRestoreSurvivesCuts restores a log while the connection is cut at each statement, after
+// the server has done it: at COMMIT, too.
+func TestRestoreSurvivesCuts(t *testing.T) {
+	from := openURL(t, freshURL(t))
+	commits, contents := grow(t, from, "refs/heads/main", "main", 3, 1)
+	list, err := from.Log(t.Context(), "refs/heads/main", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list, func(a, b objects.LogEntry) int { return cmp.Compare(a.Seq, b.Seq) })
+	for n := 1; ; n++ {
+		url := freshURL(t)
+		if err := openURL(t, url).Apply(t.Context(), objects.Batch{Put: append(contents[:3:3], commits...)}); err != nil {
+			t.Fatal(err)
+		}
+		p := newProxy(t, n, true)
+		s := openURL(t, p.url(url))
+		m, _ := objects.As[objects.Maintainer](s)
+		if err := m.Restore(t.Context(), list); err != nil {
+			t.Fatalf("cut at statement %d: %v", n, err)
+		}
+		log, err := s.Log(t.Context(), "refs/heads/main", 0, 0)
+		if err != nil || len(log) != len(list) {
+			t.Fatalf("cut at statement %d: %d entries, %v; want %d", n, len(log), err, len(list))
+		}
+		if p.count.Load() < int64(n) {
+			return
+		}
+	}
+}
+
+// TestPurgeCountsAfterItsFirstTransaction has the second transaction of a purge fail.
+func TestPurgeCountsAfterItsFirstTransaction(t *testing.T) {
+	url := freshURL(t)
+	s := openURL(t, url)
+	_, contents := grow(t, s, "refs/heads/main", "main", 3, 3)
+	in, _ := objects.As[*store](s)
+	name := fmt.Sprintf("fail_%d", in.repo)
+	sql(t, url, "create function "+name+"() returns trigger language plpgsql as $$ begin raise 'second transaction'; end $$",
+		fmt.Sprintf("create trigger %s before update on tract_repo for each row when (new.id = %d and new.purges = old.purges) execute function %[1]s()", name, in.repo))
+	t.Cleanup(func() { sql(t, url, "drop function "+name+" cascade") })
+	n, err := objects.Purge(t.Context(), s, []objects.Tombstone{{ID: contents[1].ID, Time: time.Now()}}, nil)
+	if err == nil || n != 1 {
+		t.Errorf("%d objects are purged, %v; want 1 and an error", n, err)
+	}
+}
+
+// TestPurgeDuringAnAppend has the process learn of a purge while it appends: what it appended
+// may have been purged, and is not remembered.
+func TestPurgeDuringAnAppend(t *testing.T) {
+	s := openURL(t, freshURL(t))
+	in, _ := objects.As[*store](s)
+	unlock := lockRepo(t, s)
+	defer unlock()
+	c, content := counting(objects.ID{}, 1, "main")
+	done := make(chan error, 1)
+	go func() { done <- s.Apply(t.Context(), objects.Batch{Put: []objects.Object{c, content}}) }()
+	waitForLocks(t, s, 1)
+	in.learnPurges(in.purges.Load() + 1) // as a walk does
+	unlock()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := in.recent.get(content.ID); ok {
+		t.Error("the content is remembered")
+	}
+}
