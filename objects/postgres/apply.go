@@ -173,10 +173,7 @@ func (a *apply) landed(ctx context.Context) (yes bool, err error) {
 		return false, nil
 	}
 	r := &a.sent.refs[0]
-	err = a.s.query(ctx, func(row pgx.CollectableRow) error {
-		yes = true
-		return nil
-	}, `select 1 from tract_log where repo = $1 and seq = $2 and name = $3 and record = $4`, a.s.repo, int64(r.state.seq), r.name, r.record)
+	err = a.s.query(ctx, func(pgx.CollectableRow) error { yes = true; return nil }, `select 1 from tract_log where repo = $1 and seq = $2 and name = $3 and record = $4`, a.s.repo, int64(r.state.seq), r.name, r.record)
 	return yes, err
 }
 

@@ -20,14 +20,14 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 	return func(yield func(objects.Object, error) bool) {
 		stop := errors.New("the loop has ended")
 		err := s.usable(ctx)
-		var rest []objects.ID
-		for _, id := range objects.Unique(ids) {
-			if o, ok := s.recent.get(id); !ok || o.Kind != objects.KindCommit { // other objects may have been purged
-				rest = append(rest, id)
-			} else if err == nil && !yield(o.Clone(), nil) {
-				return
+		rest := slices.DeleteFunc(objects.Unique(ids), func(id objects.ID) bool {
+			o, known := s.recent.get(id)
+			known = known && err == nil && o.Kind == objects.KindCommit // other objects may have been purged
+			if known && !yield(o.Clone(), nil) {
+				err = stop
 			}
-		}
+			return known
+		})
 		if err == nil {
 			err = s.find(ctx, s, rest, false, func(_ objects.ID, f found) error {
 				if err := s.usable(ctx); err != nil {
