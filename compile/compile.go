@@ -122,7 +122,7 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
 	h, err := decideHistory(ctx, r, head, o)
 	if err == nil {
-		err = h.load(ctx, r, h.toolEntries())
+		err = h.load(ctx, r, h.toolCallsAndResults())
 	}
 	if err == nil {
 		h.leaveOutPurged()

@@ -189,7 +189,7 @@ func ReadManifest(ctx context.Context, r objects.Reader, id objects.ID) (*Manife
 // It reads the manifests before it as far as their flags are not cached. The zero id has no flags.
 // The list is shared and must not be changed.
 func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool, error) {
-	kept := flagsCacheOf(r)
+	kept := sentFlagsCacheOf(r)
 	var line []*Manifest
 	var flags []bool
 	next := id
@@ -225,36 +225,36 @@ func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool
 	return flags, nil
 }
 
-// flagsCache holds the flags of the manifests read last, by id: the flags of a request are
+// sentFlagsCache holds the flags of the manifests read last, by id: the flags of a request are
 // computed from those of the request before it.
-type flagsCache struct {
+type sentFlagsCache struct {
 	mu    sync.Mutex
 	known map[objects.ID][]bool
 	order []objects.ID // the newest last
 }
 
-// flagsCacheKey is the key of the flagsCache in the cache of a store.
-type flagsCacheKey struct{}
+// sentFlagsCacheKey is the key of the sentFlagsCache in the cache of a store.
+type sentFlagsCacheKey struct{}
 
 // maxCachedManifests is enough for the branches that are in use at the same time.
 const maxCachedManifests = 16
 
-func flagsCacheOf(r objects.Reader) *flagsCache {
-	cache := &flagsCache{known: map[objects.ID][]bool{}}
+func sentFlagsCacheOf(r objects.Reader) *sentFlagsCache {
+	cache := &sentFlagsCache{known: map[objects.ID][]bool{}}
 	if store, ok := r.(objects.Cacher); ok {
-		cache = store.Cache().Get(flagsCacheKey{}, func() any { return cache }).(*flagsCache)
+		cache = store.Cache().Get(sentFlagsCacheKey{}, func() any { return cache }).(*sentFlagsCache)
 	}
 	return cache
 }
 
-func (s *flagsCache) get(id objects.ID) (flags []bool, ok bool) {
+func (s *sentFlagsCache) get(id objects.ID) (flags []bool, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	flags, ok = s.known[id]
 	return flags, ok
 }
 
-func (s *flagsCache) put(id objects.ID, flags []bool) {
+func (s *sentFlagsCache) put(id objects.ID, flags []bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, there := s.known[id]; id.IsZero() || there {

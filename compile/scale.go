@@ -168,7 +168,7 @@ func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Ent
 	low := max(0, len(entries)-maxScan)
 	list, err := withReportedInput(ctx, r, latestResponses(entries, s, low))
 	if err == nil && len(list) > 0 && list[0].changed {
-		entries, s = h.redecidePrefix(entries[:list[0].end])
+		entries, s = h.decidePrefixAlone(entries[:list[0].end])
 		list, err = withReportedInput(ctx, r, latestResponses(entries, s, low))
 	}
 	if err != nil || len(list) == 0 {
@@ -246,9 +246,9 @@ func weightOf(entries []Entry, flags []bool) (sum int64) {
 	return sum
 }
 
-// redecidePrefix decides again about the entries at the beginning of a history, as if no entries
+// decidePrefixAlone decides about copies of the entries at the beginning of a history, as if no entries
 // followed them. It returns copies with the new decisions, and their weights.
-func (h *history) redecidePrefix(entries []Entry) (decided []Entry, sums weights) {
+func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums weights) {
 	then := newHistory()
 	then.mergedRanges = h.mergedRanges
 	then.entries = make([]Entry, len(entries))

@@ -39,9 +39,9 @@ func IsUnmatchedResult(why priority.Why) bool { return why == whyNoCall || why =
 // has no result.
 func IsUnansweredCall(why priority.Why) bool { return why == whyUnanswered || why == whyIDReused }
 
-// toolEntries lists the calls and results of each turn in which at least one of them may be sent:
+// toolCallsAndResults lists the calls and results of each turn in which at least one of them may be sent:
 // the decision about one depends on the others.
-func (h *history) toolEntries() (list []*Entry) {
+func (h *history) toolCallsAndResults() (list []*Entry) {
 	for i := 0; i < len(h.tools); {
 		end, sent := i, false
 		for ; end < len(h.tools) && h.tools[end].Turn == h.tools[i].Turn; end++ {

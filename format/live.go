@@ -88,8 +88,8 @@ func (l *Live) block(index int, kind content.Kind) *liveBlock {
 
 func (b *liveBlock) isReasoning() bool { return b.kind == content.KindReasoning }
 
-// printer returns the printer for a block; nil: the block is not shown.
-func (l *Live) printer(b *liveBlock) *Printer {
+// printerFor returns the printer for a block; nil: the block is not shown.
+func (l *Live) printerFor(b *liveBlock) *Printer {
 	if b.isReasoning() {
 		return l.reasoning
 	}
@@ -98,7 +98,7 @@ func (l *Live) printer(b *liveBlock) *Printer {
 
 // add shows the next text of a block.
 func (l *Live) add(b *liveBlock, text string) {
-	p := l.printer(b)
+	p := l.printerFor(b)
 	if p == nil || b.done {
 		return
 	}
@@ -113,14 +113,14 @@ func (l *Live) add(b *liveBlock, text string) {
 func (l *Live) flush(b *liveBlock) {
 	held := b.pending
 	b.pending = ""
-	if l.printer(b) != nil {
+	if l.printerFor(b) != nil {
 		l.show(b, held)
 	}
 }
 
 // show writes complete text.
 func (l *Live) show(b *liveBlock, text string) {
-	p := l.printer(b)
+	p := l.printerFor(b)
 	if !p.o.Raw {
 		text = string(b.escape.append(nil, text))
 	}
@@ -166,7 +166,7 @@ func (l *Live) end() {
 	if l.open == nil {
 		return
 	}
-	g := l.printer(l.open).newBuffer()
+	g := l.printerFor(l.open).newBuffer()
 	g.livePiece(l.open, "", true)
 	g.flush()
 	l.open = nil
@@ -225,7 +225,7 @@ func (l *Live) done(e llm.Event) {
 
 // oneLineBlock shows the summary of a block on a line of its own.
 func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
-	p := l.printer(b)
+	p := l.printerFor(b)
 	if p == nil {
 		return
 	}

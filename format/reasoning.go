@@ -18,7 +18,7 @@ func (p *Printer) Reasoning(t Reasoning) {
 	g := p.newBuffer()
 	o := t.Origin()
 	g.add(paint(g.styles.id, t.Commit.ID.Short()), " ", paint(g.styles.dim, p.when(t.Commit.Time)))
-	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealed()} {
+	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealKind()} {
 		if part != "" {
 			g.add(" · ", part)
 		}
@@ -61,8 +61,8 @@ func (t Reasoning) cost() string {
 	return about
 }
 
-// sealed returns the kind of the seal; empty: there is none.
-func (t Reasoning) sealed() string {
+// sealKind returns the kind of the seal; empty: there is none.
+func (t Reasoning) sealKind() string {
 	switch seal := t.Block.Form().Seal; {
 	case seal.IsZero():
 		return ""

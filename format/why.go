@@ -99,12 +99,12 @@ func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproducti
 		if i == 0 {
 			name = "Shaped by:"
 		}
-		g.line(pad(name, fieldWidth), " ", paint(g.styles.id, c.ID.Short()), " ", paint(g.styles.changed, commitTitle(c)), summarySuffix(c))
+		g.line(pad(name, fieldWidth), " ", paint(g.styles.id, c.ID.Short()), " ", paint(g.styles.changed, commitTitle(c)), colonAndSummary(c))
 	}
 }
 
-// summarySuffix returns the summary of a commit after a colon.
-func summarySuffix(c *commit.Commit) string {
+// colonAndSummary returns a colon and the summary of a commit; empty if it has no summary.
+func colonAndSummary(c *commit.Commit) string {
 	if s := SummaryOf(c, summaryCells); s != "" {
 		return ": " + s
 	}
@@ -193,7 +193,7 @@ func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g.line(indent, verb, paint(p.styles.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
 	if a.By != nil {
 		by := joinNonEmpty(", ", Line(a.By.Author), p.when(a.By.Time))
-		g.line(indent, "by ", paint(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), summarySuffix(a.By), paint(p.styles.dim, " ("+by+")"))
+		g.line(indent, "by ", paint(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), colonAndSummary(a.By), paint(p.styles.dim, " ("+by+")"))
 	}
 	g.flush()
 }

@@ -76,7 +76,7 @@ func explain(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, e
 			}
 		}
 	}
-	w.findReasoning(turn)
+	w.findQuestionAndReasoning(turn)
 	all := append([]*commit.Commit{w.Commit}, w.Reasoning...)
 	if w.Question != nil {
 		all = append(all, w.Question)
@@ -84,14 +84,15 @@ func explain(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, e
 	if err := commit.LoadAll(ctx, store, all...); err != nil {
 		return nil, err
 	}
-	if err := w.findLinks(ctx, store); err != nil {
+	if err := w.findLinkedCommits(ctx, store); err != nil {
 		return nil, err
 	}
 	return w, w.findPrompt(ctx, store)
 }
 
-// findLinks sets Links. It leaves out a link to a missing commit.
-func (w *Explanation) findLinks(ctx context.Context, r objects.Reader) error {
+// findLinkedCommits sets Links: the commits that the origin names as parent, fork or predecessor. It
+// leaves out a link to a missing commit.
+func (w *Explanation) findLinkedCommits(ctx context.Context, r objects.Reader) error {
 	if w.Commit.Origin == nil {
 		return nil
 	}
@@ -147,8 +148,8 @@ func turnOf(ctx context.Context, r objects.Reader, c *commit.Commit) ([]*commit.
 	return turn, commit.Load(ctx, r, turn...)
 }
 
-// findReasoning finds the question and the reasoning among the blocks of the turn.
-func (w *Explanation) findReasoning(turn []*commit.Commit) {
+// findQuestionAndReasoning finds the question and the reasoning among the blocks of the turn.
+func (w *Explanation) findQuestionAndReasoning(turn []*commit.Commit) {
 	blocks := make([]content.Block, 0, len(turn))
 	self := -1
 	for i, c := range turn {

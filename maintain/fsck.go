@@ -151,7 +151,7 @@ func (c *checker) finish() error {
 	for n := range c.graph.nodes {
 		at := &c.graph.nodes[n]
 		if at.kind != 0 {
-			if !reached[n] && !at.erased {
+			if !reached[n] && !at.purged {
 				c.health.Unreachable++
 			}
 			continue
@@ -247,7 +247,7 @@ func (c *checker) meaning(n int32, referrers [][]int32, refNames []string) strin
 	switch {
 	case at.kind != objects.KindCommit:
 		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids[from].Short(), of)
-	case at.says && c.graph.content(from) == n:
+	case at.hasContent && c.graph.content(from) == n:
 		return "the content of commit " + c.graph.ids[from].Short() + of + " is lost; the history before and after it is intact"
 	}
 	return "the origin or the label of commit " + c.graph.ids[from].Short() + of + " is lost; its content is intact"

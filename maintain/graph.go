@@ -24,15 +24,15 @@ type graph struct {
 
 // node is one object.
 type node struct {
-	kind    objects.Kind // 0: it is linked to, and was not seen
-	erased  bool         // it is a tombstone
-	parsed  bool         // it is a commit with a valid record
-	says    bool         // it is a commit with content
-	parents uint16
-	links   uint16
-	depth   uint32 // of a commit
-	edges   uint32 // where its edges begin
-	size    uint32 // of the content record; of a commit, the size that it gives for that
+	kind       objects.Kind // 0: it is linked to, and was not seen
+	purged     bool         // it is a tombstone
+	parsed     bool         // it is a commit with a valid record
+	hasContent bool         // it is a commit with content
+	parents    uint16
+	links      uint16
+	depth      uint32 // of a commit
+	edges      uint32 // where its edges begin
+	size       uint32 // of the content record; of a commit, the size that it gives for that
 }
 
 // newGraph makes a graph with room for about so many objects, and for some that are written
@@ -78,7 +78,7 @@ func (g *graph) addTombstone(t objects.Tombstone) (fresh bool) {
 	if g.nodes[n].kind != 0 {
 		return false
 	}
-	g.nodes[n] = node{kind: t.Kind, erased: true, edges: uint32(len(g.edges)), size: clamp(t.Size)}
+	g.nodes[n] = node{kind: t.Kind, purged: true, edges: uint32(len(g.edges)), size: clamp(t.Size)}
 	return true
 }
 
@@ -95,7 +95,7 @@ func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) er
 	for i := range list {
 		o := &list[i]
 		n := g.number(o.ID)
-		if g.nodes[n].kind != 0 && !g.nodes[n].erased {
+		if g.nodes[n].kind != 0 && !g.nodes[n].purged {
 			continue
 		}
 		one, bad := parse(o)
@@ -125,7 +125,7 @@ func parse(o *objects.Object) (n node, err error) {
 	case objects.KindCommit:
 		var c *commit.Commit
 		if c, err = commit.Parse(*o); err == nil {
-			n.parsed, n.says, n.depth, n.size = true, !c.ContentID.IsZero(), clamp(c.Depth), clamp(c.Size)
+			n.parsed, n.hasContent, n.depth, n.size = true, !c.ContentID.IsZero(), clamp(c.Depth), clamp(c.Size)
 		}
 	case objects.KindContent:
 		n.size, err = uint32(len(o.Data)), content.Check(o.Data)
@@ -182,7 +182,7 @@ func (g *graph) checkDepth(n int32) error {
 // checkContent checks what a commit states about its content.
 func (g *graph) checkContent(n int32) error {
 	at := &g.nodes[n]
-	if !at.says {
+	if !at.hasContent {
 		return nil
 	}
 	what := &g.nodes[g.content(n)]

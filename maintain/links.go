@@ -10,12 +10,21 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// errUnclear ends a linkCheck that found something that only a [checker] can explain.
+// Fsck reads every object once. The first pass is a linkCheck: it answers only whether everything is
+// intact and reachable, and its memory hardly grows with the store. It adds a row to an
+// [objectTable] for each object that it reads, and one for each reference to an object. A row has a
+// 64-bit hash of the id as its key, the kind, and the depth or size that the object has or is
+// expected to have, and flags. At the end, the rows of each key are joined. A reference without an
+// object or tombstone, an object that nothing refers to, or two rows that differ in kind, depth or
+// size show that something is wrong. Only the parents of merges are checked outside the table, since
+// a merge is one deeper than the deepest of several commits. Since the table has hashes instead of
+// ids, a linkCheck cannot name the object that is wrong: it returns errUnclear, and Fsck reads the
+// store again with a [checker].
+
+// errUnclear ends a linkCheck that found damage, a missing object or an unreachable one.
 var errUnclear = errors.New("something is wrong or unreachable")
 
-// linkCheck checks the objects, links and refs of a store without a graph. It keeps what is
-// known of each object in an [objectTable], and only of merges anything else: its memory hardly
-// grows with the store. It cannot name an object.
+// linkCheck checks the objects, links and refs of a store without a graph.
 type linkCheck struct {
 	result  FsckResult
 	seed    maphash.Seed
@@ -27,22 +36,23 @@ type linkCheck struct {
 
 // merge is a commit with several parents.
 type merge struct {
-	depth uint32 // according to the commit
-	want  uint32 // according to the parents that were found
+	depth uint32 // that the commit records
+	want  uint32 // one more than the depth of its deepest parent
 }
 
 // mergeParent is a parent of a merge.
 type mergeParent struct {
-	key   uint64
-	merge int
+	key   uint64 // of the parent in the table
+	merge int    // index in merges
 }
 
-// newLinkCheck makes one that keeps so many rows of each partition of its table in memory.
-func newLinkCheck(rows int) *linkCheck {
-	return &linkCheck{seed: maphash.MakeSeed(), table: &objectTable{rows: rows}}
+// newLinkCheck returns a linkCheck whose table keeps up to rowsInMemory rows of each partition in
+// memory.
+func newLinkCheck(rowsInMemory int) *linkCheck {
+	return &linkCheck{seed: maphash.MakeSeed(), table: &objectTable{rowsInMemory: rowsInMemory}}
 }
 
-// run returns what it found, or errUnclear.
+// run checks the store. It returns the result for an intact store, and errUnclear for any other.
 func (c *linkCheck) run(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
 	defer func() { c.table.close() }()
 	a := c.audit()
@@ -53,11 +63,13 @@ func (c *linkCheck) run(ctx context.Context, store objects.Store, o FsckOptions)
 	return &c.result, c.finish()
 }
 
+// audit returns the callbacks that add the content of a store to the table. Begin empties the table,
+// because it is called again when the audit starts over.
 func (c *linkCheck) audit() objects.Audit {
 	return objects.Audit{
 		Begin: func(int) error {
 			c.table.close()
-			*c = *newLinkCheck(c.table.rows)
+			*c = *newLinkCheck(c.table.rowsInMemory)
 			return nil
 		},
 		Objects: func(list []objects.Object) error {
@@ -94,7 +106,8 @@ func (c *linkCheck) audit() objects.Audit {
 	}
 }
 
-// add adds an object, and what it says of those that it links to.
+// add adds a row for an object, and rows for the objects that it refers to, with the kind, depth or
+// size that it expects of them.
 func (c *linkCheck) add(o *objects.Object) {
 	n, err := parse(o)
 	if err != nil {
@@ -108,7 +121,7 @@ func (c *linkCheck) add(o *objects.Object) {
 	c.put(o.ID, info)
 	c.link(o.Parents...)
 	c.link(o.Links...)
-	if n.says {
+	if n.hasContent {
 		c.put(o.Links[0], objectInfo{kind: objects.KindContent, value: n.size})
 	}
 	switch {
@@ -123,14 +136,15 @@ func (c *linkCheck) add(o *objects.Object) {
 	}
 }
 
-// link adds that something links to objects.
+// link adds rows that mark objects as referred to.
 func (c *linkCheck) link(ids ...objects.ID) {
 	for _, id := range ids {
 		c.put(id, objectInfo{flags: linked})
 	}
 }
 
-// put adds what is known of an object. If the table cannot be written, a graph is made.
+// put adds a row. If the table cannot be written to its file, the check ends with errUnclear, and
+// Fsck uses a graph.
 func (c *linkCheck) put(id objects.ID, info objectInfo) {
 	info.key = hashOf(c.seed, id)
 	if c.table.add(info) != nil {
@@ -138,8 +152,9 @@ func (c *linkCheck) put(id objects.ID, info objectInfo) {
 	}
 }
 
-// finish counts the objects, and checks that each is there, is what links to it expect, and can
-// be reached. In a graph without cycles some unreachable object has nothing that links to it.
+// finish counts the objects, and returns errUnclear unless each one exists, is as its references
+// expect, and is referred to. The last of these shows that every object is reachable: objects form
+// a graph without cycles, so if some were unreachable, nothing would refer to at least one of them.
 func (c *linkCheck) finish() error {
 	slices.SortFunc(c.parents, func(a, b mergeParent) int { return cmp.Compare(a.key, b.key) })
 	parents := c.parents
@@ -168,15 +183,16 @@ func (c *linkCheck) finish() error {
 	return nil
 }
 
-// objectInfo is what is known of an object, by itself and by what links to it.
+// objectInfo is a row: what an object, or a reference to it, shows about the object.
 type objectInfo struct {
 	key   uint64
-	value uint32       // the depth of a commit, the size of content
-	kind  objects.Kind // as of kindOf; 0: it is not known
+	value uint32       // the depth of a commit, otherwise the size of the data
+	kind  objects.Kind // as kindOf returns it; 0 if unknown, and value too
 	flags objectFlags
 }
 
-// kindOf is the kind of an object, where a list counts as content.
+// kindOf returns k, or KindContent for a list: a commit does not record whether its content is
+// stored as one object or as a list of chunks.
 func kindOf(k objects.Kind) objects.Kind {
 	if k == objects.KindList {
 		return objects.KindContent
@@ -188,13 +204,13 @@ func kindOf(k objects.Kind) objects.Kind {
 type objectFlags uint8
 
 const (
-	present  objectFlags = 1 << iota
-	purged               // there is a tombstone
-	linked               // an object, a ref or a log entry links to it
-	conflict             // it is not what something expects that links to it
+	present  objectFlags = 1 << iota // the store has the object
+	purged                           // the store has a tombstone of it
+	linked                           // an object, a ref or a log entry refers to it
+	conflict                         // two rows differ in kind or value
 )
 
-// join adds what is known of the same object from elsewhere.
+// join adds another row of the same object to i.
 func (i *objectInfo) join(other objectInfo) {
 	i.flags |= other.flags
 	switch {

@@ -72,15 +72,15 @@ func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery,
 
 // recovery is the state of one Recover, or of one copy of a store.
 type recovery struct {
-	ctx     context.Context //nolint:containedctx // it is one call
-	target  objects.Store
-	graph   *graph
-	put     []objects.Object
-	erased  []objects.Tombstone
-	size    int
-	refs    []objects.Ref
-	entries []objects.LogEntry
-	done    Recovery
+	ctx        context.Context //nolint:containedctx // it is one call
+	target     objects.Store
+	graph      *graph
+	put        []objects.Object
+	tombstones []objects.Tombstone
+	size       int
+	refs       []objects.Ref
+	entries    []objects.LogEntry
+	done       Recovery
 }
 
 // recoverBytes is the size of the objects that are put in one batch.
@@ -100,7 +100,7 @@ func (w *recovery) auditCallbacks() objects.Audit {
 		Objects: func(list []objects.Object) error { return w.graph.add(list, w.save) },
 		Tombstone: func(t objects.Tombstone) error {
 			if w.graph.addTombstone(t) {
-				w.erased = append(w.erased, t)
+				w.tombstones = append(w.tombstones, t)
 			}
 			return nil
 		},
@@ -159,11 +159,11 @@ func (w *recovery) finish() error {
 
 // restoreTombstones writes the tombstones of the objects that were found nowhere to the new store.
 func (w *recovery) restoreTombstones() error {
-	w.erased = slices.DeleteFunc(w.erased, func(t objects.Tombstone) bool {
+	w.tombstones = slices.DeleteFunc(w.tombstones, func(t objects.Tombstone) bool {
 		n, _ := w.graph.find(t.ID)
-		return !w.graph.nodes[n].erased
+		return !w.graph.nodes[n].purged
 	})
-	n, err := objects.Purge(w.ctx, w.target, w.erased, nil)
+	n, err := objects.Purge(w.ctx, w.target, w.tombstones, nil)
 	w.done.Erased = n
 	return err
 }

@@ -238,7 +238,7 @@ func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 			continue
 		}
 		leak.Rule, leak.Start, leak.End, leak.Line, leak.Excerpt = f.Rule, f.Start, f.End, f.Line, f.Excerpt
-		leak.Open = leak.Sealed && k.isOpen(ctx, leak.Object)
+		leak.Open = leak.Sealed && k.isInOpenTurn(ctx, leak.Object)
 		if k.failed != nil {
 			return
 		}
@@ -248,8 +248,8 @@ func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 	}
 }
 
-// isOpen reports whether content is part of an open turn.
-func (k *scanner) isOpen(ctx context.Context, id objects.ID) bool {
+// isInOpenTurn reports whether content is part of an open turn.
+func (k *scanner) isInOpenTurn(ctx context.Context, id objects.ID) bool {
 	if k.open == nil {
 		k.open = map[objects.ID]bool{}
 		var turns map[objects.ID]*commit.Commit
@@ -291,7 +291,7 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 			if !is || k.ended() || !k.firstVisit(u.New) {
 				continue
 			}
-			if err := k.scanDescription(ctx, u.New, tips[refs.Heads+name]); err != nil {
+			if err := k.scanBranchDescription(ctx, u.New, tips[refs.Heads+name]); err != nil {
 				return err
 			}
 		}
@@ -315,8 +315,8 @@ func (k *scanner) scanRefName(ctx context.Context, ref string, tip objects.ID, a
 	}
 }
 
-// scanDescription scans the description of a branch, the label id. tip is the branch's last commit.
-func (k *scanner) scanDescription(ctx context.Context, id, tip objects.ID) error {
+// scanBranchDescription scans the description of a branch, the label id. tip is the branch's last commit.
+func (k *scanner) scanBranchDescription(ctx context.Context, id, tip objects.ID) error {
 	label, err := commit.ReadLabel(ctx, k.store, id)
 	if errors.Is(err, objects.ErrNotFound) || err == nil && len(secrets.Find(label.Text)) == 0 {
 		return nil // gc removed it, or it has no secret

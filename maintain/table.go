@@ -9,48 +9,52 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// objectTable has a row for each object that the store contains or refers to. It is partitioned by
-// the first bits of the keys. Rows that do not fit into memory are written to a temporary file: 16
-// bytes each, and one or a few rows for each object.
+// objectTable collects rows about objects and then yields one joined row for each object, in the
+// order of the keys. It works like an external sort. Rows are partitioned by the first 8 bits of
+// their keys. Each partition keeps its newest rows in memory; when it has rowsInMemory of them, it
+// joins those of the same key, and if more than half remain, appends them to a temporary file as one
+// sorted block. each reads one partition after the other: all its blocks and its rows in memory are
+// joined again, so that only one partition must fit into memory. A row is 16 bytes in the file; an
+// object has one row in each block in which it was read or referred to.
 type objectTable struct {
-	rows  int // of a partition that stay in memory
-	parts [256]partition
-	file  *os.File // nil: everything is in memory
-	end   int64    // of the file
-	room  []byte   // for a block
+	rowsInMemory int // of each partition
+	parts        [256]partition
+	file         *os.File // nil while all rows are in memory
+	end          int64    // of the file: where the next block begins
+	buffer       []byte   // holds one block, encoded
 }
 
 // partition is the rows of a table whose keys begin with the same 8 bits.
 type partition struct {
-	recent []objectInfo // in memory
-	blocks []block      // in the file
+	recent []objectInfo // rows in memory
+	blocks []block      // rows in the file
 }
 
-// block is where rows are in the file.
+// block is a sequence of rows in the file.
 type block struct {
-	offset int64
+	offset int64 // bytes
 	rows   int
 }
 
 const (
-	tableRows = 1 << 10
-	rowSize   = 16 // in the file
+	tableRows = 1 << 10 // rowsInMemory of an Fsck
+	rowSize   = 16      // bytes in the file
 )
 
-// add adds a row, which is joined with the other rows of the same object when the table is read.
+// add adds a row.
 func (t *objectTable) add(info objectInfo) error {
 	p := &t.parts[info.key>>56]
-	if p.recent = append(p.recent, info); len(p.recent) < t.rows {
+	if p.recent = append(p.recent, info); len(p.recent) < t.rowsInMemory {
 		return nil
 	}
-	if p.recent = joined(p.recent); len(p.recent) <= t.rows/2 {
+	if p.recent = joinByKey(p.recent); len(p.recent) <= t.rowsInMemory/2 {
 		return nil
 	}
 	return t.write(p)
 }
 
-// joined sorts rows by their keys and joins those of the same object.
-func joined(rows []objectInfo) []objectInfo {
+// joinByKey sorts rows by their keys and joins those of the same object.
+func joinByKey(rows []objectInfo) []objectInfo {
 	slices.SortFunc(rows, func(a, b objectInfo) int { return cmp.Compare(a.key, b.key) })
 	n := 0
 	for _, row := range rows {
@@ -64,14 +68,15 @@ func joined(rows []objectInfo) []objectInfo {
 	return rows[:n]
 }
 
-// write moves the rows of a partition to the file.
+// write appends the rows in memory of a partition to the file as a block, and creates the file if
+// there is none.
 func (t *objectTable) write(p *partition) (err error) {
 	if t.file == nil {
 		if t.file, err = tempFile(); err != nil {
 			return err
 		}
 	}
-	b := t.room[:0]
+	b := t.buffer[:0]
 	for _, row := range p.recent {
 		b = binary.LittleEndian.AppendUint64(b, row.key)
 		b = binary.LittleEndian.AppendUint32(b, row.value)
@@ -81,13 +86,13 @@ func (t *objectTable) write(p *partition) (err error) {
 		return err
 	}
 	p.blocks = append(p.blocks, block{t.end, len(p.recent)})
-	t.room, t.end, p.recent = b, t.end+int64(len(b)), p.recent[:0]
+	t.buffer, t.end, p.recent = b, t.end+int64(len(b)), p.recent[:0]
 	return nil
 }
 
-// tempFile creates a temporary file. /tmp is often in memory: /var/tmp is tried first. The name is
-// removed at once, so that a process that is killed leaves nothing; Windows refuses that while the
-// file is open, and close removes the name there.
+// tempFile creates a temporary file. If the temporary folder is /tmp, which is often in memory, it
+// tries /var/tmp first. It removes the name of the file at once, so that a killed process leaves no
+// file behind. Windows refuses to remove an open file; there close removes it.
 func tempFile() (f *os.File, err error) {
 	const pattern = "tract-fsck-*"
 	if os.TempDir() == "/tmp" {
@@ -102,25 +107,25 @@ func tempFile() (f *os.File, err error) {
 	return f, err
 }
 
-// each calls visit with what is known of each object, in the order of the keys.
+// each calls visit with the joined row of each object, in the order of the keys, up to an error.
 func (t *objectTable) each(visit func(objectInfo) error) error {
 	var rows []objectInfo
 	for i := range t.parts {
 		p := &t.parts[i]
 		rows = append(rows[:0], p.recent...)
 		for _, at := range p.blocks {
-			b := slices.Grow(t.room[:0], at.rows*rowSize)[:at.rows*rowSize]
+			b := slices.Grow(t.buffer[:0], at.rows*rowSize)[:at.rows*rowSize]
 			if _, err := t.file.ReadAt(b, at.offset); err != nil {
 				return err
 			}
-			for t.room = b; len(b) > 0; b = b[rowSize:] {
+			for t.buffer = b; len(b) > 0; b = b[rowSize:] {
 				rows = append(rows, objectInfo{
 					key: binary.LittleEndian.Uint64(b), value: binary.LittleEndian.Uint32(b[8:]),
 					kind: objects.Kind(b[12]), flags: objectFlags(b[13]),
 				})
 			}
 		}
-		for _, row := range joined(rows) {
+		for _, row := range joinByKey(rows) {
 			if err := visit(row); err != nil {
 				return err
 			}
@@ -129,7 +134,7 @@ func (t *objectTable) each(visit func(objectInfo) error) error {
 	return nil
 }
 
-// close removes the file.
+// close closes and removes the file, if there is one.
 func (t *objectTable) close() {
 	if t.file != nil {
 		_ = t.file.Close()

@@ -51,8 +51,8 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Cause }
 
-// ofOneObject reports whether a sequence goes on after err.
-func ofOneObject(err error) bool {
+// isOfOneObject reports whether err concerns one object only, so that a sequence goes on after it.
+func isOfOneObject(err error) bool {
 	var c *CorruptError
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, ErrPurged)
 }
@@ -66,10 +66,11 @@ type ConflictError struct {
 
 // Error names the ref and both places.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("ref %s moved: expected %s, is at %s", e.Ref, place(e.Want), place(e.Have))
+	return fmt.Sprintf("ref %s moved: expected %s, is at %s", e.Ref, shortOrNothing(e.Want), shortOrNothing(e.Have))
 }
 
-func place(id ID) string {
+// shortOrNothing returns the short form of an id, for an error; "nothing" for the zero id.
+func shortOrNothing(id ID) string {
 	if id.IsZero() {
 		return "nothing"
 	}
@@ -82,4 +83,4 @@ type DivergedError struct {
 }
 
 // Error names the fork point.
-func (e *DivergedError) Error() string { return "histories part at " + place(e.Base) }
+func (e *DivergedError) Error() string { return "histories part at " + shortOrNothing(e.Base) }

@@ -66,7 +66,7 @@ func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 			if e := ctx.Err(); e != nil {
 				err = e
 			}
-			if !yield(obj, err) || err != nil && !ofOneObject(err) {
+			if !yield(obj, err) || err != nil && !isOfOneObject(err) {
 				return
 			}
 		}

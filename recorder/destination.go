@@ -304,7 +304,7 @@ func (x *index) destinationByText(ctx context.Context, req *clientRequest) (*des
 			return nil, err
 		}
 		for _, t := range list {
-			if t.claim == "" && t.hasResponse() && !t.hasOtherCallIDs(req) {
+			if t.claim == "" && t.hasResponse() && !t.bothHaveCallIDs(req) {
 				found = append(found, t)
 			}
 		}
@@ -321,9 +321,9 @@ func (x *index) destinationByText(ctx context.Context, req *clientRequest) (*des
 	return dest, err
 }
 
-// hasOtherCallIDs reports whether both the thread and the request have call ids that a provider
+// bothHaveCallIDs reports whether both the thread and the request have call ids that a provider
 // chose. The caller knows that they share none.
-func (t *thread) hasOtherCallIDs(req *clientRequest) bool {
+func (t *thread) bothHaveCallIDs(req *clientRequest) bool {
 	isCall := func(id string) bool { return strings.HasPrefix(id, "call ") }
 	return slices.ContainsFunc(slices.Collect(maps.Keys(t.externalIDs)), isCall) && slices.ContainsFunc(req.externalIDs, isCall)
 }

@@ -64,7 +64,7 @@ func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
 	events := providers.Decode(api, o.provider, o.model, body, framing)
 	if o.replay {
 		r, err := llm.Collect(events, nil)
-		return a.decodeReplay(o, api, r, err)
+		return a.printReplayForm(o, api, r, err)
 	}
 	if a.json {
 		r, err := collectResponse(events)
@@ -146,7 +146,8 @@ func decodeError(err error) error {
 	return err
 }
 
-func (a *app) decodeReplay(o *decodeOptions, api string, r *llm.Response, err error) error {
+// printReplayForm prints the JSON in which a request sends the decoded response back to its provider.
+func (a *app) printReplayForm(o *decodeOptions, api string, r *llm.Response, err error) error {
 	if r == nil {
 		return decodeError(err)
 	}

@@ -110,7 +110,7 @@ led to, and the prompt of any moment can be compiled again.`,
 		defer cmd.Print(exitCodeHelp)
 		return usageOf(cmd)
 	})
-	a.wrap(root)
+	a.wrapRun(root)
 	return root
 }
 
@@ -124,9 +124,10 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return f
 }
 
-// wrap makes a wrong number of arguments a usage error, completes arguments, and records when a
-// command starts: earlier errors are usage errors too.
-func (a *app) wrap(cmd *cobra.Command) {
+// wrapRun adds to a command and its subcommands what all of them need: a wrong number of arguments
+// is a usage error, arguments are completed, and RunE records that the command has started, since
+// earlier errors are usage errors.
+func (a *app) wrapRun(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -157,6 +158,6 @@ func (a *app) wrap(cmd *cobra.Command) {
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		a.wrap(sub)
+		a.wrapRun(sub)
 	}
 }

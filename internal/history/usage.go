@@ -30,7 +30,7 @@ func ReasoningCost(o *commit.Origin, blocks []*commit.Commit) Cost {
 	for _, c := range blocks {
 		a.add(c)
 	}
-	return a.cost(o)
+	return a.reasoningCost(o)
 }
 
 // usagePage is the number of responses that are read at once.
@@ -65,8 +65,8 @@ func (a *responseBlocks) add(c *commit.Commit) {
 	}
 }
 
-// cost returns the cost of the reasoning.
-func (a *responseBlocks) cost(o *commit.Origin) Cost {
+// reasoningCost returns the cost of the reasoning.
+func (a *responseBlocks) reasoningCost(o *commit.Origin) Cost {
 	switch u := o.Usage; {
 	case u.Reasoning > 0:
 		return Cost{Tokens: u.Reasoning}
@@ -153,7 +153,7 @@ func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, c
 			continue
 		}
 		a.last.Origin = o
-		if !yield(Response{a.last, a.cost(o)}, nil) {
+		if !yield(Response{a.last, a.reasoningCost(o)}, nil) {
 			return false
 		}
 	}

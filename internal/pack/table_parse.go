@@ -89,9 +89,9 @@ func (p *tableParser) header() {
 			return
 		}
 	}
-	p.templates = p.column(t.n, 2)
-	p.sizes = p.column(p.number(t.n), 4)
-	t.explicit = p.column(p.number(t.n*2*objects.MaxEdges), 4)
+	p.templates = p.columnHeader(t.n, 2)
+	p.sizes = p.columnHeader(p.number(t.n), 4)
+	t.explicit = p.columnHeader(p.number(t.n*2*objects.MaxEdges), 4)
 	p.checkpoints = take(&p.arena.counts, (t.n-1)/checkpointEvery)
 	t.contentSize = p.number(maxData)
 	c := t.begin()
@@ -154,8 +154,8 @@ func (p *tableParser) take(n int) []byte {
 	return b
 }
 
-// column reads the width of n numbers, at most maxWidth bytes.
-func (p *tableParser) column(n, maxWidth int) column {
+// columnHeader reads the width of a column of n numbers, at most maxWidth bytes.
+func (p *tableParser) columnHeader(n, maxWidth int) column {
 	width := int(p.byte())
 	if width > maxWidth {
 		p.fail("numbers of %d bytes", width)

@@ -348,7 +348,7 @@ func (c *comparison) makePlan(listed int) *Plan {
 	case lastKept == lastReply && (replies > 0 || spoken || len(c.known) == 0):
 		p.Kind, p.Base = Continues, len(c.known)
 	case lastKept >= 0:
-		p.Kind, p.Base = Forks, c.endOfRepeated(lastKept)
+		p.Kind, p.Base = Forks, c.endOfGaplessRepeat(lastKept)
 	case spoken && listed >= counted && counted > 0:
 		p.Kind, p.Base = Repeats, c.lastPaired()+1
 		p.Listed = len(c.list)
@@ -364,9 +364,9 @@ func (c *comparison) makePlan(listed int) *Plan {
 	return p
 }
 
-// endOfRepeated returns the end of the known entries that are repeated without a gap after the
+// endOfGaplessRepeat returns the end of the known entries that are repeated without a gap after the
 // entry last.
-func (c *comparison) endOfRepeated(last int) int {
+func (c *comparison) endOfGaplessRepeat(last int) int {
 	for i := last + 1; i < len(c.known) && (!c.known[i].Counts || c.listedOf[i] >= 0); i++ {
 		if c.known[i].Counts {
 			last = i
@@ -399,7 +399,7 @@ func (c *comparison) findEdits(p *Plan) {
 			p.Listed = i + 1
 		}
 	}
-	for p.Listed < len(c.list) && !c.list[p.Listed].Counts && c.list[p.Listed].Role == content.RoleAssistant && c.hasUncounted(p.Listed) {
+	for p.Listed < len(c.list) && !c.list[p.Listed].Counts && c.list[p.Listed].Role == content.RoleAssistant && c.isKnownUncounted(p.Listed) {
 		p.Listed++
 	}
 	free := map[Entry][]int{} // missing known entries, by the role, kind and call that a changed entry must share
@@ -435,9 +435,9 @@ func (c *comparison) findEdits(p *Plan) {
 	}
 }
 
-// hasUncounted reports whether the conversation has the same uncounted block as an entry of the
+// isKnownUncounted reports whether the conversation has the same uncounted block as an entry of the
 // list.
-func (c *comparison) hasUncounted(listed int) bool {
+func (c *comparison) isKnownUncounted(listed int) bool {
 	for i := range c.known {
 		if !c.known[i].Counts && c.known[i].Unit == c.list[listed].Unit {
 			return true

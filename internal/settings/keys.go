@@ -52,17 +52,17 @@ var table = []Key{
 	{Name: "reasoning.enabled", Type: Bool, Default: "true", Safety: Safe, Doc: "ask the model to show its reasoning; false asks for none; what comes anyway is kept"},
 	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Safety: Safe, Doc: "send past reasoning back, outside open tool loops too"},
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Safety: Safe, Doc: "show reasoning in the terminal"},
-	{Name: "reasoning.effort", Type: Choice, Choices: splitWords("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
-	{Name: "reasoning.summary", Type: Choice, Choices: splitWords("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
+	{Name: "reasoning.effort", Type: Choice, Choices: choices("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
+	{Name: "reasoning.summary", Type: Choice, Choices: choices("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
 	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "most tokens to think; 0 leaves it to the provider"},
-	{Name: "reasoning.format", Type: Choice, Choices: splitWords("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
-	{Name: "reasoning.strip_from_context", Type: Choice, Choices: splitWords("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},
+	{Name: "reasoning.format", Type: Choice, Choices: choices("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
+	{Name: "reasoning.strip_from_context", Type: Choice, Choices: choices("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},
 	{Name: "reasoning.commit", Type: Bool, Default: "true", Safety: Safe, Doc: "commit reasoning"},
 	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session, of which 80 % warn; 0 is no limit"},
 	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract purge --reasoning` remove"},
 
-	{Name: "secrets.mask", Type: Choice, Choices: splitWords("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
+	{Name: "secrets.mask", Type: Choice, Choices: choices("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
 	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
 	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens that came back, thoughts included"},
 	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens read from a cache; without it, that of input"},
@@ -72,7 +72,7 @@ var table = []Key{
 	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
 }
 
-func splitWords(s string) []string { return strings.Fields(s) }
+func choices(s string) []string { return strings.Fields(s) }
 
 // Keys returns all settings. The part of a name that a person chooses is in capitals, such
 // as request.headers.NAME.

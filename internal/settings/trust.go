@@ -23,7 +23,7 @@ const (
 )
 
 // maskingByStrictness has the values of the Stricter setting, the strictest last.
-var maskingByStrictness = splitWords("off traces all")
+var maskingByStrictness = choices("off traces all")
 
 func isStricter(value, than string) bool {
 	return slices.Index(maskingByStrictness, value) > slices.Index(maskingByStrictness, than)

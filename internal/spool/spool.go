@@ -259,7 +259,7 @@ func (s *Spool) execute(list []operation) {
 	}
 	for _, f := range files {
 		if len(f.pending) > 0 {
-			s.flushFile(f)
+			s.writePending(f)
 		}
 	}
 	s.mu.Lock()
@@ -269,8 +269,8 @@ func (s *Spool) execute(list []operation) {
 	}
 }
 
-// flushFile writes the pending bytes of a file.
-func (s *Spool) flushFile(f *File) {
+// writePending writes the pending bytes of a file.
+func (s *Spool) writePending(f *File) {
 	data, then := f.pending, f.then
 	f.pending, f.then = nil, nil
 	if err := s.appendToFile(f, data); err != nil {

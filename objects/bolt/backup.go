@@ -63,7 +63,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(out.path, path), writeJournal(path, bound, frames))
+	return errors.Join(os.Rename(out.path, path), writeJournalFiles(path, bound, frames))
 }
 
 // metaRecords returns the records of the meta bucket but for that of the index, and the one that
@@ -87,8 +87,8 @@ func (l *snapshot) metaRecords() (list []journal.Change, bound journal.Binding, 
 	return list, bound, nil
 }
 
-// writeJournal writes the files beside a copy: the journal, and an anchor at its end.
-func writeJournal(path string, bound journal.Binding, frames []byte) error {
+// writeJournalFiles writes the files beside a copy: the journal, and an anchor at its end.
+func writeJournalFiles(path string, bound journal.Binding, frames []byte) error {
 	_, end, err := replay(frames, bound)
 	if err != nil {
 		return err

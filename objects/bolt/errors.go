@@ -35,7 +35,7 @@ func explainPath(op, path string, err error) error {
 // explain classifies an error of reading or writing the files: an error of package objects stays
 // as it is, an error of the system gets operation and path, and anything else is damage.
 func (s *store) explain(op string, err error) error {
-	if err == nil || answered(err) {
+	if err == nil || isObjectsError(err) {
 		return err
 	}
 	var number syscall.Errno
@@ -50,8 +50,8 @@ func (s *store) explain(op string, err error) error {
 	return &objects.CorruptError{Cause: fmt.Errorf("%s: %w", s.path, err)}
 }
 
-// answered reports whether an error has a kind of package objects.
-func answered(err error) bool {
+// isObjectsError reports whether an error is of a kind that package objects defines, or a cancellation.
+func isObjectsError(err error) bool {
 	for _, kind := range []error{
 		objects.ErrNotFound, objects.ErrCorrupt, objects.ErrClosed, objects.ErrBusy, objects.ErrReadOnly,
 		objects.ErrFormat, objects.ErrUnsafe, objects.ErrLimit, context.Canceled, context.DeadlineExceeded,

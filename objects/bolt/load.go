@@ -20,18 +20,19 @@ import (
 // A pack never changes in its file, so a caller that has walked over the head need not read
 // it again.
 
-// aim is one object to load: where it is in the present file, and its place in the request.
-type aim struct {
+// bodyRange is the part of a pack's body that holds one object to load. index is that of the object
+// in the request.
+type bodyRange struct {
 	pack, from, size uint32
-	place            int32
+	index            int32
 }
 
-// aimsAt decodes a locator into an aim and the number of its file.
-func aimsAt(s objects.Locator, place int) (a aim, file uint64) {
-	return aim{uint32(s[0]), uint32(s[1] >> 32), uint32(s[1]), int32(place)}, s[0] >> 32
+// decodeLocator returns the range that a locator names, and the number of its file.
+func decodeLocator(s objects.Locator, index int) (a bodyRange, file uint64) {
+	return bodyRange{uint32(s[0]), uint32(s[1] >> 32), uint32(s[1]), int32(index)}, s[0] >> 32
 }
 
-func (a aim) compare(b aim) int {
+func (a bodyRange) compare(b bodyRange) int {
 	return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.from, b.from))
 }
 
@@ -46,26 +47,26 @@ const (
 // what was read, and is not copied.
 func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, err error) {
 	l := loading{store: s, wanted: w}
-	aims, size := make([]aim, 0, w.Len), 0
+	ranges, size := make([]bodyRange, 0, w.Len), 0
 	for i := range w.Len {
 		_, spot := w.At(i)
-		a, file := aimsAt(spot, i)
-		if len(aims) == 0 {
+		a, file := decodeLocator(spot, i)
+		if len(ranges) == 0 {
 			l.file = file
 		}
 		if file == 0 || file != l.file {
 			l.rest = append(l.rest, i)
 			continue
 		}
-		aims = append(aims, a)
+		ranges = append(ranges, a)
 		size += int(a.size)
 	}
-	if !slices.IsSortedFunc(aims, aim.compare) { // contents are used again, or histories were merged
-		slices.SortFunc(aims, aim.compare)
+	if !slices.IsSortedFunc(ranges, bodyRange.compare) { // contents are used again, or histories were merged
+		slices.SortFunc(ranges, bodyRange.compare)
 	}
-	for from, i := 0, 1; i <= len(aims); i++ {
-		if i == len(aims) || aims[i].pack != aims[from].pack {
-			l.packs = append(l.packs, aims[from:i])
+	for from, i := 0, 1; i <= len(ranges); i++ {
+		if i == len(ranges) || ranges[i].pack != ranges[from].pack {
+			l.packs = append(l.packs, ranges[from:i])
 			from = i
 		}
 	}
@@ -93,9 +94,9 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 type loading struct {
 	store  *store
 	wanted objects.LoadRequest
-	file   uint64  // that all aims are at
-	packs  [][]aim // of one pack each
-	errs   []error // of each pack
+	file   uint64        // that all ranges are at
+	packs  [][]bodyRange // of one pack each
+	errs   []error       // of each pack
 	next   atomic.Int64
 	failed atomic.Bool
 
@@ -127,37 +128,37 @@ func (l *loadWorker) work(ctx context.Context) {
 
 // load reads a body and gives the objects in it that are wanted. What is not found, or is
 // damaged, is left to be read by its id.
-func (l *loadWorker) load(ctx context.Context, aims []aim) error {
-	if len(aims) < loadFew {
-		return l.leave(aims)
+func (l *loadWorker) load(ctx context.Context, ranges []bodyRange) error {
+	if len(ranges) < loadFew {
+		return l.addToRest(ranges)
 	}
 	l.scratch.reset()
 	var body []byte
 	err := l.store.view(ctx, "read", func(k *snapshot) error {
 		if k.number == l.file {
 			k.scan = &l.scan
-			body = l.wantedBody(k, aims)
+			body = l.wantedBody(k, ranges)
 		}
 		return nil
 	})
 	if err != nil || body == nil {
-		return cmp.Or(err, l.leave(aims))
+		return cmp.Or(err, l.addToRest(ranges))
 	}
 	// The checksum of the body stands for the hashes of its objects; the hash of one object
 	// shows that it is the pack that the walk has seen.
-	data, sound, err := decodeBodyData(&l.kept, aims[0].pack, body)
+	data, sound, err := decodeBodyData(&l.kept, ranges[0].pack, body)
 	if err != nil || !sound || codec(body[8])&codecPurged != 0 {
-		return l.leave(aims)
+		return l.addToRest(ranges)
 	}
 	var o objects.Object // one for all: to allocate each takes as long as to read it
-	if !l.set(&o, data, aims[len(aims)-1]) || o.Check() != nil {
-		return l.leave(aims)
+	if !l.setObject(&o, data, ranges[len(ranges)-1]) || o.Check() != nil {
+		return l.addToRest(ranges)
 	}
-	for i, a := range aims {
-		if !l.set(&o, data, a) {
-			return l.leave(aims[i:])
+	for i, a := range ranges {
+		if !l.setObject(&o, data, a) {
+			return l.addToRest(ranges[i:])
 		}
-		if err := l.wanted.Give(int(a.place), &o, nil); err != nil {
+		if err := l.wanted.Give(int(a.index), &o, nil); err != nil {
 			return err
 		}
 	}
@@ -166,13 +167,13 @@ func (l *loadWorker) load(ctx context.Context, aims []aim) error {
 
 // wantedBody reads a body as it is stored if most of it is wanted; nil: it is not, or cannot be
 // read.
-func (l *loadWorker) wantedBody(k *snapshot, aims []aim) []byte {
+func (l *loadWorker) wantedBody(k *snapshot, ranges []bodyRange) []byte {
 	wanted := 0
-	for _, a := range aims {
+	for _, a := range ranges {
 		wanted += int(a.size)
 	}
 	k = k.withArena(&l.kept) // a short body is a part of its page
-	e, err := k.ofPack(bodiesBucket, aims[0].pack)
+	e, err := k.ofPack(bodiesBucket, ranges[0].pack)
 	if err != nil {
 		return nil
 	}
@@ -191,23 +192,23 @@ func (l *loadWorker) wantedBody(k *snapshot, aims []aim) []byte {
 	return body
 }
 
-// leave leaves objects to be read by their ids.
-func (l *loading) leave(aims []aim) error {
+// addToRest adds objects to those that are read by their ids.
+func (l *loading) addToRest(ranges []bodyRange) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, a := range aims {
-		l.rest = append(l.rest, int(a.place))
+	for _, a := range ranges {
+		l.rest = append(l.rest, int(a.index))
 	}
 	return nil
 }
 
-// set makes o the object of an aim, if the data is long enough.
-func (l *loading) set(o *objects.Object, data []byte, a aim) bool {
+// setObject sets o to the object at a range of the body data. It reports whether the data is long enough.
+func (l *loading) setObject(o *objects.Object, data []byte, a bodyRange) bool {
 	to := uint64(a.from) + uint64(a.size)
 	if to > uint64(len(data)) {
 		return false
 	}
-	o.ID, _ = l.wanted.At(int(a.place))
+	o.ID, _ = l.wanted.At(int(a.index))
 	o.Kind, o.Data = objects.KindContent, data[a.from:to:to]
 	return true
 }

@@ -33,7 +33,7 @@ func TestPartsOfTwoPacksInTurn(t *testing.T) {
 	in := map[uint32]bool{}
 	h := walked(t, s, m.tip)
 	for i, spot := range h.spots {
-		a, _ := aimsAt(spot, i)
+		a, _ := decodeLocator(spot, i)
 		in[a.pack] = true
 	}
 	if len(in) != 2 {

@@ -95,7 +95,7 @@ func (g *getter) read(l *snapshot) error {
 		}
 		o, err := l.objectAt(one)
 		switch {
-		case err == nil || ofOneObject(err):
+		case err == nil || isOfOneObject(err):
 			g.page = append(g.page, found{o, err})
 		case !errors.Is(err, objects.ErrNotFound):
 			return err
@@ -134,8 +134,8 @@ func (l *snapshot) objectAt(one located) (objects.Object, error) {
 	return l.readPacked(p, one.slot)
 }
 
-// ofOneObject reports whether an error concerns one object only.
-func ofOneObject(err error) bool {
+// isOfOneObject reports whether an error concerns one object only.
+func isOfOneObject(err error) bool {
 	var c *objects.CorruptError
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrPurged)
 }

@@ -39,7 +39,7 @@ func (l *snapshot) intactInPack(id objects.ID) (bool, error) {
 			_, err = l.readPacked(p, at.slot)
 		}
 	}
-	if errors.Is(err, errPack) || ofOneObject(err) {
+	if errors.Is(err, errPack) || isOfOneObject(err) {
 		return false, nil
 	}
 	return ok && err == nil, err

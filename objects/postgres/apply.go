@@ -50,12 +50,12 @@ type apply struct {
 // at once: what this process knew of the store is out of date.
 func (a *apply) try(ctx context.Context) (done bool, err error) {
 	if a.sent != nil {
-		landed, err := a.landed(ctx)
+		written, err := a.isWritten(ctx)
 		if err != nil {
 			return false, err
 		}
 		a.sent = nil
-		if landed {
+		if written {
 			return true, nil
 		}
 	}
@@ -166,9 +166,9 @@ func refRows(entry objects.LogEntry, record []byte) []refRow {
 	return rows
 }
 
-// landed reports whether the write whose outcome was unknown has happened: its log entry is
+// isWritten reports whether the write whose outcome was unknown has happened: its log entry is
 // there, or without refs, everything that it put, which the next plan finds out.
-func (a *apply) landed(ctx context.Context) (yes bool, err error) {
+func (a *apply) isWritten(ctx context.Context) (yes bool, err error) {
 	if len(a.sent.refs) == 0 {
 		return false, nil
 	}

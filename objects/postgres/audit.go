@@ -62,7 +62,7 @@ type auditedLine struct {
 
 func (w *auditor) run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.begin, w.readLog, w.readPlaces, w.readCommits, w.readBlobs, w.readRefs, w.checkForks, w.checkIndex,
+		w.begin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.readRefs, w.checkForks, w.checkIndex,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -155,8 +155,8 @@ func (w *auditor) readLog(ctx context.Context) error {
 group by seq having count(record) > 0 order by seq`, w.s.repo)
 }
 
-// readPlaces reads which commits are named by their place.
-func (w *auditor) readPlaces(ctx context.Context) error {
+// readNamedPositions reads the positions that refs and lines name instead of a commit id.
+func (w *auditor) readNamedPositions(ctx context.Context) error {
 	return w.q.query(ctx, func(row pgx.CollectableRow) error {
 		var at position
 		err := row.Scan(&at.line, &at.gen)

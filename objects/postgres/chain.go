@@ -92,7 +92,7 @@ func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err erro
 				err = &objects.CorruptError{ID: w.next, Cause: errors.New("another commit is in its position")}
 				break
 			}
-			list = w.accept(list, step{commit, w.at})
+			list = w.advance(list, step{commit, w.at})
 		}
 		if err != nil {
 			return list, err
@@ -159,7 +159,7 @@ func (w *walker) recent(limit int) (list []step) {
 		if !ok || !known {
 			break
 		}
-		list = w.accept(list, step{commit.Clone(), at})
+		list = w.advance(list, step{commit.Clone(), at})
 	}
 	return list
 }
@@ -184,11 +184,11 @@ func (w *walker) locate(ctx context.Context) (list []step, err error) {
 		st.at = one.at
 	}
 	w.s.learnPosition(st.commit.ID, st.at)
-	return w.accept(list, st), nil
+	return w.advance(list, st), nil
 }
 
-// accept adds a commit, if it is the next one, and goes on to its first parent.
-func (w *walker) accept(list []step, st step) []step {
+// advance appends the commit that the walk has reached, and moves to its first parent.
+func (w *walker) advance(list []step, st step) []step {
 	w.next = st.commit.FirstParent()
 	w.at = position{}
 	if st.at.line != 0 && !w.next.IsZero() {

@@ -51,12 +51,12 @@ type refRow struct {
 // planner decides where the objects of a batch go.
 type planner struct {
 	write
-	put     map[objects.ID]*objects.Object
-	there   map[objects.ID]bool     // objects of the batch that are in the store
-	at      map[objects.ID]position // of first parents, and of commits of the batch
-	ends    map[position]bool       // places after which no commit can go
-	inlined map[objects.ID]bool     // contents that went with a commit
-	purges  uint64                  // as they were known before the write
+	put       map[objects.ID]*objects.Object
+	there     map[objects.ID]bool     // objects of the batch that are in the store
+	at        map[objects.ID]position // of first parents, and of commits of the batch
+	continued map[position]bool       // positions that a commit of the same line follows
+	inlined   map[objects.ID]bool     // contents that went with a commit
+	purges    uint64                  // as they were known before the write
 }
 
 // plan decides where the objects of a batch go. It asks the database where first parents are
@@ -66,13 +66,13 @@ type planner struct {
 func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*planner, error) {
 	p := &planner{
 		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, at: map[objects.ID]position{},
-		ends: map[position]bool{}, inlined: map[objects.ID]bool{},
+		continued: map[position]bool{}, inlined: map[objects.ID]bool{},
 	}
 	p.copies, p.purges = b.Copies, s.purges.Load()
 	for i := range b.Put {
 		p.put[b.Put[i].ID] = &b.Put[i]
 	}
-	if err := s.look(ctx, p, b.Put, careful); err != nil {
+	if err := s.lookUpKnown(ctx, p, b.Put, careful); err != nil {
 		return nil, err
 	}
 	for i := range b.Put {
@@ -91,8 +91,8 @@ func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*plan
 	return p, nil
 }
 
-// look finds out what must be known of the store.
-func (s *store) look(ctx context.Context, p *planner, put []objects.Object, careful bool) error {
+// lookUpKnown looks up which objects of the batch the store has, and the positions of first parents.
+func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Object, careful bool) error {
 	ask, commits := s.unknown(p, put, careful)
 	if len(ask) == 0 {
 		return nil
@@ -112,9 +112,9 @@ func (s *store) look(ctx context.Context, p *planner, put []objects.Object, care
 		return err
 	}
 	if some && commits && !careful {
-		return s.look(ctx, p, put, true)
+		return s.lookUpKnown(ctx, p, put, true)
 	}
-	return s.lookForEnds(ctx, p)
+	return s.findContinued(ctx, p)
 }
 
 // unknown returns the ids that must be looked up: of commits whose first parent is not in the
@@ -146,8 +146,8 @@ func (s *store) unknown(p *planner, put []objects.Object, careful bool) (ask []o
 	return ask, commits
 }
 
-// lookForEnds finds out after which of the places another commit is.
-func (s *store) lookForEnds(ctx context.Context, p *planner) error {
+// findContinued finds the positions after which the line goes on with another commit.
+func (s *store) findContinued(ctx context.Context, p *planner) error {
 	var lines, gens []int64
 	for _, at := range p.at {
 		lines, gens = append(lines, at.line), append(gens, at.gen)
@@ -158,7 +158,7 @@ func (s *store) lookForEnds(ctx context.Context, p *planner) error {
 	return s.query(ctx, func(row pgx.CollectableRow) error {
 		var at position
 		err := row.Scan(&at.line, &at.gen)
-		p.ends[at] = true
+		p.continued[at] = true
 		return err
 	}, `select a.line, a.gen from unnest($2::bigint[], $3::bigint[]) a (line, gen)
 where exists (select from tract_tail t where t.repo = $1 and t.line = a.line and t.gen = a.gen + 1)
@@ -187,11 +187,11 @@ func (p *planner) insert(o *objects.Object) {
 	if before.line != 0 {
 		at = position{before.line, before.gen + 1}
 	}
-	if before.line == 0 || p.ends[before] {
+	if before.line == 0 || p.continued[before] {
 		at.line = newLine()
 		p.lines = append(p.lines, lineRow{at.line, at.gen, before})
 	}
-	p.ends[before] = true
+	p.continued[before] = true
 	row := commitRow{at: at, id: o.ID, head: pack.AppendRecord(nil, o)}
 	if len(o.Links) > 0 {
 		if c := p.put[o.Links[0]]; c != nil && isInline(c) {

@@ -19,18 +19,19 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	if s.readOnly {
 		return 0, fmt.Errorf("purge store %s: %w", s.name, objects.ErrReadOnly)
 	}
-	p, err := s.purge(ctx, list, progress)
+	p, err := s.purgeInTx(ctx, list, progress)
 	if err != nil || len(p.tombstones) == 0 {
 		return 0, err
 	}
-	if _, err := s.purge(ctx, p.tombstones, nil); err != nil {
+	if _, err := s.purgeInTx(ctx, p.tombstones, nil); err != nil {
 		return len(p.tombstones), err // the first transaction stands
 	}
 	s.vacuum(ctx)
 	return len(p.tombstones), nil
 }
 
-func (s *store) purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (p *purge, err error) {
+// purgeInTx purges objects in one transaction, while it holds the lock of the repo.
+func (s *store) purgeInTx(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (p *purge, err error) {
 	var version uint64
 	err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
 		p = &purge{s: s, q: direct{tx}, segments: map[int32]map[objects.ID]bool{}}

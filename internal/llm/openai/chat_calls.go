@@ -292,7 +292,7 @@ func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 	if seal := v.Get("google", "thought_signature").Text(); seal != "" {
 		b.SetSeal(c.NewSeal(content.Signature, seal))
 	}
-	if rest := withoutSeal(v); rest != nil {
+	if rest := withoutGoogleSeal(v); rest != nil {
 		b.SetExtra(rawjson.WithMember(b.Form().Extra, "extra_content", rest))
 	}
 	p.Block = b
@@ -302,7 +302,7 @@ func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 // readTextSeal reads the seal that Google puts on a message. The seal belongs to the text
 // before it; without a text it becomes a block of its own.
 func (c *chatReader) readTextSeal(v rawjson.Value) {
-	if rest := withoutSeal(v); rest != nil {
+	if rest := withoutGoogleSeal(v); rest != nil {
 		c.keepUnknownField("extra_content", rest)
 	}
 	data := v.Get("google", "thought_signature").Text()
@@ -321,9 +321,9 @@ func (c *chatReader) readTextSeal(v rawjson.Value) {
 	c.emitSeal(seal, "extra_content")
 }
 
-// withoutSeal returns extra_content v without Google's members thought_signature and
+// withoutGoogleSeal returns extra_content v without Google's members thought_signature and
 // thought; nil when nothing remains.
-func withoutSeal(v rawjson.Value) rawjson.Value {
+func withoutGoogleSeal(v rawjson.Value) rawjson.Value {
 	if v.Kind() != rawjson.KindObject {
 		return nil
 	}

@@ -239,7 +239,7 @@ const maxName = 64 << 10
 func (o *BlockWriter) SetHead(change func(h *llm.Head)) {
 	previous := o.Head
 	change(&o.Head)
-	o.Head.ID, o.Head.Model, o.Head.Finish = nameOrPrevious(o.Head.ID, previous.ID), nameOrPrevious(o.Head.Model, previous.Model), nameOrPrevious(o.Head.Finish, previous.Finish)
+	o.Head.ID, o.Head.Model, o.Head.Finish = previousIfTooLong(o.Head.ID, previous.ID), previousIfTooLong(o.Head.Model, previous.Model), previousIfTooLong(o.Head.Finish, previous.Finish)
 	if o.Head.ID != previous.ID || o.Head.Model != previous.Model || o.Head.Finish != previous.Finish {
 		o.headChanged = true
 	}
@@ -264,8 +264,8 @@ func TokenCounts(v rawjson.Value) func(keys ...string) int64 {
 	}
 }
 
-// nameOrPrevious returns name, or previous if name is too long.
-func nameOrPrevious(name, previous string) string {
+// previousIfTooLong returns name, or previous if name is longer than maxName.
+func previousIfTooLong(name, previous string) string {
 	if len(name) > maxName {
 		return previous
 	}

@@ -173,7 +173,7 @@ func (c *Copier) copyEntries() error {
 // referred to by now.
 func (c *Copier) copyRecords() error {
 	for again := true; again; again = len(c.referred) > 0 {
-		if err := c.restore(); err != nil {
+		if err := c.copyReferred(); err != nil {
 			return err
 		}
 		if err := c.copyNewRecords(); err != nil {
@@ -183,9 +183,10 @@ func (c *Copier) copyRecords() error {
 	return nil
 }
 
-// restore puts what was left out, and is referred to by what was written since the marks were
-// made: somebody has put it again, and it was there. A record is copied when it is met next.
-func (c *Copier) restore() error {
+// copyReferred copies objects that were left out, and to which objects refer that were written since
+// the marks were made: a writer put them again while they still existed. Records among them are
+// copied by the next copyNewRecords.
+func (c *Copier) copyReferred() error {
 	for len(c.referred) > 0 {
 		var found []objects.Object
 		err := c.src.View(func(v View) error {
