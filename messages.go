@@ -79,9 +79,9 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 		if !isSaid(c) {
 			continue
 		}
-		s := saidBlock{at: i, edit: edits[c.ID], first: readable(c)}
+		s := saidBlock{at: i, edit: edits[c.ID], first: blockOrPlaceholder(c)}
 		if s.block = s.first; s.edit > 0 && line[s.edit].ContentID != c.ContentID {
-			s.block = readable(line[s.edit])
+			s.block = blockOrPlaceholder(line[s.edit])
 		}
 		apart := i > 0 && c.Parent() != line[i-1].ID
 		s.begin = before < 0 || line[before].Role != c.Role || c.Role != content.RoleTool && (c.Index == 0 || apart)
@@ -100,8 +100,8 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 // unlike a note.
 func isSaid(c *commit.Commit) bool { return c.Op == commit.Append && c.Role != content.NoRole }
 
-// readable returns the block of a commit, with a placeholder for purged content.
-func readable(c *commit.Commit) content.Block {
+// blockOrPlaceholder returns the block of a commit, with a placeholder for purged content.
+func blockOrPlaceholder(c *commit.Commit) content.Block {
 	if c.Tombstone == nil {
 		return c.Block
 	}

@@ -316,7 +316,7 @@ func (h *branchHistory) normalize(list []content.Message, masks bool) ([]content
 	for _, s := range h.blocks {
 		for _, c := range []*commit.Commit{h.line[s.at], h.line[s.edit]} {
 			if c.Tombstone != nil {
-				purged[c.ContentID] = readable(c)
+				purged[c.ContentID] = blockOrPlaceholder(c)
 			}
 		}
 	}

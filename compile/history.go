@@ -281,7 +281,7 @@ func (h *history) fitBudget(budget int) error {
 			turns[e.sentTurn()].Tokens += tokens
 		}
 	}
-	drop, err := priority.Fit(h.scale.estimate(budget), turns)
+	drop, err := priority.Fit(h.scale.largestEstimate(budget), turns)
 	if over := (*priority.OverBudgetError)(nil); errors.As(err, &over) {
 		return &priority.OverBudgetError{Budget: budget, Fixed: h.scale.Tokens(over.Fixed)}
 	}

@@ -48,8 +48,8 @@ func (s Scale) AddTokens(sum *int, estimate int) int {
 	return s.Tokens(*sum) - before
 }
 
-// estimate returns the largest estimate that has at most these tokens.
-func (s Scale) estimate(tokens int) int {
+// largestEstimate returns the largest estimate that stands for at most this number of tokens.
+func (s Scale) largestEstimate(tokens int) int {
 	if s.Responses == 0 {
 		return tokens
 	}

@@ -27,7 +27,7 @@ func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 }
 
 func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
-	g.line(paint(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.styles.id, firstIDs(pt.A)+" → "+firstIDs(pt.B)))
+	g.line(paint(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.styles.id, firstID(pt.A)+" → "+firstID(pt.B)))
 	if pt.Part == diff.PartCall || pt.Part == diff.PartArguments {
 		for _, side := range []struct {
 			op      diff.Op
@@ -58,7 +58,8 @@ func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
 	}
 }
 
-func firstIDs(commits []*commit.Commit) string {
+// firstID returns the short id of the first commit; "nothing" if there is none.
+func firstID(commits []*commit.Commit) string {
 	if len(commits) == 0 {
 		return "nothing"
 	}

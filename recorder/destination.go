@@ -208,7 +208,7 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 	}
 	name := req.branch(x.prefix, false)
 	if req.claim.session == "" && req.namedBranch == "" {
-		name = x.prefix + req.claim.client + "/" + generatedName(req)
+		name = x.prefix + req.claim.client + "/" + timeAndHashName(req)
 		if req.claim.side != "" {
 			name += "/side-" + req.claim.side
 		}
@@ -225,9 +225,9 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 	return dest, err
 }
 
-// generatedName returns a branch name for a conversation that names no session: the time and a
+// timeAndHashName returns a branch name for a conversation that names no session: the time and a
 // hash of the request, which distinguishes requests of the same second.
-func generatedName(req *clientRequest) string {
+func timeAndHashName(req *clientRequest) string {
 	var key objects.ID
 	if n := len(req.entries); n > 0 {
 		key = req.entries[n-1].Key

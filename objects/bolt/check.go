@@ -362,7 +362,7 @@ func (a *checker) checkEntry(bucket int, e page.Entry) error {
 		}
 		return a.passTombstone(purgedError(objects.ID(e.Key), value))
 	case metaBucket:
-		err = a.checkRecord(e.Key, value)
+		err = a.checkMetaRecord(e.Key, value)
 	case indexBucket:
 		err = a.index.add(e.Key, value)
 	default:

@@ -192,8 +192,8 @@ func (a *checker) passTombstone(err error) error {
 	return a.to.Tombstone(e.Tombstone)
 }
 
-// checkRecord checks a record of the meta bucket.
-func (a *checker) checkRecord(key, record []byte) error {
+// checkMetaRecord checks a record of the meta bucket.
+func (a *checker) checkMetaRecord(key, record []byte) error {
 	var err error
 	switch {
 	case bytes.Equal(key, formatKey):

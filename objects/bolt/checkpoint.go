@@ -56,7 +56,7 @@ func (s *store) checkpoint(h *handle, mark memtable.Mark, bulk ...objects.Object
 // commitChanges writes changes in one transaction, after which the journal is empty. Errors are
 // those of checkpoint.
 func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.Change) error {
-	now, err := s.settle(h, s.transact(h, list))
+	now, err := s.transactionOutcome(h, s.transact(h, list))
 	if err != nil {
 		if !errors.Is(err, errHeld) {
 			h.broken.Store(true) // a frame of this generation may not count any more
@@ -136,9 +136,9 @@ func (s *store) changes(h *handle, bound journal.Binding, mark memtable.Mark, bu
 	return list, err
 }
 
-// settle determines the outcome of a transaction. With an error the outcome is unknown only if
+// transactionOutcome determines the outcome of a transaction. With an error the outcome is unknown only if
 // the new meta page is there, which need not be durable.
-func (s *store) settle(h *handle, err error) (page.Meta, error) {
+func (s *store) transactionOutcome(h *handle, err error) (page.Meta, error) {
 	now, unread := readMeta(h.file)
 	if err != nil {
 		if err = s.explain("write", err); unread != nil || now.Tx > h.now.meta.Tx {

@@ -140,13 +140,13 @@ func makeDir(path string) error {
 		}
 		err = os.Mkdir(path, 0o700)
 	case err == nil:
-		if err := settleName(above); err != nil {
+		if err := syncParent(above); err != nil {
 			return err
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		if info, e := os.Stat(path); e == nil && info.IsDir() {
-			return settleName(path)
+			return syncParent(path)
 		}
 	}
 	if err != nil {
@@ -158,9 +158,9 @@ func makeDir(path string) error {
 	return syncDir(above)
 }
 
-// settleName makes the name of an existing directory durable, if this user may have created
+// syncParent makes the name of an existing directory durable, if this user may have created
 // it.
-func settleName(path string) error {
+func syncParent(path string) error {
 	err := syncDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		return nil

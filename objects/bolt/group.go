@@ -115,7 +115,7 @@ func (w *writer) isClosed() bool { return w.closing && (w.open == nil || !w.open
 
 // tip returns the target of a ref as planned.
 func (w *writer) tip(name string) (tip objects.ID, err error) {
-	w.lock()
+	w.lockToPlan()
 	defer w.mu.Unlock()
 	if w.isClosed() {
 		return objects.ID{}, errRetry
@@ -147,7 +147,7 @@ func (w *writer) plan(b objects.Batch, ref string, tip objects.ID) (g *group, le
 // join calls add with the open group, which has nothing of it if add returns an error. What is
 // planned can be read at once, so that one batch can depend on another.
 func (w *writer) join(add func(*group) error) (g *group, leads bool, err error) {
-	w.lock()
+	w.lockToPlan()
 	defer w.mu.Unlock()
 	if w.isClosed() {
 		return nil, false, errRetry
@@ -173,9 +173,9 @@ func (w *writer) join(add func(*group) error) (g *group, leads bool, err error) 
 	return g, leads, nil
 }
 
-// lock locks mu once the open group takes batches. Nothing is planned on top of a bulk
+// lockToPlan locks mu as soon as the open group accepts another batch. Nothing is planned on top of a bulk
 // batch, whose objects cannot be read before they are written.
-func (w *writer) lock() {
+func (w *writer) lockToPlan() {
 	for {
 		w.mu.Lock()
 		full := w.committing

@@ -108,7 +108,7 @@ func (h *handle) recoverTail() error {
 		}
 	}
 	if from = max(from, journal.Start); from < h.journal.End {
-		if err := h.journal.Rewrite(from); err != nil {
+		if err := h.journal.WriteAgain(from); err != nil {
 			return err
 		}
 	}

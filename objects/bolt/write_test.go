@@ -233,7 +233,7 @@ func TestOutcomeOfAFailedFold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err = in.settle(h, trouble)
+		_, err = in.transactionOutcome(h, trouble)
 		if objects.IsUnknown(err) != c.written || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
 			t.Errorf("trouble %s: %v, unknown: %t", c.name, err, objects.IsUnknown(err))
 		}

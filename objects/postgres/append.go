@@ -15,7 +15,7 @@ import (
 // inserted in the order of their keys, so that two of these statements do not deadlock. It
 // holds the lock of the repo, so that gc and purge do not miss what it inserts.
 //
-// A place that another commit has, in a segment or in the tail, gives a null for the generation, and so
+// A position that another commit has, in a segment or in the tail, gives a null for the generation, and so
 // an error: the writer did not know of that commit, and begins a line of its own.
 //
 // A ref that was deleted keeps its row, so a new row is that of a ref which never was. The

@@ -84,7 +84,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	case err == nil:
 		a.fresh = true
 		return false, nil
-	case hasCode(err, codeUniqueViolation), hasCode(err, codeNotNullViolation): // the place is taken
+	case hasCode(err, codeUniqueViolation), hasCode(err, codeNotNullViolation): // the position is taken
 		a.careful, a.alone = true, true
 		return false, nil
 	case !isUndone(err):

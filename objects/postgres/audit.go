@@ -38,9 +38,9 @@ type auditor struct {
 	stop error // of the caller
 
 	newest map[string]move         // of each ref: its newest log entry
-	at     map[position]objects.ID // commits at places that refs and lines name; zero: not seen
+	at     map[position]objects.ID // commits at positions that refs and lines name; zero: not seen
 	line   auditedLine             // that is being read
-	forks  []step                  // the first commits of lines, each with the place of its first parent
+	forks  []step                  // the first commits of lines, each with the position of its first parent
 	list   []objects.Object        // for the caller
 	done   int64
 	total  int64

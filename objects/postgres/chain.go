@@ -42,8 +42,8 @@ func (s *store) walk(tip objects.ID) *walker {
 // read returns the next commits, at least one and about limit of them if it is over 0; none
 // at the end. An error belongs to the commit next, and the commits before it come first.
 func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
-	const most = 8  // a place below its line leads to another line, and a wrong one to a lookup
-	var wrong error // of what was at a place instead of next
+	const most = 8  // a position below its line leads to another line, and a wrong one to a lookup
+	var wrong error // of what was at a position instead of next
 	for try := 0; !w.next.IsZero(); try++ {
 		located := w.at.line == 0
 		list, err = w.readOnce(ctx, limit)
@@ -53,7 +53,7 @@ func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
 		case located && errors.Is(err, objects.ErrNotFound) && wrong != nil:
 			return nil, wrong
 		case !located && errors.Is(err, objects.ErrCorrupt):
-			// The cache of places may be wrong: the commit is only damaged if it is nowhere else.
+			// The cache of positions may be wrong: the commit is only damaged if it is nowhere else.
 			wrong, w.at = err, position{}
 		case err != nil:
 			return nil, err
@@ -65,7 +65,7 @@ func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
 	return nil, nil
 }
 
-// readOnce returns nothing when it has found that next is at another place.
+// readOnce returns nothing when it has found that next is at another position.
 func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err error) {
 	if list = w.recent(limit); len(list) > 0 {
 		return list, nil
@@ -109,15 +109,16 @@ func (w *walker) isIn(r segmentRow) bool {
 	return !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 && w.at.gen < r.gen0+int64(r.n)
 }
 
-// commits returns the commits of a row; id is that of a row of the tail.
-func (r segmentRow) commits(id objects.ID) ([]objects.Object, error) {
+// commits returns the commits of a row. next is the commit that the walk has come to: the only one of
+// a row of the tail, and the one that an error names if the segment is damaged.
+func (r segmentRow) commits(next objects.ID) ([]objects.Object, error) {
 	if r.number == tailNumber {
-		o, err := readObject(id, r.heads)
+		o, err := readObject(next, r.heads)
 		return []objects.Object{o}, err
 	}
 	seg, err := decodeSegment(r)
 	if err != nil {
-		return nil, &objects.CorruptError{ID: id, Cause: cause(err)}
+		return nil, &objects.CorruptError{ID: next, Cause: cause(err)}
 	}
 	return seg.commits, nil
 }
@@ -125,11 +126,11 @@ func (r segmentRow) commits(id objects.ID) ([]objects.Object, error) {
 // Numbers of rows that are no segments.
 const (
 	tailNumber = 0  // a row of tract_tail
-	forkNumber = -1 // the place from which a line was forked
+	forkNumber = -1 // the position from which a line was forked
 )
 
-// rowsSQL reads from a place of a line on towards its beginning: rows of the tail, or segments
-// if the place is before the tail. If the line begins after the place it reads where the line
+// rowsSQL reads from a position of a line on towards its beginning: rows of the tail, or segments
+// if the position is before the tail. If the line begins after the position it reads where the line
 // was forked.
 const rowsSQL = `
 (select 0, line, gen, 1, id, put, head, null::bytea from tract_tail where repo = $1 and line = $2 and gen <= $3 order by gen desc limit $4)
@@ -164,7 +165,7 @@ func (w *walker) recent(limit int) (list []step) {
 	return list
 }
 
-// locate finds the place of next, or reads it where it is not in a line.
+// locate finds the position of next, or reads it where it is not in a line.
 func (w *walker) locate(ctx context.Context) (list []step, err error) {
 	var one found
 	err = w.s.find(ctx, w.s, []objects.ID{w.next}, false, func(_ objects.ID, f found) error {
@@ -233,7 +234,7 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 	return objects.Walk(ctx, get, tip, o)
 }
 
-// ChainRuns is objects.BulkReader. A locator is the place of the commit.
+// ChainRuns is objects.BulkReader. A locator is the position of the commit.
 func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
 	return func(yield func(objects.CommitRun, error) bool) {
 		if err := s.usable(ctx); err != nil {

@@ -88,7 +88,7 @@ func TestMemoryOfALongHistory(t *testing.T) {
 		growLong(t, s, "", n/10) // which no ref names
 		in, _ := objects.As[*store](s)
 		in.sealer.running.Wait() // nothing goes on in the background
-		if err := in.repack(t.Context()); err != nil {
+		if err := in.sealLongTails(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		m, _ := objects.As[objects.Maintainer](s)

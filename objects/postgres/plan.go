@@ -165,7 +165,7 @@ where exists (select from tract_tail t where t.repo = $1 and t.line = a.line and
 or exists (select from tract_line l where l.repo = $1 and l.line = a.line and l.sealed > a.gen + 1)`, s.repo, lines, gens)
 }
 
-// commit gives a commit its place, after its first parent; those of its first-parent
+// commit gives a commit its position, after its first parent; those of its first-parent
 // ancestors that are in the batch come first.
 func (p *planner) commit(o *objects.Object) {
 	var todo []*objects.Object

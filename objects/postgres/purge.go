@@ -116,7 +116,7 @@ func (p *purge) find(ctx context.Context, list []objects.Tombstone) error {
 	return nil
 }
 
-// write puts the tombstones in the place of the objects.
+// write replaces the objects with their tombstones.
 func (p *purge) write(ctx context.Context, tx pgx.Tx) error {
 	var ids, records [][]byte
 	for i := range p.tombstones {

@@ -34,7 +34,7 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (done objects.Swept,
 	}
 	s.recent.forget()
 	if err == nil && !o.Dry {
-		err = s.repack(ctx)
+		err = s.sealLongTails(ctx)
 	}
 	done.SizeBefore, done.SizeAfter = before, before
 	if err == nil && !o.Dry {
@@ -43,8 +43,8 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (done objects.Swept,
 	return done, err
 }
 
-// repack seals every line that has enough commits for a segment.
-func (s *store) repack(ctx context.Context) error {
+// sealLongTails seals every line that has enough commits for a segment.
+func (s *store) sealLongTails(ctx context.Context) error {
 	lines, err := collect(ctx, s, pgx.RowTo[int64], `select line from tract_tail where repo = $1 group by line having count(*) >= $2 order by line`, s.repo, segmentSize)
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (m *Marks) mark() error {
 			m.todo.set(at)
 		}
 	}
-	if err := m.markRecords(); err != nil {
+	if err := m.markRootAndYoungRecords(); err != nil {
 		return err
 	}
 	return m.follow()
@@ -194,9 +194,9 @@ func (m *Marks) refer(id objects.ID) {
 	}
 }
 
-// markRecords marks the records that are roots, or young. What is in no pack has no age: it is
+// markRootAndYoungRecords marks the records that are roots, or young. What is in no pack has no age: it is
 // as old as what refers to it, and young when nothing does.
-func (m *Marks) markRecords() error {
+func (m *Marks) markRootAndYoungRecords() error {
 	return m.src.View(func(v View) error {
 		for id, k := range m.records {
 			if !m.withYoung && m.isRoot(&id) || m.withYoung && (k.journal || !k.referred) {

@@ -180,9 +180,9 @@ func (l *Log) reserve(end int64) error {
 	return nil
 }
 
-// Rewrite writes the bytes from an offset up to the position again and makes them durable:
+// WriteAgain writes the bytes from an offset up to the position again and makes them durable:
 // after a failed sync the system may consider them written.
-func (l *Log) Rewrite(from int64) error {
+func (l *Log) WriteAgain(from int64) error {
 	b := make([]byte, l.End-from)
 	if _, err := l.File.ReadAt(b, from); err != nil && !errors.Is(err, io.EOF) { // padding may be missing
 		return err

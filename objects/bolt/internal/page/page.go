@@ -169,10 +169,10 @@ func (p *Page) childOf(key []byte) (int, error) {
 	return i, err
 }
 
-// CheckStart checks that the first key follows the elements immediately, as bbolt writes
+// CheckFirstKey checks that the first key follows the elements immediately, as bbolt writes
 // it: otherwise the page has more or fewer elements than its count, and a key that is not
 // found may be there. An inline page is no longer than its keys.
-func (p *Page) CheckStart() error {
+func (p *Page) CheckFirstKey() error {
 	end := HeaderSize + p.Count*ElementSize
 	switch {
 	case p.Count > 0 && p.Element(0).KeyAt != end:
@@ -185,7 +185,7 @@ func (p *Page) CheckStart() error {
 
 // Check checks every element of the page. Page ids must be below highWater.
 func (p *Page) Check(highWater uint64) error {
-	if err := p.CheckStart(); err != nil {
+	if err := p.CheckFirstKey(); err != nil {
 		return err
 	}
 	var last []byte

@@ -67,7 +67,7 @@ func (r *Reader) Bucket(name string) (Tree, error) {
 	}
 	t, err := ParseTree(b)
 	if err == nil && t.Inline != nil {
-		err = t.Inline.CheckStart()
+		err = t.Inline.CheckFirstKey()
 	}
 	if err != nil {
 		return Tree{}, fmt.Errorf("bucket %q: %w", name, err)
@@ -86,7 +86,7 @@ func (r *Reader) Page(id uint64) (*Page, error) {
 	}
 	p, err := read(r.Arena, r.File, r.Meta, id)
 	if err == nil {
-		err = p.CheckStart()
+		err = p.CheckFirstKey()
 	}
 	if err != nil {
 		return nil, err
