@@ -83,6 +83,14 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
+// hasEntry reports whether the log has an entry.
+func (s *store) hasEntry(ctx context.Context, tx pgx.Tx, e objects.LogEntry) (has bool, err error) {
+	entry := objects.NewLogEntry(e.Seq, e.Note, e.Refs)
+	err = tx.QueryRow(ctx, `select exists (select from tract_log where repo = $1 and seq = $2 and record = $3)`,
+		s.repo, int64(e.Seq), entry.Record()).Scan(&has)
+	return has, err
+}
+
 // restore appends some entries. A repeated one does nothing if the transaction before it was
 // committed, which is unknown when the answer to COMMIT was lost.
 func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry, repeated bool) error {
@@ -90,11 +98,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 		return err
 	}
 	if repeated {
-		e, done := list[len(list)-1], false
-		entry := objects.NewLogEntry(e.Seq, e.Note, e.Refs)
-		err := tx.QueryRow(ctx, `select exists (select from tract_log where repo = $1 and seq = $2 and record = $3)`,
-			s.repo, int64(e.Seq), entry.Record()).Scan(&done)
-		if err != nil || done {
+		if done, err := s.hasEntry(ctx, tx, list[len(list)-1]); err != nil || done {
 			return err
 		}
 	}
