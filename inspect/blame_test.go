@@ -115,3 +115,35 @@ func TestBlameWhenTheirsChangedItBack(t *testing.T) {
 		})
 	}
 }
+
+// TestBlameOfNestedMerges has three branches each change one line of a block; one branch is merged into
+// the second, and that into the first. Each line belongs to the edit that changed it, the line that a
+// merge adds to the merge, and an edit after the merges owns only the line that it changes.
+func TestBlameOfNestedMerges(t *testing.T) {
+	repo := open(t)
+	main, side, inner := repo.Branch("main"), repo.Branch("side"), repo.Branch("inner")
+	text := must(onlyID(main.Append(t.Context(), []content.Block{user("a\nb\nc\nd")}, tract.AppendOptions{Author: "block"})))(t).String()
+	must(main.Append(t.Context(), []content.Block{assistant("Fine.")}, tract.AppendOptions{}))(t)
+	must(main.Fork(t.Context(), "side", "main"))(t)
+	must(main.Fork(t.Context(), "inner", "main"))(t)
+	must(main.Edit(t.Context(), text, "A\nb\nc\nd", tract.EditOptions{Author: "main"}))(t)
+	must(side.Edit(t.Context(), text, "a\nB\nc\nd", tract.EditOptions{Author: "side"}))(t)
+	must(inner.Edit(t.Context(), text, "a\nb\nC\nd", tract.EditOptions{Author: "inner"}))(t)
+	merge := func(into *tract.Branch, from, author, text string) {
+		must(into.Merge(t.Context(), from, tract.MergeOptions{Author: author, Resolve: func(tract.Conflict) (*tract.Change, error) {
+			return &tract.Change{Text: text}, nil
+		}}))(t)
+	}
+	merge(side, "inner", "merge 1", "a\nB\nC\nd")
+	merge(main, "side", "merge 2", "A\nB\nC\nd\nnew")
+	must(main.Edit(t.Context(), text, "A\nB\nC\nD\nnew", tract.EditOptions{Author: "after"}))(t)
+	var got []string
+	for _, l := range blame(t, repo) {
+		if l.Block.String() == text {
+			got = append(got, l.Commit.Author+":"+l.Text)
+		}
+	}
+	if want := "main:A side:B inner:C after:D merge 2:new"; strings.Join(got, " ") != want {
+		t.Errorf("blame %q, want %q", got, want)
+	}
+}
