@@ -75,8 +75,9 @@ func wantRefused(t *testing.T, what string, err error) {
 	}
 }
 
-// TestOddBlocksAreRefused: at every door: nothing of them is stored, unmasked or at all.
-func TestOddBlocksAreRefused(t *testing.T) {
+// TestInvalidBlocksAreRefused passes invalid blocks to every function that takes blocks: nothing of
+// them is stored.
+func TestInvalidBlocksAreRefused(t *testing.T) {
 	repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "all"}})
 	ctx, main := t.Context(), repo.Branch("main")
 	must(main.AppendUser(ctx, "Hello"))(t)
@@ -114,9 +115,9 @@ func TestOddBlocksAreRefused(t *testing.T) {
 	wantNoWord(t, dir, 0, oddSecret)
 }
 
-// TestOddBlocksOfAResponse: what else a response has is kept, and the error says why it is
-// not on the branch.
-func TestOddBlocksOfAResponse(t *testing.T) {
+// TestInvalidBlocksOfAResponse checks that the valid blocks of a response are kept, and that the
+// error states why they are not on the branch.
+func TestInvalidBlocksOfAResponse(t *testing.T) {
 	repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "all"}})
 	ctx, main := t.Context(), repo.Branch("main")
 	must(main.AppendUser(ctx, "Hello"))(t)
@@ -154,7 +155,7 @@ func TestOddBlocksOfAResponse(t *testing.T) {
 	wantNoWord(t, dir, 0, oddSecret)
 }
 
-// TestTextBeforeAnEventWithoutABlock is part of the response.
+// TestTextBeforeAnEventWithoutABlock checks that such a text is part of the response.
 func TestTextBeforeAnEventWithoutABlock(t *testing.T) {
 	var a llm.Accumulator
 	a.Add(llm.Event{Type: llm.TextDelta, Text: "paid for"})

@@ -57,7 +57,7 @@ func TestBlocksOfOneMessageBelongTogether(t *testing.T) {
 	}
 }
 
-func TestNothingIsNoCommit(t *testing.T) {
+func TestEmptyBlocksAreRefused(t *testing.T) {
 	main := open(t).Branch("main")
 	for _, b := range []content.Block{content.User(""), content.System(""), content.Reasoning{}} {
 		if _, err := main.Append(t.Context(), []content.Block{b}, tract.AppendOptions{}); !errors.Is(err, tract.ErrEmpty) {
@@ -70,7 +70,7 @@ func TestNothingIsNoCommit(t *testing.T) {
 	}
 }
 
-func TestWhatACommitSaysOfItself(t *testing.T) {
+func TestFieldsOfACommit(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	repo := open(t, tract.OpenOptions{Author: "ada", Now: func() time.Time { return noon }})
 	main := repo.Branch("main")
@@ -87,7 +87,7 @@ func TestWhatACommitSaysOfItself(t *testing.T) {
 	}
 }
 
-func TestAKeyMakesAnAppendSafeToRepeat(t *testing.T) {
+func TestAppendWithAKeyIsIdempotent(t *testing.T) {
 	main := open(t).Branch("main")
 	blocks := []content.Block{content.User("a"), content.Assistant("b")}
 	first := must(main.Append(t.Context(), blocks, tract.AppendOptions{Key: "k"}))(t)
@@ -135,7 +135,7 @@ func TestForkResetDelete(t *testing.T) {
 	}
 }
 
-func TestUndoTakesBackOneCommandAfterTheOther(t *testing.T) {
+func TestUndoTakesBackOneOperationAfterTheOther(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	var tips []objects.ID
@@ -325,8 +325,9 @@ func TestUndoRefusesWhatMovedBetween(t *testing.T) {
 	}
 }
 
-// TestUndoTakesNothingFromTheTextOfACommand: a command may be called anything.
-func TestUndoTakesNothingFromTheTextOfACommand(t *testing.T) {
+// TestUndoIgnoresTheNameOfACommand checks that undo does not derive anything from the name of a
+// command, which may be any text.
+func TestUndoIgnoresTheNameOfACommand(t *testing.T) {
 	ctx, repo := t.Context(), open(t)
 	main := repo.Branch("main")
 	first := must(main.AppendUser(ctx, "first"))(t)
@@ -349,7 +350,7 @@ func TestUndoTakesNothingFromTheTextOfACommand(t *testing.T) {
 	}
 }
 
-func TestAnnotateAndEditSpeakOfBlocksOnTheBranch(t *testing.T) {
+func TestAnnotateAndEditRequireABlockOfTheBranch(t *testing.T) {
 	repo := open(t)
 	main, other := repo.Branch("main"), repo.Branch("other")
 	block := must(main.AppendUser(t.Context(), "first"))(t)
@@ -480,7 +481,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsMissing(t *testing.T) {
+func TestOpenOfAMissingStoreAndUseAfterClose(t *testing.T) {
 	if _, err := tract.Open(t.Context(), filepath.Join(t.TempDir(), "none"), tract.OpenOptions{}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
@@ -494,8 +495,8 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestATakenNameIsTaken: also when it is at the commit that it was asked for.
-func TestATakenNameIsTaken(t *testing.T) {
+// TestExistingBranchNameIsRefused: also when it is at the commit that it was asked for.
+func TestExistingBranchNameIsRefused(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	must(main.AppendUser(t.Context(), "hi"))(t)

@@ -152,9 +152,9 @@ func TestReasoningThatIsNotReportedCountsAsInAPrompt(t *testing.T) {
 	}
 }
 
-// TestTheEstimateKnowsNoFuture: a prompt of the past counts what it counted then,
-// and the same however it is asked for.
-func TestTheEstimateKnowsNoFuture(t *testing.T) {
+// TestEstimateOfAnEarlierPromptIsStable checks that a prompt of an earlier commit has the same
+// estimate as it had then, in whatever way it is requested.
+func TestEstimateOfAnEarlierPromptIsStable(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	var then []int

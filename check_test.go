@@ -69,7 +69,7 @@ func TestCheckNamesTheRuleAndTheCommit(t *testing.T) {
 	}
 }
 
-func TestCheckSaysAPendingCallOnce(t *testing.T) {
+func TestCheckReportsAPendingCallOnce(t *testing.T) {
 	repo := open(t)
 	r := must(repo.Branch("main").Ask(t.Context(), says(think("hm"), call("1")), "Weather?", tract.AskOptions{}))(t)
 	got, commits := rules(t, repo, "main")
@@ -78,9 +78,9 @@ func TestCheckSaysAPendingCallOnce(t *testing.T) {
 	}
 }
 
-// TestAnUnansweredCallIsSaid: when the user speaks before the result of a call came, it is
-// said then, once, and by Check from then on.
-func TestAnUnansweredCallIsSaid(t *testing.T) {
+// TestUnansweredCallIsReported appends a user message before the result of a call: the append warns
+// once, and Check reports the call from then on.
+func TestUnansweredCallIsReported(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	var said []tract.Problem

@@ -41,7 +41,7 @@ func toldStory(t *testing.T) (*tract.Repo, *tract.Branch) {
 	return repo, main
 }
 
-func TestASummaryStandsForItsRange(t *testing.T) {
+func TestSummaryReplacesItsRange(t *testing.T) {
 	repo, main := toldStory(t)
 	before := sent(t, repo, "main")
 	old := must(repo.Resolve(t.Context(), "main"))(t)
@@ -62,7 +62,7 @@ func TestASummaryStandsForItsRange(t *testing.T) {
 	}
 }
 
-func TestWhatIsPinnedStaysBesideTheSummary(t *testing.T) {
+func TestPinnedBlocksStayBesideTheSummary(t *testing.T) {
 	repo, main := toldStory(t)
 	must(main.Annotate(t.Context(), ":/uno", priority.Pinned, "a fact"))(t)
 	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "They counted."})))(t)
@@ -77,7 +77,7 @@ func TestWhatIsPinnedStaysBesideTheSummary(t *testing.T) {
 	}
 }
 
-func TestARangeIsWidenedRatherThanCut(t *testing.T) {
+func TestRangeOfASummaryIsWidened(t *testing.T) {
 	repo, main := toldStory(t)
 	callID := must(repo.Resolve(t.Context(), "c1"))(t)
 	r := must(main.Compress(t.Context(), callID.String()+"~1.."+callID.String(), tract.CompressOptions{DryRun: true}))(t)
@@ -100,7 +100,7 @@ func TestARangeIsWidenedRatherThanCut(t *testing.T) {
 	}
 }
 
-func TestThoughtsAreCompressedApart(t *testing.T) {
+func TestCompressReasoningOnly(t *testing.T) {
 	repo, main := toldStory(t)
 	must(summaryID(main.Compress(t.Context(), ":/dos", tract.CompressOptions{Text: "It thought.", Covers: commit.ScopeReasoning})))(t)
 	if got := sent(t, repo, "main", tract.CompileOptions{IncludeReasoning: true}); strings.Contains(got, "reasoning:") || !strings.Contains(got, "summary:It thought. | tool-call") {
@@ -148,7 +148,7 @@ func TestAModelWritesTheSummary(t *testing.T) {
 	}
 }
 
-func TestASummaryLandsThoughTheBranchGrew(t *testing.T) {
+func TestCompressSucceedsThoughTheBranchGrew(t *testing.T) {
 	repo, main := toldStory(t)
 	m := says(assistant("They counted."))
 	m.between = func() { must(main.AppendUser(t.Context(), "four"))(t) }
@@ -260,9 +260,9 @@ func checkPrompt(t *rapid.T, p *compile.Prompt) {
 	}
 }
 
-// TestManyLookAtOnePromptAtOnce has everything that reads a prompt do so beside
-// compiles of the same history: prompts share their memory (see make race).
-func TestManyLookAtOnePromptAtOnce(t *testing.T) {
+// TestConcurrentReadersOfAPrompt runs everything that reads a prompt concurrently with compiles of
+// the same history: prompts share their memory (see make race).
+func TestConcurrentReadersOfAPrompt(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	for range 4 {

@@ -64,7 +64,7 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 	}
 }
 
-func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
+func TestLinksInDocumentsAreValid(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for path, text := range tree(t, ".md") {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {

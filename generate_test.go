@@ -64,7 +64,7 @@ func TestExplicitPinShowsItWithoutTheFlag(t *testing.T) {
 	}
 }
 
-func TestWithoutReasoningItStaysOnTheResponse(t *testing.T) {
+func TestUncommittedReasoningIsInTheResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		open tract.OpenOptions
 		call tract.AskOptions
@@ -80,7 +80,7 @@ func TestWithoutReasoningItStaysOnTheResponse(t *testing.T) {
 	}
 }
 
-func TestTheNearestWordOnReasoningWins(t *testing.T) {
+func TestNewestPriorityOfReasoningWins(t *testing.T) {
 	repo := open(t, tract.OpenOptions{Settings: map[string]string{"reasoning.commit": "false"}})
 	must(repo.Branch("main").Ask(t.Context(), says(think("hm"), content.Assistant("Blue.")), "Colour?", tract.AskOptions{Settings: map[string]string{"reasoning.commit": "true"}}))(t)
 	if got := kinds(t, repo, "main"); got != "user reasoning assistant" {
@@ -381,7 +381,7 @@ func TestPrepareAndAccept(t *testing.T) {
 	}
 }
 
-func TestEveryReplySaysWhatItsRequestWasMadeOf(t *testing.T) {
+func TestEveryResponseHasAManifest(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	must(onlyID(main.Append(t.Context(), []content.Block{content.System("Be brief.")}, tract.AppendOptions{})))(t)
@@ -453,9 +453,9 @@ func (s *hangsUp) breakAfter(err error) error {
 	return err
 }
 
-// TestAReplyOfUnknownOutcomeLandsOnce: what was written is found again, also below what
-// another writer put on top meanwhile.
-func TestAReplyOfUnknownOutcomeLandsOnce(t *testing.T) {
+// TestResponseOfUnknownOutcomeIsCommittedOnce checks that a write whose outcome was unknown is found
+// again, also below a commit that another writer added meanwhile.
+func TestResponseOfUnknownOutcomeIsCommittedOnce(t *testing.T) {
 	for want, next := range map[string]string{"user assistant": "", "user assistant user": "Next?"} {
 		inner := objects.Memory()
 		store := &hangsUp{Store: inner}

@@ -77,9 +77,9 @@ func read(t *testing.T, repo *tract.Repo, pattern *regexp.Regexp, o inspect.Grep
 	return list
 }
 
-// TestGrepFindsWhatReadingFinds has one random history in memory, in a file and in a
+// TestGrepAgreesWithReadingEverything has one random history in memory, in a file and in a
 // file packed closely, and every search find the same in all of them.
-func TestGrepFindsWhatReadingFinds(t *testing.T) {
+func TestGrepAgreesWithReadingEverything(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			file, packed := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "store")

@@ -46,9 +46,9 @@ var batchful = strings.Repeat("words of a long message. ", 200_000)
 // underWay is enough messages for several batches.
 const underWay = 10_000
 
-// TestAForkOfWhatIsNotWrittenYet: a branch may begin within another, at a place that is
-// in the batch which is being made, and in one that is written.
-func TestAForkOfWhatIsNotWrittenYet(t *testing.T) {
+// TestImportForksFromAnUnwrittenBatch imports branches that begin within another branch, at a commit
+// of the present batch and of a batch that is written.
+func TestImportForksFromAnUnwrittenBatch(t *testing.T) {
 	fork := func(branch, from string) tract.ImportedMessage {
 		f := one(branch, branch, "words of "+branch)
 		f.From = from
@@ -77,9 +77,9 @@ func TestAForkOfWhatIsNotWrittenYet(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenBehindWhatFailed: of a source with several branches, what comes
-// after a batch that could not be written is not there either, whatever branch it is on.
-func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
+// TestImportEndsAtTheFirstFailedBatch checks that after a failed batch nothing more of a source is
+// written, on whatever branch.
+func TestImportEndsAtTheFirstFailedBatch(t *testing.T) {
 	store := objects.Memory()
 	list := []tract.ImportedMessage{one("b", "0", batchful), one("b", "1", "1"+batchful), one("c", "2", "2"+batchful), one("d", "3", "words")}
 	repo := repoOf(t, objectstest.Faulty(store, objectstest.Plan{objectstest.Apply: {2: objectstest.Before}}))
@@ -99,8 +99,8 @@ func TestNothingIsWrittenBehindWhatFailed(t *testing.T) {
 	}
 }
 
-// TestABranchThatRestsForManyBatches goes on where it was.
-func TestABranchThatRestsForManyBatches(t *testing.T) {
+// TestImportContinuesABranchAfterManyBatches goes on where it was.
+func TestImportContinuesABranchAfterManyBatches(t *testing.T) {
 	repo := memory(t)
 	list := []tract.ImportedMessage{one("a", "a0", "a0")}
 	if _, err := repo.Import(t.Context(), inOrder(list...), tract.ImportOptions{}); err != nil {

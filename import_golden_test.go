@@ -55,10 +55,10 @@ func goldenLogs(t *testing.T) map[string][]byte {
 	return logs
 }
 
-// TestImportGivesTheIDsItAlwaysGave: what was imported once is the same history when
-// it is imported elsewhere, by any version since the first release. From then on, a list of
-// tips that differs is a mistake of the program, never a reason to write down the new one.
-func TestImportGivesTheIDsItAlwaysGave(t *testing.T) {
+// TestImportedIDsAreStable checks the ids of imports against those of the first release: a source
+// gives the same history everywhere and in every version. A tip that differs is a bug; never replace
+// the list by new ids.
+func TestImportedIDsAreStable(t *testing.T) {
 	text, err := os.ReadFile("testdata/import-tips.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"github.com/tract-vcs/tract/internal/secrets/secretstest"
 )
 
-// TestSecretsAllOverAnImport: wherever in a source a secret stands, it is masked and told
-// once and in order, and what is known already is not told again.
-func TestSecretsAllOverAnImport(t *testing.T) {
+// TestImportMasksSecretsInEveryField puts a secret into every field of a source: it is masked and
+// reported once, in order, and not reported again by a second import.
+func TestImportMasksSecretsInEveryField(t *testing.T) {
 	planted := secretstest.Plant(21)
 	with := map[int]secretstest.Planted{0: planted[2], 1: planted[15], 127: planted[3], 128: planted[5], 700: planted[2], 1199: planted[15]}
 	parts := func(i int) (list []tract.ImportedPart) {
@@ -69,9 +69,9 @@ func TestSecretsAllOverAnImport(t *testing.T) {
 	}
 }
 
-// TestAPlanLooksForNoSecrets: what is only planned is not stored, and to look through it
-// all takes longer than the rest.
-func TestAPlanLooksForNoSecrets(t *testing.T) {
+// TestDryRunOfAnImportLooksForNoSecrets checks that a dry run does not search for secrets: nothing
+// is stored, and the search takes longer than the rest.
+func TestDryRunOfAnImportLooksForNoSecrets(t *testing.T) {
 	repo := memory(t, tract.OpenOptions{OnSecrets: func(found []tract.Secret) { t.Errorf("a plan tells of %+v", found) }})
 	done, err := repo.Import(t.Context(), inOrder(one("b", "1", secretstest.Plant(1)[0].Text())), tract.ImportOptions{DryRun: true})
 	if err != nil || len(done) != 1 || done[0].Added != 1 {

@@ -231,8 +231,9 @@ func TestImportCountsAMessageOnce(t *testing.T) {
 	}
 }
 
-// TestImportRefusesToMix: a branch that went on by itself is left as it is.
-func TestImportRefusesToMix(t *testing.T) {
+// TestImportRefusesABranchThatContinued checks that an import leaves a branch alone that got other
+// commits after an earlier import.
+func TestImportRefusesABranchThatContinued(t *testing.T) {
 	ctx := t.Context()
 	repo := memory(t)
 	say := func(words ...string) iter.Seq2[tract.ImportedMessage, error] {

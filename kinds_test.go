@@ -35,11 +35,11 @@ var someKinds = map[string]string{
 	"internal/reconcile/key.go unitOf": "what no dialect sends does not come back from a client",
 }
 
-// TestEveryPlaceThatTellsKindsApartIsComplete: a switch over the types of blocks, or over
+// TestEverySwitchOverKindsHasADefault: a switch over the types of blocks, or over
 // kinds, has a default, or is one of someKinds. In package content the kinds are methods,
 // which the compiler asks for. Of llm/providers and the dialects in internal/llm, TestEveryBlockIsSentOrReported holds what is
 // sent, and what is read makes blocks of known kinds only.
-func TestEveryPlaceThatTellsKindsApartIsComplete(t *testing.T) {
+func TestEverySwitchOverKindsHasADefault(t *testing.T) {
 	seen := map[string]bool{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		path = filepath.ToSlash(path)
@@ -112,10 +112,10 @@ func isKindOfBlock(e ast.Expr) bool {
 		slices.Contains([]string{"Text", "Reasoning", "ToolCall", "ToolResult", "Media", "Native"}, sel.Sel.Name))
 }
 
-// TestAKindIsAddedAsThePageSays follows docs/adding-a-kind.md in a copy of the module, with
+// TestAddingAKindPageIsCurrent follows docs/adding-a-kind.md in a copy of the module, with
 // nothing that the page does not say, and runs the tests that look at every kind; those of
 // the command line, which take building all of it, only with TRACT_TORTURE=1.
-func TestAKindIsAddedAsThePageSays(t *testing.T) {
+func TestAddingAKindPageIsCurrent(t *testing.T) {
 	t.Parallel()
 	all := os.Getenv("TRACT_TORTURE") != ""
 	page, err := os.ReadFile("docs/adding-a-kind.md")

@@ -31,9 +31,9 @@ func (c *counted) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.O
 	}
 }
 
-// TestALogReadsWhatIsAskedFor: who says how many commits he will take makes a log read
-// so many and no more, and may take more all the same.
-func TestALogReadsWhatIsAskedFor(t *testing.T) {
+// TestLogReadsOnlyTheRequestedCommits checks that the limit of a log determines how many commits are
+// read at first, and that the caller may read more.
+func TestLogReadsOnlyTheRequestedCommits(t *testing.T) {
 	store := new(counted)
 	objects.Register("counted", func(ctx context.Context, _ string, o objects.Options) (_ objects.Store, err error) {
 		store.Store, err = objects.Open(ctx, "mem:", o)

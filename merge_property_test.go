@@ -256,10 +256,10 @@ func (w *world) run(steps int) {
 	}
 }
 
-// TestHistoriesHoldTheirPromises tells random histories of appends, edits,
+// TestRandomHistories tells random histories of appends, edits,
 // annotations, forks, merges, picks, reverts and resets: see world.look and
 // world.undoes for what holds after each step.
-func TestHistoriesHoldTheirPromises(t *testing.T) {
+func TestRandomHistories(t *testing.T) {
 	did := map[string]int{}
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("memory ", seed), func(t *testing.T) {

@@ -37,7 +37,7 @@ func said(words ...string) (blocks []content.Block) {
 	return blocks
 }
 
-func TestAMergePutsTheirsAfterOurs(t *testing.T) {
+func TestMergePutsTheirBlocksAfterOurs(t *testing.T) {
 	repo, main, _ := parted(t, said("Oslo."), said("Bergen.", "When?", "May."))
 	r := must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	must(main.AppendUser(t.Context(), "Go on."))(t)
@@ -54,7 +54,7 @@ func TestAMergePutsTheirsAfterOurs(t *testing.T) {
 	}
 }
 
-func TestWhatAMergeBringsBeginsAMessage(t *testing.T) {
+func TestMergedBlocksBeginAMessage(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	must(main.AppendUser(t.Context(), "Think."))(t)
@@ -68,9 +68,9 @@ func TestWhatAMergeBringsBeginsAMessage(t *testing.T) {
 	}
 }
 
-// TestWhatBothAgreeOnHolds lets histories meet crosswise: what the order of the merged
-// line would make of their edits is not what either of them says.
-func TestWhatBothAgreeOnHolds(t *testing.T) {
+// TestMergeKeepsEditsThatBothSidesHave merges histories in both directions: the order of the merged
+// history alone would give a text that neither side has.
+func TestMergeKeepsEditsThatBothSidesHave(t *testing.T) {
 	repo, main, try := parted(t, said("Oslo."), said("Bergen."))
 	must(main.Edit(t.Context(), ":/Where", "Ours?", tract.EditOptions{}))(t)
 	must(try.Edit(t.Context(), ":/Where", "Theirs?", tract.EditOptions{}))(t)
@@ -90,7 +90,7 @@ func TestWhatBothAgreeOnHolds(t *testing.T) {
 	}
 }
 
-func TestConflictsAreListedAndNothingIsWritten(t *testing.T) {
+func TestConflictsAreListedAndNothingIsCommitted(t *testing.T) {
 	repo, main, try := parted(t, said("Oslo."), said("Bergen."))
 	must(main.Annotate(t.Context(), ":/Where", priority.Pinned, "keep"))(t)
 	must(try.Annotate(t.Context(), ":/Where", priority.Skip, "drop"))(t)
@@ -115,9 +115,9 @@ func TestConflictsAreListedAndNothingIsWritten(t *testing.T) {
 	}
 }
 
-// TestASummaryOfALineStandsForThatLine brings a summary into a history whose line has
-// other commits within its range.
-func TestASummaryOfALineStandsForThatLine(t *testing.T) {
+// TestMergedSummaryCoversOnlyItsBranch merges a summary into a history in which other commits lie
+// within the range of the summary.
+func TestMergedSummaryCoversOnlyItsBranch(t *testing.T) {
 	repo, main, try := parted(t, said("Oslo.", "When?", "May."), said("Bergen.", "How?", "By train."))
 	must(summaryID(try.Compress(t.Context(), "try~3..try~1", tract.CompressOptions{Text: "They talked."})))(t)
 	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
@@ -139,7 +139,7 @@ func TestASummaryOfALineStandsForThatLine(t *testing.T) {
 	}
 }
 
-func TestAMergedBranchIsFollowedAsGrown(t *testing.T) {
+func TestFollowYieldsMergedCommits(t *testing.T) {
 	repo, main, _ := parted(t, said("Oslo."), said("Bergen."))
 	before := must(main.Tip(t.Context()))(t)
 	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
@@ -158,7 +158,7 @@ func TestAMergedBranchIsFollowedAsGrown(t *testing.T) {
 	}
 }
 
-func TestAPickedCallComesWhole(t *testing.T) {
+func TestCherryPickOfACallBringsItsResult(t *testing.T) {
 	repo, main, try := parted(t, said("Oslo."), []content.Block{think("first"), call("call_a"), think("second"), call("call_b"), result("call_a"), result("call_b"), content.Assistant("Done.")})
 	ids := must(main.CherryPick(t.Context(), []string{"call_b"}))(t)
 	if got := kinds(t, repo, "main"); got != "user assistant reasoning reasoning tool-call tool-result" || len(ids) != 4 {
@@ -176,7 +176,7 @@ func TestAPickedCallComesWhole(t *testing.T) {
 	}
 }
 
-func TestLogAllShowsATipThatAnotherHasOnce(t *testing.T) {
+func TestLogAllShowsSharedCommitsOnce(t *testing.T) {
 	repo, main, _ := parted(t, said("Oslo."), said("Bergen."))
 	must(main.Merge(t.Context(), "try", tract.MergeOptions{}))(t)
 	var tips []objects.ID

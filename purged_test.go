@@ -47,9 +47,10 @@ func wantNoWord(t *testing.T, dir string, erased int, words ...string) {
 	}
 }
 
-// TestErasedWordsAreCopiedAsErased: picks, squashes and imports do not make other
-// commits of nothing, and do not bring the words back; whoever says them anew does.
-func TestErasedWordsAreCopiedAsErased(t *testing.T) {
+// TestPurgedContentStaysPurgedInCopies checks that cherry-picks, squashes and imports of purged
+// content neither change commits nor bring the content back. Only an append of the same content
+// does.
+func TestPurgedContentStaysPurgedInCopies(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
 	main := repo.Branch("main")
@@ -83,9 +84,9 @@ func TestErasedWordsAreCopiedAsErased(t *testing.T) {
 	_ = edit
 }
 
-// TestHistoriesOfErasedWords takes words out of random histories with merges, picks and
-// summaries: every store tells the same afterwards, and what is sent is well formed.
-func TestHistoriesOfErasedWords(t *testing.T) {
+// TestPurgeInHistoriesWithMerges purges content of random histories with merges, cherry-picks and
+// summaries: every engine gives the same result, and every request is valid.
+func TestPurgeInHistoriesWithMerges(t *testing.T) {
 	seeds := 6
 	if testing.Short() {
 		seeds = 2

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestRecordInsistsOnItsPlace records messages at one commit: on a new branch, on the
-// one that stands there, and not on one that has moved.
-func TestRecordInsistsOnItsPlace(t *testing.T) {
+// TestRecordRequiresItsTip records messages at a given commit: on a new branch, on a branch that is
+// at the commit, and not on one that has moved.
+func TestRecordRequiresItsTip(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	record := func(branch string, from objects.ID, blocks ...content.Block) (*tract.Recorded, error) {

@@ -9,10 +9,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// TestAManifestShapesOnlyTheRequest repeats a request of a store that somebody forged:
-// what is in its manifest changes no setting that decides who is asked, with which
-// headers, or what is masked.
-func TestAManifestShapesOnlyTheRequest(t *testing.T) {
+// TestReplayIgnoresForeignSettingsOfAManifest replays a request from a store with a forged manifest:
+// it changes no setting that decides which provider is asked, with which headers, or what is masked.
+func TestReplayIgnoresForeignSettingsOfAManifest(t *testing.T) {
 	own, err := settings.Values{}.With("secrets.mask", "all")
 	if err != nil {
 		t.Fatal(err)

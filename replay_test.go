@@ -74,10 +74,10 @@ func recordings(t *testing.T) (dir string, list []recording) {
 
 func isNull(j json.RawMessage) bool { return len(j) == 0 || string(j) == "null" }
 
-// TestRecordedAnswersLandAndGoBack plays recorded answers to the real client:
-// what was thought and said lands in the order of the wire, and inside a tool
-// loop every thought and every seal goes back with the results.
-func TestRecordedAnswersLandAndGoBack(t *testing.T) {
+// TestRecordedResponsesAreCommittedAndReplayed plays recorded responses to the real client. The
+// blocks are committed in the order of the wire, and inside a tool loop all reasoning and every seal
+// is sent back with the results.
+func TestRecordedResponsesAreCommittedAndReplayed(t *testing.T) {
 	dir, list := recordings(t)
 	looped := 0
 	for _, r := range list {

@@ -85,9 +85,9 @@ func (k *kept) replay(t *testing.T, blocks []content.Block) rawjson.Value {
 	return must(providers.Replay(k.API, provider, k.Model, blocks))(t)
 }
 
-// TestEveryRecordingComesThroughTheStore: decoded, committed, read back by another
-// process and encoded, every answer is the one that its provider gave.
-func TestEveryRecordingComesThroughTheStore(t *testing.T) {
+// TestRecordingsRoundTripThroughTheStore decodes, commits, reads and encodes every recorded
+// response: the result equals the provider's response.
+func TestRecordingsRoundTripThroughTheStore(t *testing.T) {
 	list := everyRecording(t)
 	store := filepath.Join(t.TempDir(), "store")
 	repo := must(tract.Open(t.Context(), store, tract.OpenOptions{Create: true}))(t)
@@ -157,10 +157,9 @@ func bytesOf(list []string, v rawjson.Value) []string {
 	return list
 }
 
-// TestBothFormsOfATurnAreAlike: where a turn was recorded in one piece and as a
-// stream, its blocks are of the same kinds and forms, from the same fields, with the
-// same seals.
-func TestBothFormsOfATurnAreAlike(t *testing.T) {
+// TestStreamedAndWholeResponsesGiveEqualBlocks compares turns that were recorded both in one piece
+// and as a stream: their blocks have the same kinds, forms, source fields and seals.
+func TestStreamedAndWholeResponsesGiveEqualBlocks(t *testing.T) {
 	pieces, pairs := map[string]*kept{}, 0
 	list := everyRecording(t)
 	for _, k := range list {

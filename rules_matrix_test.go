@@ -658,9 +658,9 @@ func (s *ruleServer) converse(t *testing.T, repo *tract.Repo, turns int, o ...tr
 	return replies
 }
 
-// TestNoRequestIsRefused: whatever the settings say of reasoning, no provider refuses
-// a request of a conversation of several turns and tool loops.
-func TestNoRequestIsRefused(t *testing.T) {
+// TestNoProviderRefusesARequest checks that with every setting about reasoning, no provider refuses
+// a request of a conversation with several turns and tool loops.
+func TestNoProviderRefusesARequest(t *testing.T) {
 	for name, r := range rulesOfProviders {
 		for _, strip := range []string{"none", "all-but-last", "all"} {
 			for _, include := range []string{"true", "false"} {
@@ -699,9 +699,9 @@ func TestUncommittedReasoningGoesBack(t *testing.T) {
 	}
 }
 
-// TestErasedReasoningHindersNoRequest: what gc erased cannot go back; the server gets a
+// TestPurgedReasoningDoesNotPreventARequest purges reasoning that should be sent: the server gets a
 // placeholder, and check warns.
-func TestErasedReasoningHindersNoRequest(t *testing.T) {
+func TestPurgedReasoningDoesNotPreventARequest(t *testing.T) {
 	for _, name := range []string{"DeepSeek", "Kimi"} {
 		t.Run(name, func(t *testing.T) {
 			s := serveRule(t, rulesOfProviders[name])
@@ -727,9 +727,9 @@ func TestErasedReasoningHindersNoRequest(t *testing.T) {
 	}
 }
 
-// TestTheServersRefuse: a rule that lets everything pass would prove nothing. Each is
-// given what an encoder would send that keeps no reasoning.
-func TestTheServersRefuse(t *testing.T) {
+// TestServersRefuseInvalidRequests is the control of TestNoProviderRefusesARequest: each simulated
+// server refuses what an encoder would send that keeps no reasoning.
+func TestServersRefuseInvalidRequests(t *testing.T) {
 	for name, r := range rulesOfProviders {
 		t.Run(name, func(t *testing.T) {
 			s := serveRule(t, r)
@@ -769,9 +769,9 @@ func (s *ruleServer) spoil(body object) {
 	}
 }
 
-// TestASkippedThoughtIsObeyedAndRefused: what a person left out stays out, and check
-// says what that means, for reasoning of a closed turn too.
-func TestASkippedThoughtIsObeyedAndRefused(t *testing.T) {
+// TestSkippedReasoningIsNotSentAndReported skips reasoning: it is not sent, and check reports the
+// consequence, also for reasoning of a closed turn.
+func TestSkippedReasoningIsNotSentAndReported(t *testing.T) {
 	for _, name := range []string{"DeepSeek", "Kimi"} {
 		t.Run(name, func(t *testing.T) {
 			s := serveRule(t, rulesOfProviders[name])

@@ -173,9 +173,9 @@ func brought(branch, text string) iter.Seq2[tract.ImportedMessage, error] {
 	}
 }
 
-// TestWhatIsNotMaskedIsTold: by default a message is stored as it is said, and whoever
-// stores it is told; a thought is masked, and under a seal it is not.
-func TestWhatIsNotMaskedIsTold(t *testing.T) {
+// TestUnmaskedSecretsAreReported checks that by default a message is stored unchanged and its
+// secrets are reported; reasoning is masked, except under a seal.
+func TestUnmaskedSecretsAreReported(t *testing.T) {
 	key := secretstest.Plant(13)[2].Secret
 	var told []tract.Secret
 	repo := open(t, tract.OpenOptions{OnSecrets: func(found []tract.Secret) { told = append(told, found...) }})

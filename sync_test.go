@@ -54,7 +54,7 @@ func saidOn(t *testing.T, b *tract.Branch) string {
 	return transcript(must(b.Messages(t.Context()))(t))
 }
 
-func TestMessagesAreEverythingThatWasSaid(t *testing.T) {
+func TestMessagesAreTheWholeConversation(t *testing.T) {
 	repo := open(t)
 	ctx, main := t.Context(), repo.Branch("main")
 	if list := must(main.Messages(ctx))(t); len(list) != 0 {
@@ -158,8 +158,9 @@ func TestSyncCommitsWhatIsNewInOneOperation(t *testing.T) {
 	}
 }
 
-// TestSyncKnowsAListInOtherWords has one conversation as clients write it again.
-func TestSyncKnowsAListInOtherWords(t *testing.T) {
+// TestSyncRecognizesRewrittenLists syncs one conversation in the forms in which clients send it
+// again.
+func TestSyncRecognizesRewrittenLists(t *testing.T) {
 	call := func(id, arguments string) content.Block {
 		return content.ToolCall{CallID: id, Name: "look", Arguments: arguments}
 	}
@@ -255,8 +256,8 @@ func TestSyncForksAChangedPast(t *testing.T) {
 	}
 }
 
-// TestSyncMakesNoBranchOfTheName that a fork had its own from.
-func TestSyncMakesNoBranchOfTheName(t *testing.T) {
+// TestSyncForksBesideAnExistingName that a fork had its own from.
+func TestSyncForksBesideAnExistingName(t *testing.T) {
 	repo := open(t)
 	fork := repo.Branch("main/fork-2")
 	must(fork.Sync(t.Context(), dialogue("Q1")))(t)
@@ -265,9 +266,9 @@ func TestSyncMakesNoBranchOfTheName(t *testing.T) {
 	}
 }
 
-// TestSyncGoesOnBehindEdits: a client need not know what was done to a branch. A fork has
+// TestSyncContinuesAfterEdits: a client need not know what was done to a branch. A fork has
 // the blocks as the client has them.
-func TestSyncGoesOnBehindEdits(t *testing.T) {
+func TestSyncContinuesAfterEdits(t *testing.T) {
 	repo := open(t)
 	ctx, main := t.Context(), repo.Branch("main")
 	first := must(main.Sync(ctx, dialogue("Q1", "A1", "Q2", "A2")))(t).Commits
@@ -330,7 +331,7 @@ func TestSyncComparesMaskedSecrets(t *testing.T) {
 	}
 }
 
-func TestSyncRefusesWhatNobodySays(t *testing.T) {
+func TestSyncRefusesInvalidLists(t *testing.T) {
 	main := open(t).Branch("main")
 	for want, list := range map[string][]content.Message{
 		"message 2: a block of kind note": {dialogue("Q")[0], say(content.NoRole, content.Note("for people"))},
@@ -372,8 +373,9 @@ func TestSyncAtOnce(t *testing.T) {
 	}
 }
 
-// TestSyncSaysWhatTheListSays draws lists that grow, shrink and change.
-func TestSyncSaysWhatTheListSays(t *testing.T) {
+// TestSyncOfRandomLists syncs random lists that grow, shrink and change: the prompt equals the list
+// each time.
+func TestSyncOfRandomLists(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		repo, err := tract.Open(t.Context(), "mem:", tract.OpenOptions{})
 		if err != nil {

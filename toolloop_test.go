@@ -96,8 +96,8 @@ func TestCheckNotesResultsThatAnswerNoCall(t *testing.T) {
 	}
 }
 
-// TestAKeyIsForOneContent: under a key that was used, other content is refused.
-func TestAKeyIsForOneContent(t *testing.T) {
+// TestKeyWithOtherContentIsRefused: under a key that was used, other content is refused.
+func TestKeyWithOtherContentIsRefused(t *testing.T) {
 	repo := open(t)
 	ctx, main := t.Context(), repo.Branch("main")
 	key := tract.AppendOptions{Key: "k"}
@@ -144,8 +144,8 @@ func TestAKeyIsForOneContent(t *testing.T) {
 	}
 }
 
-// TestTwoRepliesWithOneID are both kept: the provider was paid for both.
-func TestTwoRepliesWithOneID(t *testing.T) {
+// TestTwoResponsesWithOneID checks that both are kept: the user paid for both.
+func TestTwoResponsesWithOneID(t *testing.T) {
 	main := open(t).Branch("main")
 	var noted []tract.Problem
 	reply := func(text string) []objects.ID {

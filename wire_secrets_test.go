@@ -18,11 +18,10 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// TestSecretsOfTheWireAreInNoFile has a secret of every form in the headers and in the
-// address of a request, and a provider that writes it into everything that is no answer:
-// refusals, finish reasons, usage, thoughts, and answers that break off. By default not
-// a byte of it is in the store, in an error or in what the client logs.
-func TestSecretsOfTheWireAreInNoFile(t *testing.T) {
+// TestSecretsOfRequestsAndErrorsAreInNoFile puts a secret of every form into the headers and the URL
+// of a request, and has the provider repeat it in refusals, finish reasons, usage, reasoning and
+// truncated responses. By default none of it is in the store, in an error or in the client's log.
+func TestSecretsOfRequestsAndErrorsAreInNoFile(t *testing.T) {
 	for mode, want := range map[string]int{"traces": 0, "all": 0, "off": 1} {
 		repo, dir := onDisk(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": mode}})
 		planted, logged := secretstest.Plant(41), 0

@@ -233,7 +233,7 @@ func TestTheTableOfAPageIsReplaced(t *testing.T) {
 	}
 }
 
-func TestTurnsAreFair(t *testing.T) {
+func TestTurnsAlternateFairly(t *testing.T) {
 	var order []int
 	sides := make([]side, 3)
 	for i := range sides {
@@ -316,7 +316,7 @@ func TestGroupsLoseNothing(t *testing.T) {
 	}
 }
 
-func TestAChildThatIsAskedNonsense(t *testing.T) {
+func TestChildRefusesInvalidRequests(t *testing.T) {
 	for _, args := range [][]string{{}, {"compile"}, {"fly", "store"}, {"compile", filepath.Join(t.TempDir(), "none")}, {"read", filepath.Join(t.TempDir(), "none")}} {
 		if err := child(args, strings.NewReader(""), &bytes.Buffer{}); err == nil {
 			t.Errorf("child %q: no error", args)

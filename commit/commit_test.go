@@ -64,7 +64,7 @@ func write(t testing.TB, s objects.Store, drafts ...Draft) []*Commit {
 	return commits
 }
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestCommitRoundTrip(t *testing.T) {
 	s := objects.Memory()
 	commits := write(t, s, conversation()...)
 	i := len(commits)
@@ -107,7 +107,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-func TestLongContentIsCutAndJoined(t *testing.T) {
+func TestLongContentIsStoredInChunks(t *testing.T) {
 	s := objects.Memory()
 	text := strings.Repeat("0123456789abcdef", 5<<20/16)
 	c := write(t, s, Draft{Block: content.User(text)})[0]

@@ -9,9 +9,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestAnErasedChunkIsOfItsContentAlone erases a piece of a long text: what is read with
-// it keeps its words.
-func TestAnErasedChunkIsOfItsContentAlone(t *testing.T) {
+// TestPurgedChunkAffectsOnlyItsContent purges a chunk of a long text: contents that are loaded with
+// it are unaffected.
+func TestPurgedChunkAffectsOnlyItsContent(t *testing.T) {
 	store := objects.Memory()
 	commits, put, err := Write(nil, Draft{Block: content.User(strings.Repeat("long ", 1<<19))}, Draft{Block: content.User("short")})
 	if err != nil {

@@ -134,8 +134,9 @@ func TestABudgetCountsAsThePromptDoes(t *testing.T) {
 	}
 }
 
-// TestARequestWithABudgetCountsWhatItSent reads that from its manifest.
-func TestARequestWithABudgetCountsWhatItSent(t *testing.T) {
+// TestScaleUsesSentEntriesOfABudget checks that the entries that a request with a budget sent are
+// read from its manifest.
+func TestScaleUsesSentEntriesOfABudget(t *testing.T) {
 	s := newStory(t)
 	s.say("q1", 400_000)
 	s.add("a1", commit.Draft{Block: content.Assistant("ok")})

@@ -156,7 +156,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-func TestEditKeepsWhoAndLosesTheSeal(t *testing.T) {
+func TestEditKeepsKindAndRoleAndLosesTheSeal(t *testing.T) {
 	for name, b := range samples() {
 		edited, err := WithText(b, "new words")
 		if _, media := b.(Media); media {

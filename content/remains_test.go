@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWhatIsLeftSaysNothing erases a block of every kind with words in every field.
-func TestWhatIsLeftSaysNothing(t *testing.T) {
+// TestRemainsHaveNoContent purges a block of every kind with text in every field.
+func TestRemainsHaveNoContent(t *testing.T) {
 	const words = "SECRET"
 	form := Form{Role: RoleAssistant, Dialect: words, ID: words, Type: words, Extra: []byte(`{"a":"SECRET"}`), Seal: Seal{Signature, words, words}, Incomplete: true}.Wire()
 	blocks := []Block{

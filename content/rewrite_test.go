@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestEveryWordIsRewritten has the same word in every field of every kind that people
+// TestEveryTextIsRewritten has the same word in every field of every kind that people
 // can read, and not one is left; what ties blocks together is, and the seal.
-func TestEveryWordIsRewritten(t *testing.T) {
+func TestEveryTextIsRewritten(t *testing.T) {
 	const word = "xyzzy"
 	wire := Form{Dialect: "messages", ID: "id-" + word, Extra: []byte(`{"a":"` + word + `"}`), Seal: Seal{Type: Signature, Data: word, Minted: "messages/m"}}.Wire()
 	blocks := []Block{

@@ -28,8 +28,8 @@ func TestWireIsAValue(t *testing.T) {
 	}
 }
 
-// TestAFormOfNothingIsNone: what is taken out of a form leaves no trace.
-func TestAFormOfNothingIsNone(t *testing.T) {
+// TestZeroFormTakesNoMemory checks that a form without fields takes no memory.
+func TestZeroFormTakesNoMemory(t *testing.T) {
 	b := Assistant("words")
 	b.SetID("1")
 	b.SetID("")
@@ -38,8 +38,9 @@ func TestAFormOfNothingIsNone(t *testing.T) {
 	}
 }
 
-// TestPlainWordsAreSmall: a long history is a hundred thousand of these.
-func TestPlainWordsAreSmall(t *testing.T) {
+// TestPlainTextIsSmall bounds the memory of a text block: a long history has a hundred thousand of
+// them.
+func TestPlainTextIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Text{}); size > 48 {
 		t.Errorf("a block of words takes %d bytes beside them", size)
 	}

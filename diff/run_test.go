@@ -26,7 +26,7 @@ func called(id, name, args string) content.Block {
 }
 func gave(id, text string) content.Block { return content.ToolResult{CallID: id, Text: text} }
 
-func TestRunsNameTheFirstOfEverySort(t *testing.T) {
+func TestRunsNameTheFirstDifferenceOfEachPart(t *testing.T) {
 	a := run(t,
 		thought("look"), called("1", "ls", `{"dir": "."}`), gave("1", "x"),
 		thought("read x"), called("2", "cat", `{"file":"x"}`), gave("2", "one"),

@@ -16,7 +16,7 @@ func blame(t *testing.T, repo *tract.Repo) []inspect.Line {
 	return must(inspect.Blame(t.Context(), repo, must(repo.Compile(t.Context(), "main", tract.CompileOptions{}))(t)))(t)
 }
 
-func TestBlameKeepsWhoSaidALine(t *testing.T) {
+func TestBlameKeepsAuthorsThroughEdits(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	must(onlyID(main.Append(t.Context(), []content.Block{content.User("a\nb\nc\n")}, tract.AppendOptions{Author: "ada"})))(t)

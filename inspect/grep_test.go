@@ -12,7 +12,7 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-func TestGrepFindsWordsOfEveryKindOnce(t *testing.T) {
+func TestGrepFindsTextOfEveryKindOnce(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	for _, blocks := range [][]content.Block{

@@ -13,8 +13,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestReasoningComesOnceAndNewestFirst looks over two branches that share a history.
-func TestReasoningComesOnceAndNewestFirst(t *testing.T) {
+// TestReasoningIsYieldedOnceNewestFirst reads two branches that share a history.
+func TestReasoningIsYieldedOnceNewestFirst(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	repo := open(t, tract.OpenOptions{Now: func() time.Time { now = now.Add(time.Second); return now }})
 	main := repo.Branch("main")

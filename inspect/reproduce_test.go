@@ -14,7 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-func TestVerifyTellsWhatBecameOfARequest(t *testing.T) {
+func TestVerifyOutcomes(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	m := speaking{model: says(assistant("one")).then(think("kept in memory"), call("c1")).then(assistant("two"))}
@@ -84,7 +84,7 @@ func (d dropping) Generate(ctx context.Context, req *llm.Request) (*llm.Response
 	return d.speaking.Generate(ctx, req)
 }
 
-func TestTheManifestHasWhatWasSentToo(t *testing.T) {
+func TestManifestRecordsWhatWasSent(t *testing.T) {
 	repo := open(t)
 	must(repo.Branch("main").Ask(t.Context(), dropping{speaking{model: says(assistant("ok"))}}, "hello", tract.AskOptions{}))(t)
 	x := must(inspect.Reproduce(t.Context(), repo, "main", lines))(t)

@@ -32,7 +32,7 @@ func texts(p *compile.Prompt) string {
 	return strings.Join(list, " | ")
 }
 
-func TestWhyFindsTheThoughtsThatLedToACall(t *testing.T) {
+func TestWhyFindsTheReasoningOfACall(t *testing.T) {
 	repo := open(t)
 	main := repo.Branch("main")
 	for _, blocks := range [][]content.Block{

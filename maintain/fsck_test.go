@@ -101,7 +101,7 @@ func TestFsckOfASoundStore(t *testing.T) {
 	}
 }
 
-func TestFsckSaysWhatALossMeans(t *testing.T) {
+func TestFsckExplainsALoss(t *testing.T) {
 	dir, _ := library(t)
 	dir = folded(t, dir)
 	spoil(t, dir, "Answer 12.", "Answer 21.")
@@ -119,9 +119,9 @@ func TestFsckSaysWhatALossMeans(t *testing.T) {
 	}
 }
 
-// TestFsckFindsWhatIsWrittenWrong commits with a program that does not derive what it
-// has to: every hash is right, and the history is not.
-func TestFsckFindsWhatIsWrittenWrong(t *testing.T) {
+// TestFsckFindsInvalidCommits writes commits with a program that derives fields incorrectly: every
+// hash is right, and the history is invalid.
+func TestFsckFindsInvalidCommits(t *testing.T) {
 	dir, tips := library(t)
 	repo, err := tract.Open(t.Context(), dir, tract.OpenOptions{})
 	if err != nil {
@@ -145,9 +145,9 @@ func TestFsckFindsWhatIsWrittenWrong(t *testing.T) {
 	}
 }
 
-// TestFsckFindsMergesThatLieAndWhatIsNotThere puts the record of a merge under other
-// parents, and a commit without its words.
-func TestFsckFindsMergesThatLieAndWhatIsNotThere(t *testing.T) {
+// TestFsckFindsInvalidMergesAndMissingContent stores the record of a merge under other parents, and
+// a commit without its content.
+func TestFsckFindsInvalidMergesAndMissingContent(t *testing.T) {
 	dir, tips := library(t)
 	ctx := t.Context()
 	repo := must(tract.Open(ctx, dir, tract.OpenOptions{}))(t)
@@ -287,7 +287,7 @@ func TestRecoverWithoutMetaPages(t *testing.T) {
 	wantTips(t, to, tips)
 }
 
-func TestRecoverRescuesWhatHasLostItsTip(t *testing.T) {
+func TestRecoverMakesRescueRefsForLostTips(t *testing.T) {
 	dir, tips := library(t)
 	dir = folded(t, dir)
 	repo, err := tract.Open(t.Context(), dir, tract.OpenOptions{ReadOnly: true})

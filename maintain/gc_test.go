@@ -10,11 +10,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestGCOfMergedLinesThatGoOn packs a small store in which both lines of a merge go on
-// after it: the ids of most commits are worked out when it is read, and of a merge whose
-// parents both were without one, these would look alike. The line that is merged lies
-// before the other.
-func TestGCOfMergedLinesThatGoOn(t *testing.T) {
+// TestGCAfterAMergeOfGrowingBranches runs gc on a small store in which both branches of a merge have
+// commits after it. The ids of most commits are computed when a pack is read; if both parents of a
+// merge had no stored id, they could not be told apart. The merged branch lies before the other one.
+func TestGCAfterAMergeOfGrowingBranches(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	repo := must(tract.Open(t.Context(), dir, tract.OpenOptions{Create: true, Author: "ada"}))(t)
 	main := repo.Branch("main")

@@ -101,8 +101,9 @@ func lookedThrough(t *testing.T, lists [][]objects.Object) (wrong []string, fres
 	return slices.Sorted(maps.Keys(found)), fresh
 }
 
-// TestObjectsInAnyOrder finds the same whatever comes together and whichever comes first.
-func TestObjectsInAnyOrder(t *testing.T) {
+// TestGraphDoesNotDependOnTheOrderOfObjects adds the same objects in several orders and batches, and
+// wants the same result.
+func TestGraphDoesNotDependOnTheOrderOfObjects(t *testing.T) {
 	all := everything(t)
 	var alone [][]objects.Object
 	for i := range all {

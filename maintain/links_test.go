@@ -69,9 +69,9 @@ func merged(t *testing.T) (all audited, merge, before objects.Object) {
 	return all, merge, get(get(merge.Parents[0]).Parents[0])
 }
 
-// TestLinkCheckFindsWhatAGraphFinds compares the two checks of fsck: the one in little memory
+// TestLinkCheckAgreesWithGraph compares the two checks of fsck: the one in little memory
 // passes a store exactly when the one with the graph finds nothing, and counts the same.
-func TestLinkCheckFindsWhatAGraphFinds(t *testing.T) {
+func TestLinkCheckAgreesWithGraph(t *testing.T) {
 	sound, merge, before := merged(t)
 	cases := map[string]audited{"sound": sound}
 	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
@@ -175,9 +175,9 @@ func writeLong(t *testing.T, n int, put func(list []objects.Object, tip objects.
 	return last.ID
 }
 
-// TestLinkCheckKeepsLittle checks histories of 5,000 and of 50,000 commits with few rows in
+// TestLinkCheckUsesLittleMemory checks histories of 5,000 and of 50,000 commits with few rows in
 // memory, and counts what it keeps there.
-func TestLinkCheckKeepsLittle(t *testing.T) {
+func TestLinkCheckUsesLittleMemory(t *testing.T) {
 	const rows = 32
 	var most [2]int
 	for i, n := range []int{5_000, 50_000} {

@@ -12,9 +12,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestWhatASummaryWasMadeOfGoesToo: a model that writes a summary is shown a copy of
-// what it stands for, on no branch. Words that are taken away do not stay there.
-func TestWhatASummaryWasMadeOfGoesToo(t *testing.T) {
+// TestPurgeRemovesTranscriptsOfSummaries checks that purged content is also removed from the
+// transcript that a model received to write a summary. The transcript is on no branch.
+func TestPurgeRemovesTranscriptsOfSummaries(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
 	main := repo.Branch("main")
@@ -120,9 +120,9 @@ func TestPurgeReachesReasoningOfTheRefLog(t *testing.T) {
 	wantNoWord(t, dir, 1, "hunter2")
 }
 
-// TestAnotherHandleForgetsWhatItCompiled: prompts are remembered, and words that somebody
+// TestPurgeEmptiesTheCacheOfAnotherHandle: prompts are remembered, and words that somebody
 // else takes away are not sent from memory.
-func TestAnotherHandleForgetsWhatItCompiled(t *testing.T) {
+func TestPurgeEmptiesTheCacheOfAnotherHandle(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
 	main := repo.Branch("main")
@@ -143,9 +143,9 @@ func TestAnotherHandleForgetsWhatItCompiled(t *testing.T) {
 	}
 }
 
-// TestPurgeOfObjectsThatAreNoCommits takes the description of a branch away, and a
+// TestPurgeOfOtherObjects takes the description of a branch away, and a
 // content by its own id.
-func TestPurgeOfObjectsThatAreNoCommits(t *testing.T) {
+func TestPurgeOfOtherObjects(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
 	main := repo.Branch("main")

@@ -94,10 +94,10 @@ func TestPurgedSecretsAreInNoFile(t *testing.T) {
 	must(repo.Compile(t.Context(), "b0", tract.CompileOptions{}))(t)
 }
 
-// TestMaskLeavesWhatAnOpenLoopNeeds: the same sealed words on a branch whose loop is over
+// TestMaskLeavesContentOfAnOpenToolLoop: the same sealed words on a branch whose loop is over
 // are the same object, and stay too until the other loop is over. Of a rule that was not
 // asked for nothing is masked, and what is never erased is not tried.
-func TestMaskLeavesWhatAnOpenLoopNeeds(t *testing.T) {
+func TestMaskLeavesContentOfAnOpenToolLoop(t *testing.T) {
 	all := secretstest.Plant(33)
 	key, other := all[15].Secret, all[2].Secret
 	repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
@@ -145,8 +145,8 @@ func TestMaskLeavesWhatAnOpenLoopNeeds(t *testing.T) {
 	}
 }
 
-// TestScanPassesOverWhatWasErased: contents, labels, tools, descriptions.
-func TestScanPassesOverWhatWasErased(t *testing.T) {
+// TestScanSkipsPurgedContent: contents, labels, tools, descriptions.
+func TestScanSkipsPurgedContent(t *testing.T) {
 	repo, dir := leakyStore(t, secretstest.Plant(34)[:1])
 	p := maintain.PurgeOptions{}
 	kinds := map[objects.Kind]bool{}

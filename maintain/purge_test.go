@@ -150,9 +150,9 @@ func TestPurgeOfReasoningByHistory(t *testing.T) {
 	}
 }
 
-// TestPurgedWordsAreInNoFile purges a question with a label that two branches share, a
+// TestPurgedContentIsInNoFile purges a question with a label that two branches share, a
 // tool result, and a long file that has a chunk in common with another.
-func TestPurgedWordsAreInNoFile(t *testing.T) {
+func TestPurgedContentIsInNoFile(t *testing.T) {
 	repo, dir := onDisk(t)
 	ctx := t.Context()
 	main := repo.Branch("main")

@@ -9,9 +9,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestRecoverKeepsTheEntriesThatFollow: when one of the log is lost, those behind it in the
+// TestRecoverKeepsValidLogEntries: when one of the log is lost, those behind it in the
 // chain of its ref are not taken over, all others are, as they were.
-func TestRecoverKeepsTheEntriesThatFollow(t *testing.T) {
+func TestRecoverKeepsValidLogEntries(t *testing.T) {
 	from := objects.Memory()
 	tips := map[string]objects.ID{}
 	for i, name := range []string{"a", "b", "a", "b", "a", "b"} {

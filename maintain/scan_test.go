@@ -25,9 +25,9 @@ func scan(t *testing.T, repo *tract.Repo, s maintain.ScanOptions) (list []mainta
 	return list
 }
 
-// TestScanFindsSecretsWhereverTheyAre plants a secret of every form wherever words go,
+// TestScanFindsSecretsInEveryField plants a secret of every form wherever words go,
 // unmasked, and deletes the branch: each is found in each place, and no finding shows it.
-func TestScanFindsSecretsWhereverTheyAre(t *testing.T) {
+func TestScanFindsSecretsInEveryField(t *testing.T) {
 	for _, p := range secretstest.Plant(21) {
 		repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 		tellEverything(t, repo, "main", p.Text())
@@ -58,8 +58,9 @@ func TestScanFindsSecretsWhereverTheyAre(t *testing.T) {
 	}
 }
 
-// TestScanKnowsWhatASealCovers: under a seal, and whether a tool loop needs the seal.
-func TestScanKnowsWhatASealCovers(t *testing.T) {
+// TestScanReportsSealedAndOpen checks that a finding states whether it is under a seal, and whether
+// an open tool loop needs the seal.
+func TestScanReportsSealedAndOpen(t *testing.T) {
 	key := secretstest.Plant(22)[2].Secret
 	repo := open(t)
 	b := repo.Branch("main")
@@ -81,9 +82,9 @@ func TestScanKnowsWhatASealCovers(t *testing.T) {
 	}
 }
 
-// TestScanLooksAtWhatASummaryWasMadeOf: the model that wrote one was shown more than the
-// history has.
-func TestScanLooksAtWhatASummaryWasMadeOf(t *testing.T) {
+// TestScanReadsTranscriptsOfSummaries checks that secrets are found in the transcript that the model
+// received when it wrote a summary.
+func TestScanReadsTranscriptsOfSummaries(t *testing.T) {
 	key := secretstest.Plant(23)[15].Secret
 	repo := open(t, tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 	b := repo.Branch("main")
@@ -97,9 +98,9 @@ func TestScanLooksAtWhatASummaryWasMadeOf(t *testing.T) {
 	}
 }
 
-// TestScanFindsWhatCameBesideTheWords: what a provider, another program and the request
-// say of an answer is looked at too.
-func TestScanFindsWhatCameBesideTheWords(t *testing.T) {
+// TestScanFindsSecretsInMetadata checks that secrets are found in what a provider, another program
+// or the request state about a response.
+func TestScanFindsSecretsInMetadata(t *testing.T) {
 	key := secretstest.Plant(24)[15].Secret
 	reply := func(b *tract.Branch, r *llm.Response) {
 		r.Blocks = []content.Block{content.Assistant("Blue.")}

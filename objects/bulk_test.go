@@ -47,9 +47,9 @@ func (l bulkLiar) Load(ctx context.Context, w objects.LoadRequest) (rest []int, 
 
 var _ objects.BulkReader = bulkLiar{}
 
-// TestVerifyRunsNeverHoldWrongBytes lies about one object of a run: it and what comes
+// TestVerifyRunsNeverHoldCorruptBytes lies about one object of a run: it and what comes
 // with it and after it is not given out.
-func TestVerifyRunsNeverHoldWrongBytes(t *testing.T) {
+func TestVerifyRunsNeverHoldCorruptBytes(t *testing.T) {
 	for name, lie := range lies {
 		s, commits, _ := story(t)
 		lying := objects.Verify(bulkLiar{liar{s, func(o objects.Object) objects.Object {

@@ -8,13 +8,13 @@ import (
 	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
-func TestMemoryKeepsItsPromises(t *testing.T) {
+func TestMemoryConformance(t *testing.T) {
 	objectstest.Run(t, objectstest.Engine{Open: func(*testing.T) objects.Store { return objects.Memory() }})
 }
 
-// TestUpdateGoesOnAfterAnotherWriter moves the ref while f works, as another writer
-// may at that moment: f is asked again.
-func TestUpdateGoesOnAfterAnotherWriter(t *testing.T) {
+// TestUpdateRetriesAfterAnotherWriter moves the ref while f runs, as another writer may: f is called
+// again.
+func TestUpdateRetriesAfterAnotherWriter(t *testing.T) {
 	const ref = "refs/heads/main"
 	s := objects.Memory()
 	first, second := objects.New(objects.KindContent, nil, nil, []byte("1")), objects.New(objects.KindContent, nil, nil, []byte("2"))

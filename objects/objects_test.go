@@ -220,7 +220,7 @@ func TestCheckRefName(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatAndWhere(t *testing.T) {
+func TestErrorsNameOperationAndObject(t *testing.T) {
 	a, b := objects.Hash([]byte("a")), objects.Hash([]byte("b"))
 	for want, err := range map[string]error{
 		"ref refs/heads/x moved: expected " + a.Short() + ", is at " + b.Short(): &objects.ConflictError{Ref: "refs/heads/x", Want: a, Have: b},

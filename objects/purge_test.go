@@ -36,8 +36,8 @@ var tombstones = []struct {
 	{"before 1970", objects.Tombstone{Kind: objects.KindLabel, Size: 1, Time: time.UnixMilli(-1), Why: "purged"}},
 }
 
-// TestVectorsOfTombstones holds records to their bytes.
-func TestVectorsOfTombstones(t *testing.T) {
+// TestTombstoneVectors holds records to their bytes.
+func TestTombstoneVectors(t *testing.T) {
 	var have []tombstoneVector
 	for _, c := range tombstones {
 		record := c.t.Record()
@@ -69,7 +69,7 @@ func TestVectorsOfTombstones(t *testing.T) {
 	}
 }
 
-func TestTombstonesThatCannotBe(t *testing.T) {
+func TestInvalidTombstonesAreRefused(t *testing.T) {
 	for what, one := range map[string]objects.Tombstone{
 		"of a commit":   {Kind: objects.KindCommit},
 		"of a manifest": {Kind: objects.KindManifest},

@@ -69,7 +69,7 @@ var lies = map[string]func(objects.Object) objects.Object{
 	},
 }
 
-func TestVerifyGetNeverYieldsWrongBytes(t *testing.T) {
+func TestVerifyGetNeverYieldsCorruptBytes(t *testing.T) {
 	for name, lie := range lies {
 		s, commits, _ := story(t)
 		bad := commits[2].ID

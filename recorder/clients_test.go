@@ -289,8 +289,8 @@ func (s *stage) judge(list []*capture) {
 	s.t.Logf("%d responses; %d lack earlier ones of their thread, %d have those of others", replies, lacking, mixed)
 }
 
-// TestCapturedSessionsKeepApart plays each captured session into a store of its own.
-func TestCapturedSessionsKeepApart(t *testing.T) {
+// TestCapturedSessions plays each captured session into a store of its own.
+func TestCapturedSessions(t *testing.T) {
 	for folder, list := range captures(t) {
 		t.Run(folder, func(t *testing.T) {
 			s := newStage(t)
@@ -322,10 +322,10 @@ func interleaved(sessions map[string][]*capture, rng *rand.Rand) (all []*capture
 	return all
 }
 
-// TestCapturedSessionsKeepApartInOneStore plays all sessions that have ids into one store at
+// TestCapturedSessionsInOneStore plays all sessions that have ids into one store at
 // the same time. The ids of their calls and responses are the same: the provider made them
 // in order.
-func TestCapturedSessionsKeepApartInOneStore(t *testing.T) {
+func TestCapturedSessionsInOneStore(t *testing.T) {
 	sessions := captures(t)
 	maps.DeleteFunc(sessions, func(folder string, _ []*capture) bool {
 		return strings.HasPrefix(folder, "gemini") || strings.HasPrefix(folder, "pi-") || strings.HasPrefix(folder, "npm-")
@@ -338,9 +338,9 @@ func TestCapturedSessionsKeepApartInOneStore(t *testing.T) {
 	}
 }
 
-// TestCapturedSessionsKeepApartFromTheirDoubles plays every session twice at the same time,
-// each time with ids of sessions, calls, items and responses and with seals of its own.
-func TestCapturedSessionsKeepApartFromTheirDoubles(t *testing.T) {
+// TestCapturedSessionsPlayedTwice plays every session twice at the same time, each time with its own
+// ids of sessions, calls, items and responses, and with its own seals.
+func TestCapturedSessionsPlayedTwice(t *testing.T) {
 	sessions := map[string][]*capture{}
 	for folder, list := range captures(t) {
 		sessions[folder], sessions[folder+" again"] = double(list, folder), double(list, folder+" again")

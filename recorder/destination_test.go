@@ -41,7 +41,7 @@ func TestARecordedExchangeIsOneOperation(t *testing.T) {
 	w.want(map[string]string{"main": "Q1 | A1"})
 }
 
-func TestADeletedBranchIsMadeAnew(t *testing.T) {
+func TestDeletedBranchIsCreatedAgain(t *testing.T) {
 	w := newWire(t, "mem:", says("A1", "A2"))
 	main := recorder.On(t.Context(), "main")
 	w.ask(main, "Q1")
@@ -53,9 +53,9 @@ func TestADeletedBranchIsMadeAnew(t *testing.T) {
 	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2"})
 }
 
-// TestSameQuestionAtOnce asks the same several times at once, as programs do that
-// choose among answers: the question is there once, each answer on a branch.
-func TestSameQuestionAtOnce(t *testing.T) {
+// TestConcurrentEqualRequests sends the same request several times at once, as programs do that
+// choose among responses: the user message is recorded once, and each response is on a branch.
+func TestConcurrentEqualRequests(t *testing.T) {
 	var ready sync.WaitGroup
 	ready.Add(4)
 	answers := make(chan string, 4)
@@ -114,9 +114,9 @@ func TestInstructionsThatChangeStayInPlace(t *testing.T) {
 	}
 }
 
-// TestANoteDoesNotStandInTheWayOfAnAnswer has the same question asked twice at once.
-// One is refused, and the note of that comes before the answer of the other.
-func TestANoteDoesNotStandInTheWayOfAnAnswer(t *testing.T) {
+// TestResponseAfterANoteStaysOnTheBranch sends the same request twice at once. One is refused, and
+// its note precedes the response of the other.
+func TestResponseAfterANoteStaysOnTheBranch(t *testing.T) {
 	arrived, refused := make(chan bool), make(chan bool)
 	var mu sync.Mutex
 	n := 0
@@ -145,9 +145,9 @@ func TestANoteDoesNotStandInTheWayOfAnAnswer(t *testing.T) {
 	w.want(map[string]string{"main": "Q | the request was answered 429 Too Many Requests | A"})
 }
 
-// TestARequestStandsBehindItsOwnReasoning: two responses say the same for other reasons. The
-// request that repeats the second one with its sealed reasoning goes on from it.
-func TestARequestStandsBehindItsOwnReasoning(t *testing.T) {
+// TestRequestContinuesTheResponseWithItsSeal has two responses with equal text and different
+// reasoning. The request that repeats the second one with its sealed reasoning continues that one.
+func TestRequestContinuesTheResponseWithItsSeal(t *testing.T) {
 	answer := func(n int) string {
 		return fmt.Sprintf(`{"id":"msg_%d","type":"message","role":"assistant","model":"c-1","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},
 			"content":[{"type":"thinking","thinking":"reason %d","signature":"seal %d"},{"type":"text","text":"A"}]}`, n, n, n)

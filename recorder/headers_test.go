@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/recorder"
 )
 
-func TestARequestThatIsNotAnsweredIsNoted(t *testing.T) {
+func TestRequestWithoutAResponseGetsANote(t *testing.T) {
 	w := newWire(t, "mem:", says("A1"))
 	main := recorder.On(t.Context(), "main")
 	url := w.url
@@ -28,9 +28,9 @@ func TestARequestThatIsNotAnsweredIsNoted(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadIsToldOrNoted has a request and an answer in words that nobody
-// knows, and a server that repeats the key.
-func TestWhatCannotBeReadIsToldOrNoted(t *testing.T) {
+// TestUnreadableExchangesAreReportedOrNoted records a request and a response in an unknown format,
+// and a server that repeats the key.
+func TestUnreadableExchangesAreReportedOrNoted(t *testing.T) {
 	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		out.Header().Set("Content-Encoding", "lzma")

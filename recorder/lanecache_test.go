@@ -30,9 +30,9 @@ func TestMasksDoNotDependOnEarlierBodies(t *testing.T) {
 	}
 }
 
-// TestRequestsAreComparedAlike: what the last request of a session was compared by does not change
+// TestPreparedRequestsEqualUnprepared: what the last request of a session was compared by does not change
 // what the next one is compared by, be it longer, shorter or another one.
-func TestRequestsAreComparedAlike(t *testing.T) {
+func TestPreparedRequestsEqualUnprepared(t *testing.T) {
 	conversation := func(turns, changed int) (messages []content.Message) {
 		for n := range turns {
 			text := fmt.Sprint("question ", n)

@@ -70,9 +70,9 @@ func TestSecretsOnTheWireAreNotRecorded(t *testing.T) {
 	}
 }
 
-// TestInstructionsWithSecretsStayAsTheyAre has instructions of which one changes, and
+// TestInstructionsWithSecretsAreUnchanged has instructions of which one changes, and
 // another has a secret.
-func TestInstructionsWithSecretsStayAsTheyAre(t *testing.T) {
+func TestInstructionsWithSecretsAreUnchanged(t *testing.T) {
 	key := secretstest.Plant(53)[15].Secret
 	w := newWire(t, "mem:", says("A1", "A2"))
 	main := recorder.On(t.Context(), "main")
@@ -81,9 +81,9 @@ func TestInstructionsWithSecretsStayAsTheyAre(t *testing.T) {
 	w.want(map[string]string{"main": "The key is " + secrets.Mask(key) + " | It is Monday. | Q1 | A1 | It is Tuesday. | Q2 | A2"})
 }
 
-// TestWithMaskingOffEveryByteCounts: what is stored is what was said, and two questions
-// with another password, whose masks are the same, are two.
-func TestWithMaskingOffEveryByteCounts(t *testing.T) {
+// TestWithoutMaskingSecretsAreCompared turns masking off: the stored text is the original, and two
+// user messages that differ only in a password, which have equal masks, are two.
+func TestWithoutMaskingSecretsAreCompared(t *testing.T) {
 	repo, err := tract.Open(t.Context(), "mem:", tract.OpenOptions{Settings: map[string]string{"secrets.mask": "off"}})
 	if err != nil {
 		t.Fatal(err)

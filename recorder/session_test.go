@@ -56,8 +56,9 @@ func newSessions(t *testing.T, answers ...string) *wire {
 	return w
 }
 
-// TestEqualTextNeverJoinsSessions has two sessions say the same, and hear the same.
-func TestEqualTextNeverJoinsSessions(t *testing.T) {
+// TestSessionsWithEqualTextStaySeparate has two sessions send the same messages and get the same
+// responses.
+func TestSessionsWithEqualTextStaySeparate(t *testing.T) {
 	w := newSessions(t, "A1", "A1", "A2", "B2")
 	w.ask(in(t, "one"), "Q1")
 	w.ask(in(t, "other"), "Q1")
@@ -66,9 +67,9 @@ func TestEqualTextNeverJoinsSessions(t *testing.T) {
 	w.want(map[string]string{"proxy/test/one": "Q1 | A1 | Q2 | B2", "proxy/test/other": "Q1 | A1 | Q2 | A2"})
 }
 
-// TestAChangedPastGoesOnAsEdits shortens an answer of a tool, leaves a reminder out and says
-// another one: the conversation goes on, and its prompt is what the client sends.
-func TestAChangedPastGoesOnAsEdits(t *testing.T) {
+// TestChangedHistoryIsRecordedAsEdits shortens a tool result, and replaces a reminder: the branch
+// continues, and its prompt equals what the client sends.
+func TestChangedHistoryIsRecordedAsEdits(t *testing.T) {
 	call := `{"id":"c-1","model":"m-1","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"look","arguments":"{}"}}]}}]}`
 	w := newSessions(t, call, "A2", "A3")
 	body := func(list ...string) {
@@ -108,9 +109,9 @@ func TestAChangedPastGoesOnAsEdits(t *testing.T) {
 	}
 }
 
-// TestAForkNeverTakesTheMainBranch goes back in a session, resumes it under a new id, and goes
-// on in the first one.
-func TestAForkNeverTakesTheMainBranch(t *testing.T) {
+// TestForkKeepsTheMainBranch goes back in a session, resumes it under a new id, and continues the
+// first one.
+func TestForkKeepsTheMainBranch(t *testing.T) {
 	seal := func(text string) string {
 		return `{"id":"c-` + text + `","model":"m-1","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_of_` + text + `","type":"function","function":{"name":"look","arguments":"{}"}}]}}]}`
 	}
@@ -169,10 +170,10 @@ func TestASubAgentIsLinkedToItsCall(t *testing.T) {
 	}
 }
 
-// TestWithoutASessionOnlyAWholeConversationGoesOn: a first request always begins a history; a
-// later one continues the one conversation that it repeats; when there are two, it begins a
-// new history with a note.
-func TestWithoutASessionOnlyAWholeConversationGoesOn(t *testing.T) {
+// TestRequestWithoutASessionContinuesOnlyAWholeConversation checks that a first request always
+// begins a history, and that a later one continues the one conversation that it repeats; if there
+// are two, it begins a new history with a note.
+func TestRequestWithoutASessionContinuesOnlyAWholeConversation(t *testing.T) {
 	w := newSessions(t, "A1", "A2", "A1", "A3", "B1")
 	w.ask(t.Context(), "Q1")
 	w.ask(t.Context(), "Q1", "A1", "Q2")

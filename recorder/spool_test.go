@@ -56,9 +56,9 @@ func files(t *testing.T, folder string) (all []byte) {
 	return all
 }
 
-// TestSpoolBringsInWhatTheStoreRefused has a store that fails while a conversation goes on
-// and while the process ends, in the middle of a response. The next process commits all of it.
-func TestSpoolBringsInWhatTheStoreRefused(t *testing.T) {
+// TestSpooledExchangesAreCommittedLater has a store that fails while a conversation continues and
+// while the process ends, in the middle of a response. The next process commits all of it.
+func TestSpooledExchangesAreCommittedLater(t *testing.T) {
 	store := &failing{Store: objects.Memory()}
 	url := engine(func() objects.Store { return store })
 	const half = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Half of\"}}]}\n\n"
@@ -128,9 +128,9 @@ func TestSpoolBringsInWhatTheStoreRefused(t *testing.T) {
 	}
 }
 
-// TestARepoThatCannotBeOpenedIsOpenedLater records while there is no repo: the client sees
+// TestRepoIsOpenedLater records while there is no repo: the client sees
 // nothing of it, and what passed is committed when the repo can be opened.
-func TestARepoThatCannotBeOpenedIsOpenedLater(t *testing.T) {
+func TestRepoIsOpenedLater(t *testing.T) {
 	w := newWire(t, "mem://", says("A1", "A2"))
 	var open atomic.Bool
 	w.transport = recorder.New(nil, recorder.Options{
@@ -311,9 +311,9 @@ func TestAPurgeReachesTheSpool(t *testing.T) {
 	}
 }
 
-// TestWhatTheSpoolHasNoRoomForIsCounted: the store fails, and the spool is full: what is lost
-// when the transport is closed does not count as pending.
-func TestWhatTheSpoolHasNoRoomForIsCounted(t *testing.T) {
+// TestExchangesOfAFullSpoolAreCounted has the store fail and the spool full: an exchange that is
+// lost when the transport is closed is not counted as pending.
+func TestExchangesOfAFullSpoolAreCounted(t *testing.T) {
 	store := &failing{Store: objects.Memory()}
 	w := newWire(t, engine(func() objects.Store { return store }), says("A1"))
 	w.transport = recorder.New(w.repo, recorder.Options{Spool: t.TempDir(), Disk: 10, OnError: func(err *recorder.Error) { w.errs <- err }})

@@ -190,9 +190,9 @@ const (
 	wantRequests = 124
 )
 
-// TestEveryRequestOfManyAgentsFindsItsPlace lets agents of two dialects, with agents
-// of their own, talk all at once. Each request has the history in another form.
-func TestEveryRequestOfManyAgentsFindsItsPlace(t *testing.T) {
+// TestConcurrentAgentsOfTwoDialects runs agents of two dialects, with sub-agents, at the same time.
+// Each request sends the history in another form, and is recorded on the right branch.
+func TestConcurrentAgentsOfTwoDialects(t *testing.T) {
 	t.Run("without secrets", func(t *testing.T) { manyAgents(t, nil) })
 	t.Run("with secrets", func(t *testing.T) {
 		var plants []string

@@ -63,7 +63,7 @@ func TestMessagesComeBack(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDoneIsAnswered(t *testing.T) {
+func TestInvalidRequestsGetAnError(t *testing.T) {
 	for i, a := range talk(t, request{Do: "insert", Text: "x"}, request{Do: "read"}, request{Do: "pack"}, request{Do: "load"}, request{Do: "fly"}) {
 		if a.Error == "" {
 			t.Errorf("request %d is done", i)

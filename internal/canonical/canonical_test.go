@@ -75,7 +75,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-func TestRefusesEverySecondSpelling(t *testing.T) {
+func TestRefusesOtherEncodings(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"zero written":          {0x08, 0x00},
 		"long varint":           {0x08, 0x81, 0x00},

@@ -95,8 +95,8 @@ func TestEveryStepIsNoted(t *testing.T) {
 	}
 }
 
-// TestFaultsStrike lets every step fail, write a part, or be the last.
-func TestFaultsStrike(t *testing.T) {
+// TestFaultsAreInjected makes every step fail, write a part, or be the last.
+func TestFaultsAreInjected(t *testing.T) {
 	whole, _ := follow(t, nil)
 	for at := range whole.Attempts() {
 		trace, _ := follow(t, &faulttest.Fault{At: at, Errno: syscall.ENOSPC})
@@ -150,8 +150,9 @@ func TestCrashesLeaveWhatIsDurable(t *testing.T) {
 	}
 }
 
-// TestAFailedSyncIsNotMadeGood: a sync that succeeds later does not cover it.
-func TestAFailedSyncIsNotMadeGood(t *testing.T) {
+// TestLaterSyncDoesNotCoverAFailedOne checks that a successful sync does not make durable what an
+// earlier, failed one did not.
+func TestLaterSyncDoesNotCoverAFailedOne(t *testing.T) {
 	trace := &faulttest.Trace{Files: [][]byte{[]byte("old")}, Names: map[string]int{"file": 0}, Steps: []faulttest.Step{
 		{Kind: faulttest.Write, Data: []byte("new"), Name: "file"},
 		{Kind: faulttest.Sync, Before: 1, Failed: true},

@@ -282,9 +282,9 @@ func TestADamagedLineIsNamed(t *testing.T) {
 	}
 }
 
-// TestALogThatGrowsKeepsWhatItWas reads each log after every line of it: what was
-// there stays, where it was.
-func TestALogThatGrowsKeepsWhatItWas(t *testing.T) {
+// TestGrowingLogKeepsItsEntries reads each log after every line of it: the earlier entries stay the
+// same, in the same order.
+func TestGrowingLogKeepsItsEntries(t *testing.T) {
 	files, err := filepath.Glob("testdata/claude-[pf]*.jsonl")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no logs in testdata")

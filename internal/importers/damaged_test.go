@@ -35,9 +35,9 @@ func kept(t *testing.T, text string, piped bool) (blocks []string, bad []int) {
 	return blocks, bad
 }
 
-// TestDamagedLinesCostNoOthers: in every format, two records on a line are two, a line that
+// TestDamagedLinesDoNotAffectOthers: in every format, two records on a line are two, a line that
 // is no JSON is named, wherever it stands, and all others are read.
-func TestDamagedLinesCostNoOthers(t *testing.T) {
+func TestDamagedLinesDoNotAffectOthers(t *testing.T) {
 	garbage := []string{
 		"\x00\x00", "curl: (18) transfer closed", `{"role":"user","content":"cut`, `{"type":"user","mess`, "}", `2026-01-01 words`, `"words" words`, `{"role":"user","content":"a \x"}`,
 	}
@@ -107,8 +107,8 @@ func TestConversationsKeepTheirNumbers(t *testing.T) {
 	}
 }
 
-// TestGluedLinesOfARealLog: what is expected of a log in which two lines have two records.
-func TestGluedLinesOfARealLog(t *testing.T) {
+// TestTwoRecordsOnOneLine reads a real log in which two lines have two records each.
+func TestTwoRecordsOnOneLine(t *testing.T) {
 	logs(t) // or there is no shared folder
 	shared := filepath.Join(cmp.Or(os.Getenv("TRACT_SHARED"), "../../shared"), "logs")
 	text, err := os.ReadFile(filepath.Join(shared, "expected.json"))

@@ -10,8 +10,8 @@ import (
 	"github.com/tract-vcs/tract/content"
 )
 
-// TestConversationsAreFoundByLooking reads every form of the two formats.
-func TestConversationsAreFoundByLooking(t *testing.T) {
+// TestFormatsAreDetected reads every form of the two formats.
+func TestFormatsAreDetected(t *testing.T) {
 	for name, want := range map[string]string{
 		"openai-request.json": `: system(Be brief.)
 : user(What is this?) image()
@@ -96,8 +96,8 @@ func TestIdsGrowWithTheConversation(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoConversationIsSaid names file and place.
-func TestWhatIsNoConversationIsSaid(t *testing.T) {
+// TestOtherFilesAreRefused checks that the error names the file and the position.
+func TestOtherFilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                      "log: it is empty",
 		"[]":                    "log: no conversation in a known format: it begins with nothing",

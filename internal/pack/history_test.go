@@ -196,10 +196,10 @@ func wantNothingElse(t *testing.T, list []objects.Object, s *Table) (found []obj
 	return found
 }
 
-// TestIDsThatComeLater parses a table without the ids of its commits, except of those that a
-// merge has for parents, and adds one id after the other: each is the hash of a commit
-// whose edges have their ids.
-func TestIDsThatComeLater(t *testing.T) {
+// TestIDsAddedAfterParsing parses a table without the ids of its commits, except those of the
+// parents of merges, and adds one id after the other: each is the hash of a commit whose edges have
+// their ids.
+func TestIDsAddedAfterParsing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawStory(t).put
 		ids, table, _ := EncodeTable(list, 0)

@@ -9,9 +9,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestAnEdgeLeadsToWhatComesBefore changes each byte of the columns of a table whose
-// templates have one explicit edge each: no object refers to itself or to a later one.
-func TestAnEdgeLeadsToWhatComesBefore(t *testing.T) {
+// TestEdgesReferToEarlierObjects changes each byte of the columns of a table whose templates have
+// one explicit edge each: no object refers to itself or to a later one.
+func TestEdgesReferToEarlierObjects(t *testing.T) {
 	var list []objects.Object
 	places := map[objects.ID]int{}
 	for i := range 4 {

@@ -80,7 +80,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-func TestWhatNamesNothing(t *testing.T) {
+func TestUnknownRevisions(t *testing.T) {
 	r, _ := talk(t)
 	for rev, why := range map[string]string{
 		"nope": "no such branch", "HEAD~7": "only 6 commits come before it", "main@{9}": "moved only 7 times", "main@{2020-01-01}": "the ref log begins at",
@@ -102,7 +102,7 @@ func TestWhatNamesNothing(t *testing.T) {
 	}
 }
 
-func TestNoneSaysWhatThereIsNot(t *testing.T) {
+func TestNoneNamesTheMissingRef(t *testing.T) {
 	for ref, want := range map[string]string{
 		"refs/heads/a/b": `revision "a/b": there is no branch of that name`, "refs/tags/v1": `revision "v1": there is no tag of that name`,
 		"refs/rescued/main/1": `revision "main/1": there is no rescued response of that name`, "refs/x/y": `revision "refs/x/y": there is no ref of that name`,
@@ -142,7 +142,7 @@ func TestAmbiguousDigitsListTheCandidates(t *testing.T) {
 	t.Fatal("no two ids began alike")
 }
 
-func TestARefWinsOverDigits(t *testing.T) {
+func TestRefTakesPrecedenceOverDigits(t *testing.T) {
 	r, ids := talk(t)
 	name := ids["answer"].String()[:8]
 	err := r.Store.(objects.Store).Apply(t.Context(), objects.Batch{Refs: []objects.RefUpdate{{Name: Heads + name, New: ids["question"]}}})

@@ -231,9 +231,9 @@ func TestFindingsSayWhere(t *testing.T) {
 	}
 }
 
-// TestMasksTellKeysApartAndNothingElse: a key has a mask of its own, a short password
-// has that of its rule.
-func TestMasksTellKeysApartAndNothingElse(t *testing.T) {
+// TestMasksDistinguishKeys checks that a key has a mask of its own, and a short password only that
+// of its rule.
+func TestMasksDistinguishKeys(t *testing.T) {
 	a, b := secretstest.Plant(1), secretstest.Plant(2)
 	for i := range a {
 		same := Mask(a[i].Text()) == Mask(b[i].Text())
@@ -337,8 +337,8 @@ func BenchmarkMask(b *testing.B) {
 	}
 }
 
-// TestWordsAtEveryPlace: a word is found wherever it stands, once.
-func TestWordsAtEveryPlace(t *testing.T) {
+// TestMatcherFindsWordsAtEveryOffset checks that a word is found once, at any offset.
+func TestMatcherFindsWordsAtEveryOffset(t *testing.T) {
 	for n := range 12 {
 		word, stops := "bearer token_key"[:4+n], 0
 		a := newAnchors([]anchor{{keyword: word, look: func(*view, int, int) { stops++ }}})
@@ -354,8 +354,9 @@ func TestWordsAtEveryPlace(t *testing.T) {
 	}
 }
 
-// TestWordsFitTheTable: a class or a state too many would be taken for another one.
-func TestWordsFitTheTable(t *testing.T) {
+// TestMatcherTableHasRoom checks that the classes and states of the words fit into the table: one
+// too many would be taken for another.
+func TestMatcherTableHasRoom(t *testing.T) {
 	a := automaton()
 	if classes, states := int(slices.Max(a.class[:]))+1, len(a.found); classes > 1<<classBits || states > 1<<16 {
 		t.Errorf("%d classes of bytes, %d states", classes, states)

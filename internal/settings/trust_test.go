@@ -185,9 +185,9 @@ func TestATrustedFileIsTheBytesThatWereRead(t *testing.T) {
 	}
 }
 
-// TestWhatATrustedFileCannotSay: a file whose mistakes were ignored is not accepted,
-// because every command would fail from then on.
-func TestWhatATrustedFileCannotSay(t *testing.T) {
+// TestTrustRefusesAnInvalidFile checks that a file with errors that were ignored cannot be trusted:
+// every command would fail from then on.
+func TestTrustRefusesAnInvalidFile(t *testing.T) {
 	for _, text := range []string{"modle = 'm'\nprovider = 'p'\n", "base_url = 'file:///etc/passwd'\n", "api_key = 'x'\n"} {
 		repo, global := inFolder(t, text, "")
 		c, err := repo.Read()

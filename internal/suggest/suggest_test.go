@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTheNameThatWasMeant(t *testing.T) {
+func TestNearestName(t *testing.T) {
 	for _, c := range []struct {
 		given string
 		wrong int
@@ -34,7 +34,7 @@ func TestTheNameThatWasMeant(t *testing.T) {
 	}
 }
 
-func TestANameMayHaveSpellings(t *testing.T) {
+func TestNearestNameOfSpellings(t *testing.T) {
 	s := NewSearch("efort", 2)
 	s.Add("reasoning.effort", "reasoning.effort")
 	s.Add("effort", "reasoning.effort")

@@ -55,7 +55,7 @@ func child(t testing.TB, role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func TestBoltKeepsItsPromises(t *testing.T) {
+func TestBoltConformance(t *testing.T) {
 	paths := map[objects.Store]string{}
 	objectstest.Run(t, objectstest.Engine{
 		Open: func(t *testing.T) objects.Store {

@@ -31,10 +31,10 @@ func chain(tip objects.ID, from, n int) (list []objects.Object, last objects.ID)
 	return list, tip
 }
 
-// TestALargeBatchOverWhatIsThere puts a large batch of which some is there already: in
+// TestLargeBatchWithStoredObjects puts a large batch of which some is there already: in
 // the journal, in packs, alone, erased, packed closely, twice in the batch itself. All
 // of it can be read then, and nothing is there twice.
-func TestALargeBatchOverWhatIsThere(t *testing.T) {
+func TestLargeBatchWithStoredObjects(t *testing.T) {
 	const n = 1200
 	all, tip := chain(objects.ID{}, 0, n)
 	for name, before := range map[string]func(s objects.Store, some []objects.Object){
@@ -128,8 +128,8 @@ func countStored(t testing.TB, s objects.Store) (n int) {
 	return n
 }
 
-// TestALargeBatchThatMayNotLand leaves no trace, and does not hold up others.
-func TestALargeBatchThatMayNotLand(t *testing.T) {
+// TestRefusedLargeBatch has a large batch refused: it leaves no trace, and does not delay others.
+func TestRefusedLargeBatch(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "there")
 	list, tip := chain(objects.ID{}, 0, 1200)
@@ -177,9 +177,9 @@ func TestLargeBatchesAmongOthers(t *testing.T) {
 	wantSound(t, path)
 }
 
-// TestUpdatesUponALargeBatch holds that an update which follows a large batch finds the objects of
+// TestUpdatesAfterALargeBatch holds that an update which follows a large batch finds the objects of
 // that batch, although they are not in the journal.
-func TestUpdatesUponALargeBatch(t *testing.T) {
+func TestUpdatesAfterALargeBatch(t *testing.T) {
 	s, path := fresh(t)
 	var all sync.WaitGroup
 	for i := range 6 {

@@ -74,9 +74,9 @@ func audit(t testing.TB, path string, deep bool) (got audited, err error) {
 	})
 }
 
-// TestAuditEndsWithItsListener stops at the first error of the one who listens: nothing
-// is looked at any more when the audit has returned, and nothing is told twice.
-func TestAuditEndsWithItsListener(t *testing.T) {
+// TestAuditEndsWithTheErrorOfItsCaller returns an error from a callback: no callback is called after
+// the first error, and none is running when the audit has returned.
+func TestAuditEndsWithTheErrorOfItsCaller(t *testing.T) {
 	path, _ := large(t, 900)
 	s := mustOpen(t, path, objects.Options{})
 	in, ok := objects.As[objects.Maintainer](s)
@@ -173,10 +173,10 @@ func (f storeFiles) put(t testing.TB) {
 // torture tells whether the long forms of tests are wanted.
 func torture() bool { return os.Getenv("TRACT_TORTURE") != "" }
 
-// TestEveryFlipIsFoundOrHarmless flips one bit at a time in any of the files. Either
+// TestEveryFlippedBitIsFoundOrHarmless flips one bit at a time in any of the files. Either
 // the audit tells, or the store is as if nothing had happened: all of its objects,
 // refs and entries are there.
-func TestEveryFlipIsFoundOrHarmless(t *testing.T) {
+func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 	flips := rounds(40, 40, 10_000)
 	path, m := large(t, 300)
 	files := takeFiles(t, path)

@@ -25,10 +25,10 @@ func put(t *testing.T, w *writer, ref, text string) {
 	}
 }
 
-// TestPlannerReadsTheNewestFile writes a group that goes into the file at once, just after
-// a checkpoint: that is two transactions, and the second writes over the pages that the
-// writer's look reads, unless the look goes on to the first.
-func TestPlannerReadsTheNewestFile(t *testing.T) {
+// TestPlannerReadsTheNewestVersionOfTheFile writes a large batch immediately after a checkpoint.
+// These are two transactions: the second overwrites pages that the writer's snapshot reads, unless
+// the snapshot was renewed after the first.
+func TestPlannerReadsTheNewestVersionOfTheFile(t *testing.T) {
 	s, _ := fresh(t)
 	in := idle(t, s)
 	h, w := writing(t, in)
@@ -62,9 +62,9 @@ func TestPlannerReadsTheNewestFile(t *testing.T) {
 	h.side.release()
 }
 
-// TestJournalBeginsAnew writes from many goroutines through many folds, and looks on:
-// nothing is missing at any time, and the journal does not grow for ever.
-func TestJournalBeginsAnew(t *testing.T) {
+// TestJournalRestartsAfterCheckpoints writes from many goroutines through many checkpoints, and
+// reads meanwhile: nothing is missing at any time, and the journal does not grow without limit.
+func TestJournalRestartsAfterCheckpoints(t *testing.T) {
 	s, path := fresh(t)
 	const limit = 8 << 10
 	inner(t, s).limit = limit
@@ -108,10 +108,9 @@ func TestJournalBeginsAnew(t *testing.T) {
 	wantSound(t, path)
 }
 
-// TestNothingIsWrittenOverWhatIsLookedAt lets somebody look on while the same
-// handle is folded. The fold after the next would write over the pages of what is
-// seen, so it waits.
-func TestNothingIsWrittenOverWhatIsLookedAt(t *testing.T) {
+// TestCheckpointWaitsForReaders holds a snapshot during checkpoints. The second checkpoint would
+// overwrite pages of the snapshot, so it waits.
+func TestCheckpointWaitsForReaders(t *testing.T) {
 	s, _ := fresh(t)
 	tip := line(t, s, "main", 40)
 	fold(t, s)

@@ -80,9 +80,9 @@ func (p *packing) Log(ctx context.Context, name string, before uint64, limit int
 	return p.Store.Log(ctx, name, before, limit)
 }
 
-// TestPackedStoreKeepsItsPromises has the store packed closely before every look at
-// something new.
-func TestPackedStoreKeepsItsPromises(t *testing.T) {
+// TestPackedStoreConformance runs the conformance suite on a store that is packed before every new
+// view.
+func TestPackedStoreConformance(t *testing.T) {
 	paths := map[objects.Store]string{}
 	open := func(t *testing.T, path string) objects.Store {
 		p := &packing{Store: mustOpen(t, path, objects.Options{Create: true})}
@@ -98,8 +98,8 @@ func TestPackedStoreKeepsItsPromises(t *testing.T) {
 	})
 }
 
-// TestPackedStoreAnswersAsBefore, and takes less room.
-func TestPackedStoreAnswersAsBefore(t *testing.T) {
+// TestPackedStoreEqualsUnpackedStore, and takes less room.
+func TestPackedStoreEqualsUnpackedStore(t *testing.T) {
 	path, m := large(t, 700)
 	s := mustOpen(t, path, objects.Options{})
 	got := sweep(t, s, objects.Sweep{})

@@ -225,7 +225,7 @@ func (m sample) with(t *testing.T, path string, change func(b []byte) []byte) {
 	}
 }
 
-func TestFilesThatAreNoStore(t *testing.T) {
+func TestFilesThatAreNotAStore(t *testing.T) {
 	m := newSample(t, 40)
 	r := rand.New(rand.NewPCG(3, 4))
 	path := filepath.Join(t.TempDir(), "x.db")

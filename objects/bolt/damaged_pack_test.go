@@ -76,9 +76,9 @@ func TestDamagedPackIsUnpackedOnce(t *testing.T) {
 	}
 }
 
-// TestZeroedRefsAreNoEmptyList zeroes 128 bytes at a time in every page that has refs, of a
-// packed store: whoever lists refs gets an error, or all of them.
-func TestZeroedRefsAreNoEmptyList(t *testing.T) {
+// TestZeroedRefsAreAnError zeroes 128 bytes at a time in every page with refs of a packed store:
+// listing the refs returns all of them or an error.
+func TestZeroedRefsAreAnError(t *testing.T) {
 	for _, refs := range []int{1, 3, 60} {
 		s, path := fresh(t)
 		for i := range refs {

@@ -9,9 +9,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestWhatIsReadStaysAsItWas reads a file while others write to it: through one fold
-// every page is still what it was, and after more the reader is told.
-func TestWhatIsReadStaysAsItWas(t *testing.T) {
+// TestFileSnapshotIsUnchangedThroughOneCheckpoint reads a file while others write to it: after one
+// checkpoint every page is unchanged, and after more the reader gets an error.
+func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 	path, m := large(t, 200)
 	s := mustOpen(t, path, objects.Options{})
 	h, err := inner(t, s).openSnapshot(t.Context(), true, nil)
@@ -52,7 +52,7 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 	}
 }
 
-func TestCopyIsTheStoreOfOneMoment(t *testing.T) {
+func TestCopyIsASnapshot(t *testing.T) {
 	path, m := large(t, 200)
 	s := mustOpen(t, path, objects.Options{})
 	c, ok := objects.As[objects.Maintainer](s)

@@ -34,8 +34,8 @@ func TestUpdatesOfTwoRefsWorkAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestUpdateSeesTheRefWhereItIs moves a ref while the function of an update of it runs.
-func TestUpdateSeesTheRefWhereItIs(t *testing.T) {
+// TestUpdateSeesThePresentRef moves a ref while the function of an update of it runs.
+func TestUpdateSeesThePresentRef(t *testing.T) {
 	s, _ := fresh(t)
 	apply(t, s, "refs/heads/main", "first")
 	var tips []objects.ID

@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 )
 
-// TestRunsAreJoined folds often, and finds everything in the few runs that stay.
-func TestRunsAreJoined(t *testing.T) {
+// TestIndexRunsAreMerged makes many checkpoints, and finds every object in the few runs that remain.
+func TestIndexRunsAreMerged(t *testing.T) {
 	s, path := fresh(t)
 	var ids []objects.ID
 	for i := range 70 {

@@ -200,7 +200,7 @@ func TestDamagedLockFileIsHarmless(t *testing.T) {
 	}
 }
 
-func TestJournalThatIsNotThere(t *testing.T) {
+func TestMissingJournal(t *testing.T) {
 	m, other := newJournaled(t, 2), newJournaled(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
 	for name, journal := range map[string][]byte{"none": nil, "empty": {}, "noise": []byte("noise"), "of another store": other.journal} {
@@ -238,8 +238,8 @@ func TestJournalWithoutItsStore(t *testing.T) {
 	}
 }
 
-// TestFileFromBeforeAFold puts an old file back: its journal has begun anew since.
-func TestFileFromBeforeAFold(t *testing.T) {
+// TestFileFromBeforeACheckpoint puts an old file back, whose journal has a newer generation.
+func TestFileFromBeforeACheckpoint(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/a", "a")
 	idle(t, s)
@@ -255,9 +255,9 @@ func TestFileFromBeforeAFold(t *testing.T) {
 	}
 }
 
-// TestWriterStoppedAfterAFold leaves the anchor as it was before, so that the next
-// writer knows nothing of the fold but what the file says.
-func TestWriterStoppedAfterAFold(t *testing.T) {
+// TestWriterKilledAfterACheckpoint restores the anchor from before the checkpoint, so that the next
+// writer learns about the checkpoint only from the file.
+func TestWriterKilledAfterACheckpoint(t *testing.T) {
 	m := newJournaled(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
 	m.write(t, path, m.file, m.journal, m.anchor)
@@ -278,9 +278,9 @@ func TestWriterStoppedAfterAFold(t *testing.T) {
 	}
 }
 
-// TestFoldingIsNotSeen reads everything back while the journal is folded again and
-// again, here and in another process that has seen the journal before.
-func TestFoldingIsNotSeen(t *testing.T) {
+// TestReadersDuringCheckpoints reads everything back during many checkpoints, in this process and in
+// another one that has read the journal before.
+func TestReadersDuringCheckpoints(t *testing.T) {
 	s, path := fresh(t)
 	other := mustOpen(t, path, objects.Options{})
 	inner(t, s).limit = 2 << 10
@@ -334,8 +334,9 @@ func TestFoldingIsNotSeen(t *testing.T) {
 	wantSound(t, path)
 }
 
-// TestCloseFoldsALargeJournal leaves little beside the file, and all in it.
-func TestCloseFoldsALargeJournal(t *testing.T) {
+// TestCloseCheckpointsALargeJournal checks that Close leaves little in the journal, and everything
+// in the store.
+func TestCloseCheckpointsALargeJournal(t *testing.T) {
 	s, path := fresh(t)
 	tip := line(t, s, "main", 900)
 	if err := s.Close(); err != nil {

@@ -79,7 +79,7 @@ func (m sample) wantAll(t testing.TB, h seen, got map[objects.ID]objects.Object)
 	}
 }
 
-func TestWhatAWalkHasSeenIsNotLookedFor(t *testing.T) {
+func TestLoadWithLocatorsReadsNoIndex(t *testing.T) {
 	path, m := large(t, 900)
 	s := mustOpen(t, path, objects.Options{})
 	h := walked(t, s, m.tip)
@@ -97,9 +97,9 @@ func TestWhatAWalkHasSeenIsNotLookedFor(t *testing.T) {
 	}
 }
 
-// TestSpotsOfAnotherFile walks over a history and loads it after gc has written the file
-// anew, with other packs.
-func TestSpotsOfAnotherFile(t *testing.T) {
+// TestLocatorsOfAnotherFile walks over a history and loads its contents after gc has rewritten the
+// file with other packs.
+func TestLocatorsOfAnotherFile(t *testing.T) {
 	path, m := large(t, 900)
 	s, other := mustOpen(t, path, objects.Options{}), mustOpen(t, path, objects.Options{})
 	h := walked(t, s, m.tip)
@@ -121,9 +121,9 @@ func TestSpotsOfAnotherFile(t *testing.T) {
 	}
 }
 
-// TestSpotsInADamagedBody flips a bit of what was said: of the objects of that pack one
-// is damaged, and the others are right.
-func TestSpotsInADamagedBody(t *testing.T) {
+// TestLocatorsInADamagedBody flips a bit of a content: one object of the pack is damaged, and the
+// others are right.
+func TestLocatorsInADamagedBody(t *testing.T) {
 	path, m := large(t, 900)
 	h := walked(t, mustOpen(t, path, objects.Options{}), m.tip)
 	i := 399 // commit 500, whose words are no piece of others
@@ -171,8 +171,8 @@ func TestLoadWhileGCRuns(t *testing.T) {
 	}
 }
 
-// TestLoadGivesEveryPlace asks for some more than once, and in no order.
-func TestLoadGivesEveryPlace(t *testing.T) {
+// TestLoadGivesEveryIndexOnce requests some objects more than once, in random order.
+func TestLoadGivesEveryIndexOnce(t *testing.T) {
 	path, m := large(t, 900)
 	s := mustOpen(t, path, objects.Options{})
 	h := walked(t, s, m.tip)

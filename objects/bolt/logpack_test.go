@@ -49,7 +49,7 @@ func linked(newest map[string]objects.ID, seq uint64, note objects.Note, moves [
 	return e
 }
 
-func TestLogEntriesThatLieTogether(t *testing.T) {
+func TestLogEntriesInOneValue(t *testing.T) {
 	for _, first := range []uint64{1, 300} {
 		for _, n := range []int{1, 2, 256} {
 			list := someEntries(first, n)
@@ -72,8 +72,8 @@ func TestLogEntriesThatLieTogether(t *testing.T) {
 	}
 }
 
-// TestLogEntriesOfAnyShape have refs that come and go, and gaps between their numbers.
-func TestLogEntriesOfAnyShape(t *testing.T) {
+// TestLogEntriesWithRandomFields have refs that come and go, and gaps between their numbers.
+func TestLogEntriesWithRandomFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.Map(rapid.Byte(), func(b byte) objects.ID { return objects.ID{b} })
 		text := rapid.SampledFrom([]string{"", "ada", "commit", "refs/heads/main", "refs/tags/\xff"})
@@ -120,8 +120,9 @@ func FuzzLogEntries(f *testing.F) {
 	})
 }
 
-// TestAFoldReadsWholeLogEntries: it takes none of which a byte has changed.
-func TestAFoldReadsWholeLogEntries(t *testing.T) {
+// TestCheckpointVerifiesLogEntries checks that a checkpoint refuses a log entry of which a byte has
+// changed.
+func TestCheckpointVerifiesLogEntries(t *testing.T) {
 	const alone = 16
 	var log []memtable.Entry
 	for _, e := range someEntries(1, alone) {
@@ -151,8 +152,9 @@ func TestAFoldReadsWholeLogEntries(t *testing.T) {
 	}
 }
 
-// TestLogEntriesThatMakeNoSense are refused, though their checksum is right.
-func TestLogEntriesThatMakeNoSense(t *testing.T) {
+// TestInvalidLogEntriesAreRefused checks that invalid log entries are refused although their
+// checksum is right.
+func TestInvalidLogEntriesAreRefused(t *testing.T) {
 	list := someEntries(1, 3)
 	raw := func(list ...objects.LogEntry) (b []byte) {
 		for _, e := range list {

@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestPartsOfTwoPacksInTurn reads parts of two packs of one size in one snapshot, one of
-// these and one of those: each comes from its own.
-func TestPartsOfTwoPacksInTurn(t *testing.T) {
+// TestAlternatingPartsOfTwoPacks reads parts of two packs of the same size in one snapshot,
+// alternating between them: each part comes from its own pack.
+func TestAlternatingPartsOfTwoPacks(t *testing.T) {
 	const half = 40
 	s, _ := fresh(t)
 	m := sample{objects: map[objects.ID]objects.Object{}}

@@ -138,9 +138,9 @@ func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, bo
 	}
 }
 
-// TestSalvageOfAHeadWithoutItsMiddle finds the objects on both sides of a sector that
-// was overwritten.
-func TestSalvageOfAHeadWithoutItsMiddle(t *testing.T) {
+// TestSalvageOfAHeadWithAnOverwrittenSector finds the objects on both sides of a sector that was
+// overwritten.
+func TestSalvageOfAHeadWithAnOverwrittenSector(t *testing.T) {
 	var list []objects.Object
 	var tip []objects.ID
 	for i := range 400 {
@@ -219,7 +219,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-func TestObjectsLieInLines(t *testing.T) {
+func TestPacksHaveObjectsInHistoryOrder(t *testing.T) {
 	var list []objects.Object
 	tips := map[string][]objects.ID{}
 	for i := range 40 { // two branches in turn
@@ -248,10 +248,9 @@ func TestObjectsLieInLines(t *testing.T) {
 	}
 }
 
-// TestMessagesOfSomeKilobytesLieInPacks stores what agents mostly store, tool results and
-// files of 2 to 30 KB: none takes a record of its own, before gc and after, and only an
-// object above the limit does.
-func TestMessagesOfSomeKilobytesLieInPacks(t *testing.T) {
+// TestMessagesOfSomeKilobytesAreInPacks stores tool results and files of 2 to 30 KB, as agents do:
+// none has a record of its own, before gc and after it. Only an object above the limit has one.
+func TestMessagesOfSomeKilobytesAreInPacks(t *testing.T) {
 	s, path := fresh(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	var tip objects.ID
@@ -293,9 +292,9 @@ func TestMessagesOfSomeKilobytesLieInPacks(t *testing.T) {
 	wantClean(t, path)
 }
 
-// TestTextIsNotRepairedAsAPack holds that salvage looks for a flipped bit only in what may be a part
-// of a pack: a text of megabytes can look like thousands of values.
-func TestTextIsNotRepairedAsAPack(t *testing.T) {
+// TestSalvageDoesNotRepairText checks that salvage looks for a flipped bit only in values that may
+// be a part of a pack: a text of megabytes can look like thousands of values.
+func TestSalvageDoesNotRepairText(t *testing.T) {
 	if isPlausiblePackPart(bytes.Repeat([]byte("words words words\n"), 1000)) {
 		t.Error("a text is taken for a part of a pack")
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// TestDamagedMetaPageIsNoWayBack spoils each of the two meta pages. The other one
-// leads to a sound store, but perhaps to one without the last commit.
-func TestDamagedMetaPageIsNoWayBack(t *testing.T) {
+// TestDamagedMetaPageIsAnError damages each of the two meta pages. The other one leads to an intact
+// store, but perhaps to one without the last commit.
+func TestDamagedMetaPageIsAnError(t *testing.T) {
 	m := newSample(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
 	for name, at := range map[string]int{"first": page.HeaderSize + 48, "second": 4096 + page.HeaderSize + 48} {
@@ -26,8 +26,8 @@ func TestDamagedMetaPageIsNoWayBack(t *testing.T) {
 	}
 }
 
-// TestPagesThatLeadAstray sends branches in circles and to wrong places.
-func TestPagesThatLeadAstray(t *testing.T) {
+// TestBranchPagesWithWrongChildren makes branch pages refer in circles and to wrong pages.
+func TestBranchPagesWithWrongChildren(t *testing.T) {
 	m := newSample(t, 120)
 	path := filepath.Join(t.TempDir(), "x.db")
 	f := bytes.NewReader(m.file)
@@ -68,7 +68,7 @@ func TestPagesThatLeadAstray(t *testing.T) {
 	}
 }
 
-func TestFreelistThatNamesWhatIsInUse(t *testing.T) {
+func TestFreelistWithPagesInUse(t *testing.T) {
 	m := newSample(t, 40)
 	path := filepath.Join(t.TempDir(), "x.db")
 	now, err := page.ReadMeta(bytes.NewReader(m.file), int64(len(m.file)))
@@ -135,9 +135,9 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// TestInlinePageThatHasLostItsKeys has a bucket that lies in a value: a count of keys that
+// TestInlinePageWithoutItsKeys has a bucket that lies in a value: a count of keys that
 // is 0 by damage leaves bytes of which nobody says what they are.
-func TestInlinePageThatHasLostItsKeys(t *testing.T) {
+func TestInlinePageWithoutItsKeys(t *testing.T) {
 	m := newSample(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
 	now, err := page.ReadMeta(bytes.NewReader(m.file), int64(len(m.file)))
@@ -160,9 +160,9 @@ func TestInlinePageThatHasLostItsKeys(t *testing.T) {
 	}
 }
 
-// TestPageWithBytesThatAreOfNoKey takes a byte from the size of a value: the keys are in
+// TestPageWithUnusedBytes takes a byte from the size of a value: the keys are in
 // order and lie where they lay, but between two of them is something of neither.
-func TestPageWithBytesThatAreOfNoKey(t *testing.T) {
+func TestPageWithUnusedBytes(t *testing.T) {
 	m := newSample(t, 120)
 	now, err := page.ReadMeta(bytes.NewReader(m.file), int64(len(m.file)))
 	if err != nil {

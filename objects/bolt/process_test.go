@@ -280,7 +280,7 @@ func mustNumber(t *testing.T, text string) int {
 	return n
 }
 
-func TestWatchSeesOtherProcesses(t *testing.T) {
+func TestWatchYieldsMovesOfOtherProcesses(t *testing.T) {
 	s, path := fresh(t)
 	w, ok := objects.As[objects.Watcher](s)
 	if !ok {

@@ -81,7 +81,7 @@ func spoken(t testing.TB, n int) (s objects.Store, path string, said []objects.O
 
 func words(i int) string { return fmt.Sprintf("<words %d>", i) }
 
-func TestErasedBytesAreInNoFile(t *testing.T) {
+func TestPurgedBytesAreInNoFile(t *testing.T) {
 	const n = 60
 	s, path, said := spoken(t, n)
 	other := mustOpen(t, path, objects.Options{})
@@ -187,9 +187,9 @@ func TestPurgeRewritesOnlyPacksWithTheContent(t *testing.T) {
 	wantClean(t, path)
 }
 
-// TestPurgeLeavesNoByteAndItsTestWouldTell runs the steps of a purge and leaves out one kind
-// of overwriting at a time: the search for the words finds each omission.
-func TestPurgeLeavesNoByteAndItsTestWouldTell(t *testing.T) {
+// TestControlOfPurge runs the steps of a purge and leaves out one kind of overwriting at a time: the
+// search for the purged bytes finds each omission.
+func TestControlOfPurge(t *testing.T) {
 	for name, omit := range map[string]func(p *purge){
 		"nothing":    func(*purge) {},
 		"journal":    func(p *purge) { p.journal = true },
@@ -332,8 +332,8 @@ func TestPurgeCompletesAnInterruptedOne(t *testing.T) {
 	}
 }
 
-// TestErasedTombstonesGoWithTheirHistory has gc take a tombstone that nothing leads to.
-func TestErasedTombstonesGoWithTheirHistory(t *testing.T) {
+// TestSweepRemovesUnreachableTombstones has gc remove a tombstone to which nothing refers.
+func TestSweepRemovesUnreachableTombstones(t *testing.T) {
 	s, path, _ := spoken(t, 10)
 	stray := object("nobody names me")
 	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{stray}}); err != nil {
@@ -346,9 +346,9 @@ func TestErasedTombstonesGoWithTheirHistory(t *testing.T) {
 	}
 }
 
-// TestErasedObjectsComeBackWhole puts erased objects again, and lets them go the way
-// of all objects: the journal, a pack or a place of their own, another file.
-func TestErasedObjectsComeBackWhole(t *testing.T) {
+// TestPurgedObjectsCanBePutAgain puts purged objects again. They are then stored like all others: in
+// the journal, a pack, a record of their own, and the new file of a gc.
+func TestPurgedObjectsCanBePutAgain(t *testing.T) {
 	s, path, said := spoken(t, 30)
 	small, large := said[2], said[3]
 	want := func(what string, erased int) {
@@ -415,10 +415,9 @@ func TestDamageOfATombstone(t *testing.T) {
 	}
 }
 
-// TestAFileInThePlaceOfOneBefore has the store rewritten, and the new file lie where the
-// old one lay on the disk, as file systems do when it is rewritten twice: who had it open
-// sees that it is another.
-func TestAFileInThePlaceOfOneBefore(t *testing.T) {
+// TestFileThatReusesAnInode rewrites the store twice, so that the new file has the inode of an old
+// one: a process that had the old file open sees that it is another file.
+func TestFileThatReusesAnInode(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "one")
 	fold(t, s)

@@ -83,8 +83,8 @@ func TestReadersInARowShareAHandle(t *testing.T) {
 	}
 }
 
-// TestReaderSeesWhatIsWrittenMeanwhile lets a writer in between two reads.
-func TestReaderSeesWhatIsWrittenMeanwhile(t *testing.T) {
+// TestReaderSeesConcurrentWrites lets a writer in between two reads.
+func TestReaderSeesConcurrentWrites(t *testing.T) {
 	s, _, writer := readOnlyStore(t)
 	for _, name := range []string{"refs/heads/second", "refs/heads/third", "refs/heads/fourth"} {
 		if got, err := s.GetRefs(t.Context(), name); err != nil || len(got) > 0 {

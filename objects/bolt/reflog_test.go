@@ -89,15 +89,16 @@ func wantNamed(t *testing.T, path, ref string) {
 	}
 }
 
-// TestAChainThatIsRemovedWholeIsNoticed by the ref that leads to it.
-func TestAChainThatIsRemovedWholeIsNoticed(t *testing.T) {
+// TestRemovedChainOfLogEntriesIsFound removes all log entries of a ref, to which the ref still
+// refers.
+func TestRemovedChainOfLogEntriesIsFound(t *testing.T) {
 	path := twoChains(t)
 	removeEntries(t, path, "refs/heads/side", func(int) bool { return true })
 	wantNamed(t, path, "refs/heads/side")
 }
 
-// TestAnEntryThatIsRemovedIsNoticed wherever it was in the chain of its ref.
-func TestAnEntryThatIsRemovedIsNoticed(t *testing.T) {
+// TestRemovedLogEntryIsFound wherever it was in the chain of its ref.
+func TestRemovedLogEntryIsFound(t *testing.T) {
 	for nth := range 4 {
 		path := twoChains(t)
 		removeEntries(t, path, "refs/heads/main", func(n int) bool { return n == nth })
@@ -105,16 +106,17 @@ func TestAnEntryThatIsRemovedIsNoticed(t *testing.T) {
 	}
 }
 
-// TestACreationIsMissedByItsDeletion: the chain of a ref that is not there any more has no
-// ref that leads to it, but its entries still lead to one another.
-func TestACreationIsMissedByItsDeletion(t *testing.T) {
+// TestRemovedEntryOfADeletedRefIsFound removes the first log entry of a deleted ref. No ref refers
+// to the chain, but its later entries do.
+func TestRemovedEntryOfADeletedRefIsFound(t *testing.T) {
 	path := twoChains(t)
 	removeEntries(t, path, "refs/heads/gone", func(n int) bool { return n == 0 })
 	wantNamed(t, path, "refs/heads/gone")
 }
 
-// TestARefThatLeadsToAnOlderEntryIsNoticed, though it is where the log says.
-func TestARefThatLeadsToAnOlderEntryIsNoticed(t *testing.T) {
+// TestRefToAnOlderLogEntryIsFound makes a ref refer to an older log entry, with the target that the
+// log has.
+func TestRefToAnOlderLogEntryIsFound(t *testing.T) {
 	path := twoChains(t)
 	db, err := bbolt.Open(path, 0o600, nil)
 	if err != nil {
@@ -135,8 +137,8 @@ func TestARefThatLeadsToAnOlderEntryIsNoticed(t *testing.T) {
 	wantNamed(t, path, "refs/heads/side")
 }
 
-// TestLogIsSavedWhereNothingLeads takes away the pages that lead to packs and log.
-func TestLogIsSavedWhereNothingLeads(t *testing.T) {
+// TestSalvageOfLogOnUnreachablePages removes the pages that refer to packs and log.
+func TestSalvageOfLogOnUnreachablePages(t *testing.T) {
 	path, m := large(t, 600)
 	s := mustOpen(t, path, objects.Options{})
 	sweep(t, s, objects.Sweep{})

@@ -68,9 +68,9 @@ func findAll(t *testing.T, file []byte, pageSize int, values map[string]string) 
 	return len(found)
 }
 
-// TestPagesWithoutWhatLeadsToThem clears the meta pages and every branch: all values are found,
-// whether the size of a page is known or not.
-func TestPagesWithoutWhatLeadsToThem(t *testing.T) {
+// TestSalvageWithoutMetaAndBranchPages clears the meta pages and every branch page: all values are
+// found, whether the page size is known or not.
+func TestSalvageWithoutMetaAndBranchPages(t *testing.T) {
 	file, values := valuesFile(t)
 	size := os.Getpagesize()
 	for at := 0; at < len(file); at += size {
@@ -85,9 +85,9 @@ func TestPagesWithoutWhatLeadsToThem(t *testing.T) {
 	}
 }
 
-// TestElementsThatAreDamaged flips a bit of the elements of a leaf: one value is lost at most,
+// TestSalvageOfDamagedPageElements flips a bit of the elements of a leaf: one value is lost at most,
 // since each begins where the one before it ends.
-func TestElementsThatAreDamaged(t *testing.T) {
+func TestSalvageOfDamagedPageElements(t *testing.T) {
 	file, values := valuesFile(t)
 	size := os.Getpagesize()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -63,10 +63,10 @@ func has(list []objects.Object, id objects.ID) bool {
 	return false
 }
 
-// TestIDsComeBackFromASoundBody zeroes a sector of the ids: each follows from the object's
-// bytes, and is proven by an object that leads to it. Only the last of a line is lost with
-// the sector of its id.
-func TestIDsComeBackFromASoundBody(t *testing.T) {
+// TestSalvageRestoresIDsFromAnIntactBody zeroes a sector of ids. Each id is computed from the bytes
+// of its object, and proven by an object that refers to it. Only the last commit of a branch is lost
+// with the sector of its id.
+func TestSalvageRestoresIDsFromAnIntactBody(t *testing.T) {
 	const lost = 512 / idSize // ids in a sector
 	list := lineOfObjects(200)
 	head, body := encodePack(1, list, codecZstd)

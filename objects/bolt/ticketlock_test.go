@@ -61,7 +61,7 @@ func busy(t *testing.T, role string, args ...string) (end, kill func()) {
 	return end, func() { _, _ = cmd.Process.Kill(), cmd.Wait() }
 }
 
-func TestWaitEnds(t *testing.T) {
+func TestWaitForTheLockEnds(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "x")
 	short := mustOpen(t, path, objects.Options{Wait: 80 * time.Millisecond})

@@ -319,7 +319,7 @@ func TestFullDisk(t *testing.T) {
 	wantSound(t, filepath.Join(dir, fileName))
 }
 
-func TestPipeIsNoStore(t *testing.T) {
+func TestPipeIsNotAStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)

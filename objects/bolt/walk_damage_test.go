@@ -8,10 +8,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestDamageToWhatIsReadAhead flips a bit of a head that is read while another is used: of
-// the id by which it is known to be the next, of one in the middle, of what follows the ids
-// and of the checksum. The line is what it was.
-func TestDamageToWhatIsReadAhead(t *testing.T) {
+// TestDamagedHeadInReadAhead flips a bit in a head that is read ahead: in the id by which it is
+// recognized as the next, in an id in the middle, after the ids, and in the checksum. The walk
+// yields the same commits.
+func TestDamagedHeadInReadAhead(t *testing.T) {
 	s, path := fresh(t)
 	const all = 4096
 	tip := line(t, s, "main", all)

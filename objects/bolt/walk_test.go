@@ -8,9 +8,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestWhoWantsTheNewestReadsNoMore looks along a line whose end is in the journal: who
-// stops there has read next to nothing, and who goes on is given all of it.
-func TestWhoWantsTheNewestReadsNoMore(t *testing.T) {
+// TestWalkReadsOnlyWhatIsNeeded walks a history whose newest commits are in the journal: a caller
+// that stops there has read almost nothing of the file, and one that continues gets everything.
+func TestWalkReadsOnlyWhatIsNeeded(t *testing.T) {
 	s, _ := fresh(t)
 	var line []objects.ID
 	for i := range 100 {

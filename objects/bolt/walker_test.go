@@ -144,8 +144,8 @@ func TestWalkBeginsAtAKey(t *testing.T) {
 	}
 }
 
-// TestBetterMeta damages one meta page, and both.
-func TestBetterMeta(t *testing.T) {
+// TestSalvageChoosesTheIntactMetaPage damages one meta page, and both.
+func TestSalvageChoosesTheIntactMetaPage(t *testing.T) {
 	file, m := pagesFile(t, 10)
 	for bad := range 2 {
 		b := bytes.Clone(file)

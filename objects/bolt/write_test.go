@@ -87,7 +87,7 @@ func TestWritersShareTransactions(t *testing.T) {
 	t.Logf("%d writers took %d transactions", n, took)
 }
 
-func TestOneOfAGroupFailsAlone(t *testing.T) {
+func TestFailedBatchDoesNotAffectItsGroup(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/taken", "taken")
 	bad := errors.New("refused")
@@ -215,7 +215,7 @@ func TestReadersDoNotStopAWriter(t *testing.T) {
 	wg.Wait()
 }
 
-func TestOutcomeOfAFailedFold(t *testing.T) {
+func TestOutcomeOfAFailedCheckpoint(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "main")
 	in := idle(t, s)
@@ -305,9 +305,9 @@ func TestFileThatIsReplacedUnderAWriter(t *testing.T) {
 	}
 }
 
-// TestEitherFileReplacedUnderAWriter replaces the database file alone, and the journal
-// alone: each half of the check is needed, and neither loses what was acknowledged.
-func TestEitherFileReplacedUnderAWriter(t *testing.T) {
+// TestDatabaseOrJournalReplacedUnderAWriter replaces only the database file, and only the journal:
+// each half of the check is needed, and neither loses an acknowledged commit.
+func TestDatabaseOrJournalReplacedUnderAWriter(t *testing.T) {
 	for name, fileOf := range map[string]func(path string) string{
 		"the file":    func(path string) string { return path },
 		"the journal": journalPath,

@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-func TestFaultyWithoutPlanKeepsEveryPromise(t *testing.T) {
+func TestFaultyWithoutPlanConforms(t *testing.T) {
 	Run(t, Engine{Open: func(*testing.T) objects.Store { return Faulty(objects.Memory(), nil) }})
 }
 

@@ -417,8 +417,8 @@ func TestManyWritersInOneProcess(t *testing.T) {
 	}
 }
 
-// TestNumbersGrow draws many numbers of the log in a row, also after one that is far ahead.
-func TestNumbersGrow(t *testing.T) {
+// TestSequenceNumbersAscend draws many numbers of the log in a row, also after one that is far ahead.
+func TestSequenceNumbersAscend(t *testing.T) {
 	in, _ := objects.As[*store](openURL(t, freshURL(t)))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

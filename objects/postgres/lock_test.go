@@ -67,9 +67,9 @@ func waitForLocks(t *testing.T, s objects.Store, n int) {
 	}
 }
 
-// TestPurgeRemovesWhatWaited has a write with a copy of an object begin before the purge of the
+// TestPurgeRemovesCopiesOfAWaitingWrite has a write with a copy of an object begin before the purge of the
 // object is committed, and go on after it.
-func TestPurgeRemovesWhatWaited(t *testing.T) {
+func TestPurgeRemovesCopiesOfAWaitingWrite(t *testing.T) {
 	url := freshURL(t)
 	one, two := openURL(t, url), openURL(t, url)
 	_, contents := grow(t, one, "refs/heads/main", "main", 3, 3)

@@ -321,10 +321,10 @@ func load(t *testing.T, s objects.Store, tip objects.ID) (ids []objects.ID, purg
 	return ids, purged
 }
 
-// TestForkFromASealedCommitWithAKnownPlace appends to an early commit whose place this process
+// TestForkFromASealedCommitWithAKnownPosition appends to an early commit whose place this process
 // remembers, after its line was sealed: the new commit gets a line of its own, fsck finds the store
 // sound, and gc keeps what the new branch alone leads to.
-func TestForkFromASealedCommitWithAKnownPlace(t *testing.T) {
+func TestForkFromASealedCommitWithAKnownPosition(t *testing.T) {
 	s := openURL(t, freshURL(t))
 	commits, _ := grow(t, s, "refs/heads/main", "main", 4*segmentSize, 10) // small batches: every place is remembered
 	for rowsOf(t, s, "tract_seg", "") == 0 {                               // sealed in the background

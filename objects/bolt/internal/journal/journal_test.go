@@ -64,9 +64,9 @@ func appended(t testing.TB, n int) (b []byte, ends []int64) {
 	return b, ends
 }
 
-// TestTornTailIsNoDamage ends a journal anywhere in its last frame: without an anchor for
+// TestTornTailIsNotDamage ends a journal anywhere in its last frame: without an anchor for
 // the frame it is one that a crash has torn, with one it was lost.
-func TestTornTailIsNoDamage(t *testing.T) {
+func TestTornTailIsNotDamage(t *testing.T) {
 	b, ends := appended(t, 4)
 	last := ends[2] + FrameHeader + int64(frameOf(3).Size()) // without padding
 	for at := ends[2]; at < last; at++ {
@@ -99,9 +99,9 @@ func TestFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-// TestFrameCountsInOnePlaceOnly moves a frame, and reads it for another store and
-// generation.
-func TestFrameCountsInOnePlaceOnly(t *testing.T) {
+// TestFrameIsBoundToItsOffset moves a frame, and reads it as one of another store and of another
+// generation: it does not count.
+func TestFrameIsBoundToItsOffset(t *testing.T) {
 	b, ends := appended(t, 1)
 	other, older := bound, bound
 	other.Salt[0]++
@@ -119,8 +119,8 @@ func TestFrameCountsInOnePlaceOnly(t *testing.T) {
 	}
 }
 
-// TestTruncateKeepsWhatIsRead removes changes of a frame, which somebody may be reading.
-func TestTruncateKeepsWhatIsRead(t *testing.T) {
+// TestTruncateKeepsMemoryOfReaders removes changes of a frame while their memory may still be read.
+func TestTruncateKeepsMemoryOfReaders(t *testing.T) {
 	f := frameOf(1)
 	n, size := len(f.Changes), f.Size()
 	f.Put(3, []byte("key"), []byte("first"))

@@ -161,8 +161,8 @@ func TestManyMakeTheSchema(t *testing.T) {
 	}
 }
 
-// TestNothingThere opens what was never made.
-func TestNothingThere(t *testing.T) {
+// TestMissingStore opens what was never made.
+func TestMissingStore(t *testing.T) {
 	openURL(t, freshURL(t)) // the schema is there
 	if _, err := objects.Open(t.Context(), freshURL(t), objects.Options{}); !errors.Is(err, objects.ErrNotFound) {
 		t.Errorf("a repo that is not there: %v", err)

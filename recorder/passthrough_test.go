@@ -157,9 +157,9 @@ func (w *wire) want(want map[string]string) {
 	}
 }
 
-// TestBytesComeWhenTheyAreSent lets the server go on only when the client has what
-// was sent before: whoever gathered them first would wait for ever.
-func TestBytesComeWhenTheyAreSent(t *testing.T) {
+// TestResponseIsNotBuffered has the server continue only when the client has received the bytes sent
+// before: a recorder that collected them first would wait forever.
+func TestResponseIsNotBuffered(t *testing.T) {
 	got := make(chan bool)
 	chunks := []string{
 		"data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"He\"}}]}\n\n",
@@ -199,9 +199,9 @@ func engine(open func() objects.Store) string {
 	return scheme + ":"
 }
 
-// TestAStoreThatFailsIsNotSeen lets every write fail: the client gets its answer,
-// and the hook what went over the wire.
-func TestAStoreThatFailsIsNotSeen(t *testing.T) {
+// TestFailingStoreDoesNotAffectTheClient fails every write: the client gets its response, and the
+// hook the bytes of the exchange.
+func TestFailingStoreDoesNotAffectTheClient(t *testing.T) {
 	url := engine(func() objects.Store {
 		plan := objectstest.Plan{objectstest.Apply: {}}
 		for n := range 1000 {
@@ -224,8 +224,8 @@ type broken struct{ objects.Store }
 
 func (broken) Apply(context.Context, objects.Batch) error { panic("out of order") }
 
-// TestAStoreThatPanicsIsNotSeen: the program that is recorded goes on.
-func TestAStoreThatPanicsIsNotSeen(t *testing.T) {
+// TestPanickingStoreDoesNotAffectTheClient: the program that is recorded goes on.
+func TestPanickingStoreDoesNotAffectTheClient(t *testing.T) {
 	w := newWire(t, engine(func() objects.Store { return broken{objects.Memory()} }), says("Hello"))
 	if have := w.ask(t.Context(), "Hi"); have != chatAnswer("Hello") {
 		t.Errorf("the client saw %q", have)
@@ -246,9 +246,9 @@ func (s *stuck) Apply(ctx context.Context, b objects.Batch) error {
 	return s.Store.Apply(ctx, b)
 }
 
-// TestAStoreThatHangsIsNotWaitedFor has an answer while nothing can be written, and
-// finds it in the history later.
-func TestAStoreThatHangsIsNotWaitedFor(t *testing.T) {
+// TestClientDoesNotWaitForAHangingStore returns a response while nothing can be written, and finds
+// it in the history later.
+func TestClientDoesNotWaitForAHangingStore(t *testing.T) {
 	free := make(chan bool)
 	w := newWire(t, engine(func() objects.Store { return &stuck{objects.Memory(), free} }), says("Hello", "Again"))
 	on := recorder.On(t.Context(), "main")
@@ -263,7 +263,7 @@ func TestAStoreThatHangsIsNotWaitedFor(t *testing.T) {
 	w.want(map[string]string{"main": "Hi | Hello | More | Again"})
 }
 
-func TestAnAnswerThatIsLeftIsRescued(t *testing.T) {
+func TestAbandonedResponseIsRescued(t *testing.T) {
 	left := make(chan bool)
 	asked := 0
 	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
@@ -326,7 +326,7 @@ func TestCompressedAnswersPassAsTheyAre(t *testing.T) {
 	w.want(map[string]string{"main": "Hi | Hello"})
 }
 
-func TestWhatIsNoRequestToAModelPasses(t *testing.T) {
+func TestOtherRequestsPassThrough(t *testing.T) {
 	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) { io.Copy(out, r.Body) })
 	for _, path := range []string{"/v1/messages/count_tokens", "/v1/embeddings", "/", "/v1/models"} {
 		res, err := w.client.Post(w.url+path, "application/json", strings.NewReader("{}"))

@@ -40,9 +40,9 @@ func sweptAround(t *testing.T, s objects.Store, meanwhile func()) {
 	}
 }
 
-// TestAMoveMeanwhileBringsBack moves a ref to what a sweep is about to take away, while
-// the journal has moves from before the sweep: all of them are folded together.
-func TestAMoveMeanwhileBringsBack(t *testing.T) {
+// TestRefMovedDuringSweepKeepsItsTarget moves a ref to an object that a sweep is about to remove,
+// while the journal has moves from before the sweep. One checkpoint writes all of them.
+func TestRefMovedDuringSweepKeepsItsTarget(t *testing.T) {
 	for _, moves := range []int{0, 1, 20} {
 		s, path := fresh(t)
 		stray := objects.New(objects.KindCommit, nil, nil, []byte("stray"))
@@ -68,9 +68,9 @@ func TestAMoveMeanwhileBringsBack(t *testing.T) {
 	}
 }
 
-// TestAListMeanwhileKeepsItsChunks says anew, during a sweep, what was erased and led to
-// by nobody: it comes back with all of its chunks.
-func TestAListMeanwhileKeepsItsChunks(t *testing.T) {
+// TestListPutDuringSweepKeepsItsChunks puts a purged and unreachable list again during a sweep: it
+// is kept with all of its chunks.
+func TestListPutDuringSweepKeepsItsChunks(t *testing.T) {
 	s, path := fresh(t)
 	var chunks []objects.Object
 	var ids []objects.ID
@@ -104,9 +104,9 @@ func TestAListMeanwhileKeepsItsChunks(t *testing.T) {
 	wantClean(t, path)
 }
 
-// TestWhatIsSaidAnewMeanwhileIsPackedOnce says anew, during a sweep, a word that was
-// erased and that nobody led to: it comes with the pack that it is in, and not once more.
-func TestWhatIsSaidAnewMeanwhileIsPackedOnce(t *testing.T) {
+// TestObjectPutDuringSweepIsPackedOnce puts a purged and unreachable object again during a sweep: it
+// is copied with its pack, and not a second time.
+func TestObjectPutDuringSweepIsPackedOnce(t *testing.T) {
 	s, path := fresh(t)
 	word := object("word")
 	put := func(b objects.Batch) {

@@ -7,11 +7,11 @@ import (
 	"github.com/tract-vcs/tract/recorder"
 )
 
-// TestWhatWasPurgedIsNotStoredAgain purges a question, or an answer, of a conversation
+// TestPurgedContentIsNotRecordedAgain purges a question, or an answer, of a conversation
 // that a client goes on with: it sends all of it each time, and knows of nothing. The
 // conversation is found all the same, and what is gone stays gone. What the client says
 // anew is new, also when it is the same.
-func TestWhatWasPurgedIsNotStoredAgain(t *testing.T) {
+func TestPurgedContentIsNotRecordedAgain(t *testing.T) {
 	for _, c := range []struct{ rev, gone, end string }{
 		{":/4711", " | A1 | Q2 | A2 | Q3 | A3", "it is 4711 | A1 | Q2 | A2 | Q3 | A3 | it is 4711 | A4"}, // equal words are one object
 		{"main~3", "it is 4711 |  | Q2 | A2 | Q3 | A3", "it is 4711 |  | Q2 | A2 | Q3 | A3 | it is 4711 | A4"},

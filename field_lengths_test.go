@@ -89,9 +89,9 @@ func TestNoResponseDamagesAStore(t *testing.T) {
 	wantSound(t, repo, dir)
 }
 
-// TestNoLengthDamagesAResponse: a response lands although its id, its model, its finish
-// reason or its usage are longer than an object can be.
-func TestNoLengthDamagesAResponse(t *testing.T) {
+// TestResponseWithLongFieldsIsCommitted commits a response whose id, model, finish reason or usage
+// is longer than an object can be.
+func TestResponseWithLongFieldsIsCommitted(t *testing.T) {
 	repo, dir := onDisk(t)
 	main := repo.Branch("main")
 	target := must(providers.Open("ollama", providers.Config{Model: "m"}))(t)

@@ -22,9 +22,9 @@ func (b *byLine) Read(p []byte) (int, error) {
 	return copy(p, b.lines[b.came-1]), nil
 }
 
-// TestAFormatThatIsGivenNeedNotBeFound: lines that are said to be Anthropic's are not held
-// to find out whose they are.
-func TestAFormatThatIsGivenNeedNotBeFound(t *testing.T) {
+// TestGivenFormatIsNotDetected checks that lines are not held for the detection of their format if
+// the caller states the format Anthropic.
+func TestGivenFormatIsNotDetected(t *testing.T) {
 	for format, most := range map[Format]int{Anthropic: 4, Auto: 100} {
 		b := new(byLine)
 		for i := range 100 {
@@ -42,9 +42,9 @@ func TestAFormatThatIsGivenNeedNotBeFound(t *testing.T) {
 	}
 }
 
-// TestADamagedLineThatIsTheLastHeld is the last of the file only when nothing comes behind
-// it, also when no more could be held.
-func TestADamagedLineThatIsTheLastHeld(t *testing.T) {
+// TestDamagedLastHeldLine checks that a damaged line counts as the last of the file only if nothing
+// follows it, also when no more lines can be held.
+func TestDamagedLastHeldLine(t *testing.T) {
 	const good, bad = `{"role":"user","content":"words"}`, `{"role":"assistant","content":"\q"}`
 	for rest, last := range map[string]bool{"": true, "\n": true, "\n" + good: false, "\n" + good + "\n": false} {
 		want := 2 + strings.Count(rest, good)

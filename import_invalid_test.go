@@ -21,9 +21,9 @@ func inOrder(list ...tract.ImportedMessage) iter.Seq2[tract.ImportedMessage, err
 	}
 }
 
-// TestImportOfAPartThatCannotBe, for it has no block, or one that is too long: the error
-// names it, of its message nothing comes, and what came before is kept.
-func TestImportOfAPartThatCannotBe(t *testing.T) {
+// TestImportOfAnInvalidPart imports a part without a block, and one that is too long: the error
+// names it, nothing of its message is imported, and earlier messages are kept.
+func TestImportOfAnInvalidPart(t *testing.T) {
 	long := strings.Repeat("x", content.MaxSize+1)
 	for what, bad := range map[string]content.Block{"no block": nil, "limit": content.User(long), "kind": content.Text{Of: 99, Text: "words"}} {
 		part := tract.ImportedPart{ID: "bad", Block: bad}

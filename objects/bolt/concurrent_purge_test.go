@@ -16,8 +16,8 @@ import (
 
 func init() { roles["erase"] = roleErase }
 
-// TestEraseBesideGC has objects said again while a gc is writing its new file.
-func TestEraseBesideGC(t *testing.T) {
+// TestPutAgainDuringGC puts purged objects again while a gc is writing its new file.
+func TestPutAgainDuringGC(t *testing.T) {
 	s, path, said := spoken(t, 30)
 	erase(t, s, said[2], said[3], said[4])
 	in := idle(t, s)
@@ -39,9 +39,9 @@ func TestEraseBesideGC(t *testing.T) {
 	}
 }
 
-// TestEraseWhileOthersReadAndWrite has two handles erase at once what others read, and
+// TestPurgeWhileOthersReadAndWrite has two handles erase at once what others read, and
 // others write.
-func TestEraseWhileOthersReadAndWrite(t *testing.T) {
+func TestPurgeWhileOthersReadAndWrite(t *testing.T) {
 	const n = 60
 	s, path, said := spoken(t, n)
 	other := mustOpen(t, path, objects.Options{Wait: time.Minute})
@@ -137,9 +137,9 @@ func roleErase(args []string) error {
 	return s.Close()
 }
 
-// TestEraseThatIsKilled kills a process that erases at steps that are spread over all that it
+// TestKilledPurge kills a process that erases at steps that are spread over all that it
 // does. Each process finds what the one before it has left.
-func TestEraseThatIsKilled(t *testing.T) {
+func TestKilledPurge(t *testing.T) {
 	const n = 300
 	s, path, said := spoken(t, n)
 	at := map[objects.ID]int{}

@@ -107,9 +107,10 @@ func begin(t *testing.T) *told {
 	return c
 }
 
-// TestAConversationGoesOnElsewhere: whoever thought, said and called something,
-// every other provider would take it, inside the tool loop and after it.
-func TestAConversationGoesOnElsewhere(t *testing.T) {
+// TestConversationContinuesWithEveryOtherProvider sends a conversation with reasoning, text and
+// calls of one provider to every other provider, inside the tool loop and after it: each accepts the
+// request.
+func TestConversationContinuesWithEveryOtherProvider(t *testing.T) {
 	for name, from := range speakers {
 		t.Run(name, func(t *testing.T) {
 			var bodies []json.RawMessage
@@ -138,9 +139,9 @@ func TestAConversationGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestRecordedLoopsGoOnElsewhere is the same for every recorded answer that calls
-// a tool.
-func TestRecordedLoopsGoOnElsewhere(t *testing.T) {
+// TestRecordedToolLoopsContinueWithOtherProviders does so for every recorded response that calls a
+// tool.
+func TestRecordedToolLoopsContinueWithOtherProviders(t *testing.T) {
 	dir, list := recordings(t)
 	loops := 0
 	for _, r := range list {

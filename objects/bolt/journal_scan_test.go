@@ -13,10 +13,9 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 )
 
-// TestTheJournalLiesOverTheFile: whatever the journal has put, changed or deleted of
-// what the file has, a scan from any key, up or down, gives each key once, in order, and
-// with the value that is there now.
-func TestTheJournalLiesOverTheFile(t *testing.T) {
+// TestScanMergesJournalAndFile puts, changes and deletes keys of the file in the journal. A scan
+// from any key, in either direction, yields each key once, in order, with its present value.
+func TestScanMergesJournalAndFile(t *testing.T) {
 	s, _ := fresh(t)
 	inner(t, s).limit = 1 << 10
 	for i := range 24 {

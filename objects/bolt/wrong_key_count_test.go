@@ -30,10 +30,9 @@ func (m sample) flipped(t testing.TB, path string, b []byte, what string) {
 	}
 }
 
-// TestPageWithoutItsLastKeys takes from the count of keys of each page one, or all, or
-// a bit. Nothing else of it is changed: the tree is in order, and leads everywhere but to
-// these keys.
-func TestPageWithoutItsLastKeys(t *testing.T) {
+// TestPageWithAWrongKeyCount reduces the key count of each page by one, to zero, or by a flipped
+// bit. Nothing else of the page changes: the tree is in order, and only these keys cannot be found.
+func TestPageWithAWrongKeyCount(t *testing.T) {
 	path, m := large(t, 300)
 	b := takeFiles(t, path)[path]
 	size := int(page.Order.Uint32(b[page.HeaderSize+8:]))
