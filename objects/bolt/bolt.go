@@ -137,7 +137,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		if err := s.checkPath(); err != nil {
 			return nil, s.explain("open", err)
 		}
-		return objects.Trust(s, s.erasures), nil
+		return objects.Trust(s, s.purges), nil
 	}
 	if o.Create && !o.ReadOnly {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 	}
 	// An object in a pack with a valid checksum was hashed before the checksum was made, one of the
 	// journal when it was put, and any other is hashed when it is read.
-	return objects.Trust(s, s.erasures), nil
+	return objects.Trust(s, s.purges), nil
 }
 
 // databaseFile returns the database file of a path.

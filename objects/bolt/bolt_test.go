@@ -120,10 +120,10 @@ func writing(t *testing.T, s *store) (*handle, *writer) {
 	return h, newWriter(s, h)
 }
 
-// fold writes the journal into the file, as a writer does now and then.
-func fold(t testing.TB, s objects.Store) {
+// mustCheckpoint writes the journal into the file, as a writer does from time to time.
+func mustCheckpoint(t testing.TB, s objects.Store) {
 	t.Helper()
-	if err := tryFold(t, s); err != nil {
+	if err := tryCheckpoint(t, s); err != nil {
 		t.Fatal(err)
 	}
 }

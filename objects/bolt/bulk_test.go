@@ -40,13 +40,13 @@ func TestLargeBatchWithStoredObjects(t *testing.T) {
 	for name, before := range map[string]func(s objects.Store, some []objects.Object){
 		"nothing":     func(objects.Store, []objects.Object) {},
 		"the journal": func(objects.Store, []objects.Object) {},
-		"packs":       func(s objects.Store, _ []objects.Object) { fold(t, s) },
+		"packs":       func(s objects.Store, _ []objects.Object) { mustCheckpoint(t, s) },
 		"a closely packed file": func(s objects.Store, _ []objects.Object) {
-			fold(t, s)
+			mustCheckpoint(t, s)
 			sweep(t, s, objects.Sweep{Before: now()})
 		},
 		"tombstones":           func(s objects.Store, some []objects.Object) { erase(t, s, some[0], some[6]) },
-		"tombstones in a file": func(s objects.Store, some []objects.Object) { erase(t, s, some[0], some[6]); fold(t, s) },
+		"tombstones in a file": func(s objects.Store, some []objects.Object) { erase(t, s, some[0], some[6]); mustCheckpoint(t, s) },
 	} {
 		for _, copies := range []bool{false, true} {
 			s, path := fresh(t)

@@ -129,7 +129,7 @@ func large(t testing.TB, commits int) (path string, m sample) {
 		m.objects[c.ID], m.objects[k.ID], m.tip = c, k, k.ID
 		m.refs["refs/heads/main"] = k.ID
 		if i == commits/3 || i == 2*commits/3 {
-			fold(t, s)
+			mustCheckpoint(t, s)
 		}
 	}
 	idle(t, s)
@@ -250,7 +250,7 @@ func TestPageOfABucketThatIsEmpty(t *testing.T) {
 	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
 		t.Fatal(err)
 	}
-	fold(t, s)
+	mustCheckpoint(t, s)
 	idle(t, s)
 	b := mustRead(t, path)
 	now, err := page.ReadMeta(bytes.NewReader(b), int64(len(b)))

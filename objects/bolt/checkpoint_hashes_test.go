@@ -8,7 +8,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestOnlyHashedObjectsGoIntoPacks folds a frame that changed in memory after it was
+// TestOnlyHashedObjectsGoIntoPacks makes a checkpoint of a frame that changed in memory after it was
 // written, and one that another process wrote of an object with a wrong id: neither
 // reaches a pack, and the first is whole again for whoever reads the journal.
 func TestOnlyHashedObjectsGoIntoPacks(t *testing.T) {
@@ -20,7 +20,7 @@ func TestOnlyHashedObjectsGoIntoPacks(t *testing.T) {
 	record[bytes.Index(record, []byte("what was said"))] ^= 1
 	err := in.checkpoint(h, h.mark)
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) {
-		t.Errorf("what changed in memory is folded: %v", err)
+		t.Errorf("what changed in memory is written by the checkpoint: %v", err)
 	}
 	h.close()
 	h.side.release()
@@ -28,7 +28,7 @@ func TestOnlyHashedObjectsGoIntoPacks(t *testing.T) {
 	apply(t, s, "refs/heads/b", "more")
 	idle(t, s)
 	if got, err := audit(t, path, true); err != nil || len(got.damages) > 0 {
-		t.Errorf("after a fold that was refused: %v, %+v", err, got.damages)
+		t.Errorf("after a checkpoint that was refused: %v, %+v", err, got.damages)
 	}
 
 	h, w = writing(t, in)
@@ -49,6 +49,6 @@ func TestOnlyHashedObjectsGoIntoPacks(t *testing.T) {
 	defer h.close()
 	err = in.checkpoint(h, h.mark)
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) || damaged.ID != wrong.Put[0].ID {
-		t.Errorf("what another process wrote wrong is folded: %v", err)
+		t.Errorf("what another process wrote wrong is written by the checkpoint: %v", err)
 	}
 }

@@ -92,7 +92,7 @@ func TestJournalRestartsAfterCheckpoints(t *testing.T) {
 	}
 	wg.Wait()
 	if gen := idle(t, s).position.Generation; gen < 2 {
-		t.Errorf("the journal is of generation %d after many folds", gen)
+		t.Errorf("the journal is of generation %d after many checkpoints", gen)
 	}
 	if size := exactSize(t, journalPath(path)); size > journal.FirstSize { // each checkpoint frees its room
 		t.Errorf("the journal has %d bytes", size)
@@ -113,7 +113,7 @@ func TestJournalRestartsAfterCheckpoints(t *testing.T) {
 func TestCheckpointWaitsForReaders(t *testing.T) {
 	s, _ := fresh(t)
 	tip := line(t, s, "main", 40)
-	fold(t, s)
+	mustCheckpoint(t, s)
 	in := idle(t, s)
 	h, err := in.openHandle(t.Context(), true)
 	if err != nil {
@@ -123,7 +123,7 @@ func TestCheckpointWaitsForReaders(t *testing.T) {
 	in.open++
 	in.shared = h
 	in.mu.Unlock()
-	folds := func(ref string) error {
+	checkpoints := func(ref string) error {
 		return in.checkpoint(h, planned(t, in, h, batch(ref, ref)).mark)
 	}
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -139,11 +139,11 @@ func TestCheckpointWaitsForReaders(t *testing.T) {
 		})
 	}()
 	<-entered
-	if err := folds("refs/heads/first"); err != nil {
+	if err := checkpoints("refs/heads/first"); err != nil {
 		t.Fatal(err)
 	}
 	second := make(chan error, 1)
-	go func() { second <- folds("refs/heads/second") }()
+	go func() { second <- checkpoints("refs/heads/second") }()
 	select {
 	case err := <-second:
 		second <- err

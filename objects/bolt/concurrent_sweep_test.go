@@ -54,7 +54,7 @@ func TestRefMovedDuringSweepKeepsItsTarget(t *testing.T) {
 			}
 		}
 		put(objects.Batch{Put: []objects.Object{stray, live}})
-		fold(t, s)
+		mustCheckpoint(t, s)
 		for i := range moves {
 			put(objects.Batch{Refs: []objects.RefUpdate{{Name: fmt.Sprint("refs/heads/a", i), New: live.ID}}})
 		}
@@ -82,7 +82,7 @@ func TestListPutDuringSweepKeepsItsChunks(t *testing.T) {
 	if err := s.Apply(t.Context(), objects.Batch{Put: append(chunks, list)}); err != nil {
 		t.Fatal(err)
 	}
-	fold(t, s)
+	mustCheckpoint(t, s)
 	erase(t, s, list)
 	again := objects.New(objects.KindCommit, nil, []objects.ID{list.ID}, []byte("again"))
 	sweptAround(t, s, func() {
@@ -116,12 +116,12 @@ func TestObjectPutDuringSweepIsPackedOnce(t *testing.T) {
 		}
 	}
 	put(objects.Batch{Put: []objects.Object{word}})
-	fold(t, s)
+	mustCheckpoint(t, s)
 	erase(t, s, word)
 	again := objects.New(objects.KindCommit, nil, []objects.ID{word.ID}, []byte("again"))
 	sweptAround(t, s, func() {
 		put(objects.Batch{Put: []objects.Object{word, again}, Refs: []objects.RefUpdate{{Name: "refs/heads/b", New: again.ID}}})
-		fold(t, s)
+		mustCheckpoint(t, s)
 		onTop := objects.New(objects.KindCommit, []objects.ID{again.ID}, []objects.ID{word.ID}, []byte("on top"))
 		put(objects.Batch{Put: []objects.Object{onTop}, Refs: []objects.RefUpdate{{Name: "refs/heads/b", Old: again.ID, New: onTop.ID}}})
 	})

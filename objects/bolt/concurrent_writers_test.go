@@ -121,7 +121,7 @@ func TestPowerFailureWithManyWriters(t *testing.T) {
 }
 
 // TestRefsByTimeAcrossCheckpoints moves refs and takes them away, some within one millisecond
-// and some back in time, with folds in between: each is in the order of time once.
+// and some back in time, with checkpoints in between: each is in the order of time once.
 func TestRefsByTimeAcrossCheckpoints(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -143,7 +143,7 @@ func TestRefsByTimeAcrossCheckpoints(t *testing.T) {
 		if random.IntN(20) > 0 {
 			continue
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 		list, err := s.Refs(t.Context(), objects.RefQuery{Newest: true})
 		if err != nil {
 			t.Fatalf("seed %d, after %d: %v", seed, i, err)

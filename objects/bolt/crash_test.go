@@ -29,7 +29,7 @@ func roleCrash(args []string) error {
 	if !ok {
 		return w.err
 	}
-	in.limit = 3 << 10 // it is folded often
+	in.limit = 3 << 10 // checkpoints are frequent
 	for i := range 9 {
 		w.next("refs/heads/main", i*211)
 	}

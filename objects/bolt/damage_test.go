@@ -73,7 +73,7 @@ func newSample(t testing.TB, commits int) sample {
 		m.objects[c.ID], m.objects[k.ID], m.tip = c, k, k.ID
 		m.refs["refs/heads/main"], m.refs[fmt.Sprint("refs/tags/", i)] = k.ID, k.ID
 	}
-	fold(t, s)
+	mustCheckpoint(t, s)
 	m.file, m.journal = mustRead(t, path), mustRead(t, journalPath(path))
 	return m
 }
@@ -138,17 +138,17 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 	for o, err := range objectstest.ChainWithContent(ctx, s, m.tip) {
 		check(o, err)
 	}
-	spots := map[objects.ID]objects.Locator{}
+	locators := map[objects.ID]objects.Locator{}
 	for run, err := range objects.ChainRuns(ctx, s, m.tip, 0) {
 		note(err)
 		for _, o := range run.Objects {
 			check(o, nil)
 		}
-		maps.Copy(spots, objectstest.Spots(&run))
+		maps.Copy(locators, objectstest.Locators(&run))
 	}
 	note(objects.Load(ctx, s, objects.LoadRequest{
 		Len: len(ids),
-		At:  func(i int) (objects.ID, objects.Locator) { return ids[i], spots[ids[i]] },
+		At:  func(i int) (objects.ID, objects.Locator) { return ids[i], locators[ids[i]] },
 		Give: func(_ int, o *objects.Object, err error) error {
 			alone.Lock()
 			defer alone.Unlock()
@@ -185,16 +185,16 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 		}
 	}
 	before = mustRead(t, path)
-	err = tryFold(t, s)
+	err = tryCheckpoint(t, s)
 	if note(err); err != nil && !bytes.Equal(mustRead(t, path), before) {
-		t.Errorf("%s: the journal was not folded and the file has changed: %v", what, err)
+		t.Errorf("%s: there was no checkpoint, and the file has changed: %v", what, err)
 	}
 	note(appendOne(t, s, "new", 1))
 	return noticed
 }
 
-// tryFold is fold, which may meet damage.
-func tryFold(t testing.TB, s objects.Store) error {
+// tryCheckpoint makes a checkpoint, which may fail because of damage.
+func tryCheckpoint(t testing.TB, s objects.Store) error {
 	in := idle(t, s)
 	h, err := in.openHandle(t.Context(), true)
 	if err != nil {
@@ -335,7 +335,7 @@ func TestPutOfAnObjectThatIsDamaged(t *testing.T) {
 	}
 	look("in the journal")
 	for i := range 5 { // until the runs of the index are joined
-		fold(t, s)
+		mustCheckpoint(t, s)
 		apply(t, s, fmt.Sprint("refs/heads/other", i), fmt.Sprint("something else ", i))
 	}
 	look("in the file")

@@ -47,7 +47,7 @@ func newWoods(t *testing.T) *woods {
 		if err := s.Apply(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	idle(t, s)
 	w.file = mustRead(t, path)

@@ -84,7 +84,7 @@ func aged(t testing.TB) (path string, m sample, older storeFiles) {
 		}
 		m.objects[o.ID], m.tip, m.refs["refs/heads/main"] = o, o.ID, o.ID
 		if i == 30 {
-			fold(t, s)
+			mustCheckpoint(t, s)
 		}
 	}
 	idle(t, s)
@@ -163,7 +163,7 @@ func (m sample) wantUsable(t *testing.T, what, path string) {
 	}
 	for name, operation := range map[string]func() error{
 		"append":     func() error { return s.Apply(t.Context(), batch("refs/heads/next", "next")) },
-		"checkpoint": func() error { return tryFold(t, s) },
+		"checkpoint": func() error { return tryCheckpoint(t, s) },
 		"backup":     func() error { return in.Copy(t.Context(), t.TempDir(), nil) },
 		"purge": func() error {
 			if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {

@@ -26,11 +26,11 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 		if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}, Refs: []objects.RefUpdate{{Name: fmt.Sprint("refs/tags/new", i), New: o.ID}}}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	write(1)
 	if err := h.relock(); err != nil {
-		t.Fatalf("after one fold: %v", err)
+		t.Fatalf("after one checkpoint: %v", err)
 	}
 	got := audited{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
 	a := newChecker(h, objects.Audit{
@@ -40,7 +40,7 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 	})
 	h.anchor = nil // it is of now, and what is read is of then
 	if err := a.run(); err != nil {
-		t.Fatalf("after one fold: %v", err)
+		t.Fatalf("after one checkpoint: %v", err)
 	}
 	if !m.isIn(got) || len(got.objects) != len(m.objects) {
 		t.Errorf("%d objects and %d refs, want those of before: %d and %d", len(got.objects), len(got.refs), len(m.objects), len(m.refs))
@@ -48,7 +48,7 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 	write(2)
 	write(3)
 	if err := h.relock(); !errors.Is(err, errReplaced) {
-		t.Errorf("after three folds: %v", err)
+		t.Errorf("after three checkpoints: %v", err)
 	}
 }
 

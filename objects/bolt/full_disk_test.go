@@ -140,7 +140,7 @@ func TestPurgeOnANearlyFullDisk(t *testing.T) {
 		if err := s.Apply(t.Context(), objects.Batch{Put: list}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	idle(t, s)
 	if err := s.Close(); err != nil {

@@ -109,7 +109,7 @@ func TestSweepWhileOthersWrite(t *testing.T) {
 	if err := s.Apply(t.Context(), objects.Batch{Put: strays}); err != nil {
 		t.Fatal(err)
 	}
-	fold(t, s)
+	mustCheckpoint(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -198,7 +198,7 @@ func TestKilledSweep(t *testing.T) {
 func TestSweepOfADamagedStore(t *testing.T) {
 	path, _ := large(t, 100)
 	open := mustOpen(t, path, objects.Options{})
-	fold(t, open) // so that nothing else has to be written
+	mustCheckpoint(t, open) // so that nothing else has to be written
 	idle(t, open)
 	b := bytes.ReplaceAll(mustRead(t, path), []byte("commit 20"), []byte("commit 02"))
 	if err := os.WriteFile(path, b, 0o600); err != nil {

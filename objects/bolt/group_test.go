@@ -105,7 +105,7 @@ func TestBatchesOnAFailedGroupAreRetried(t *testing.T) {
 	apply(t, s, "refs/heads/main", "first")
 }
 
-// TestSmallObjectsAreStoredOnce says the same again and again, over many folds.
+// TestSmallObjectsAreStoredOnce says the same again and again, over many checkpoints.
 func TestSmallObjectsAreStoredOnce(t *testing.T) {
 	s, path := fresh(t)
 	for i := range 9 {
@@ -117,7 +117,7 @@ func TestSmallObjectsAreStoredOnce(t *testing.T) {
 		if err := s.Apply(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	all := 0
 	err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error {

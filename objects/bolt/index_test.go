@@ -19,7 +19,7 @@ func TestIndexRunsAreMerged(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids = append(ids, o.ID)
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	in := idle(t, s)
 	err := in.view(t.Context(), "read", func(l *snapshot) error {
@@ -79,7 +79,7 @@ func TestRunsAreInTheOrderOfTheirPacks(t *testing.T) {
 		if err := s.Apply(t.Context(), objects.Batch{Put: list}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 		if err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error { return checkOrderOfRuns(t, l) }); err != nil {
 			t.Fatal(err)
 		}

@@ -244,7 +244,7 @@ func TestFileFromBeforeACheckpoint(t *testing.T) {
 	apply(t, s, "refs/heads/a", "a")
 	idle(t, s)
 	before := mustRead(t, path)
-	fold(t, s)
+	mustCheckpoint(t, s)
 	apply(t, s, "refs/heads/b", "b")
 	idle(t, s)
 	if err := os.WriteFile(path, before, 0o600); err != nil {
@@ -262,7 +262,7 @@ func TestWriterKilledAfterACheckpoint(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	m.write(t, path, m.file, m.journal, m.anchor)
 	s := mustOpen(t, path, objects.Options{})
-	fold(t, s)
+	mustCheckpoint(t, s)
 	if err := os.WriteFile(gatePath(path), m.anchor, 0o600); err != nil {
 		t.Fatal(err)
 	}

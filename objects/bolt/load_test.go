@@ -14,9 +14,9 @@ import (
 
 // seen is a history as a walk has seen it: its contents, and where they lay.
 type seen struct {
-	ids   []objects.ID
-	spots []objects.Locator
-	known int
+	ids      []objects.ID
+	locators []objects.Locator
+	known    int
 }
 
 func walked(t testing.TB, s objects.Store, tip objects.ID) (h seen) {
@@ -25,10 +25,10 @@ func walked(t testing.TB, s objects.Store, tip objects.ID) (h seen) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spots := objectstest.Spots(&run)
+		locators := objectstest.Locators(&run)
 		for _, c := range run.Objects {
-			spot, known := spots[c.Links[0]]
-			if h.ids, h.spots = append(h.ids, c.Links[0]), append(h.spots, spot); known {
+			locator, known := locators[c.Links[0]]
+			if h.ids, h.locators = append(h.ids, c.Links[0]), append(h.locators, locator); known {
 				h.known++
 			}
 		}
@@ -41,7 +41,7 @@ func (h seen) wanted(got map[objects.ID]objects.Object, failed map[objects.ID]er
 	var mu sync.Mutex
 	return objects.LoadRequest{
 		Len: len(h.ids),
-		At:  func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.spots[i] },
+		At:  func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.locators[i] },
 		Give: func(i int, o *objects.Object, err error) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -84,14 +84,14 @@ func TestLoadWithLocatorsReadsNoIndex(t *testing.T) {
 	s := mustOpen(t, path, objects.Options{})
 	h := walked(t, s, m.tip)
 	if h.known < 500 {
-		t.Fatalf("the spots of %d of %d contents are known", h.known, len(h.ids))
+		t.Fatalf("the locators of %d of %d contents are known", h.known, len(h.ids))
 	}
 	got, _, looked := h.load(t, s)
 	m.wantAll(t, h, got)
 	if looked > len(h.ids)-h.known {
-		t.Errorf("%d of %d were looked for, and of %d the spot is not known", looked, len(h.ids), len(h.ids)-h.known)
+		t.Errorf("%d of %d were looked for, and of %d the locator is not known", looked, len(h.ids), len(h.ids)-h.known)
 	}
-	few := seen{ids: h.ids[500:502], spots: h.spots[500:502]}
+	few := seen{ids: h.ids[500:502], locators: h.locators[500:502]}
 	if got, _, looked := few.load(t, s); looked != 2 || len(got) != 2 {
 		t.Errorf("of two that are wanted of a pack %d were looked for, and %d came", looked, len(got))
 	}
@@ -109,10 +109,10 @@ func TestLocatorsOfAnotherFile(t *testing.T) {
 	if looked != len(h.ids) {
 		t.Errorf("%d of %d were looked for", looked, len(h.ids))
 	}
-	number := inner(t, s).erasures()
-	for i := range h.spots { // a file with the inode of the first would be taken for it
-		if h.spots[i][0] > 0 {
-			h.spots[i][0] = number<<32 | h.spots[i][0]&(1<<32-1)
+	number := inner(t, s).purges()
+	for i := range h.locators { // a file with the inode of the first would be taken for it
+		if h.locators[i][0] > 0 {
+			h.locators[i][0] = number<<32 | h.locators[i][0]&(1<<32-1)
 		}
 	}
 	got, _, looked = h.load(t, s)
@@ -176,14 +176,14 @@ func TestLoadGivesEveryIndexOnce(t *testing.T) {
 	path, m := large(t, 900)
 	s := mustOpen(t, path, objects.Options{})
 	h := walked(t, s, m.tip)
-	h.ids, h.spots = append(h.ids, h.ids[100:400]...), append(h.spots, h.spots[100:400]...)
+	h.ids, h.locators = append(h.ids, h.ids[100:400]...), append(h.locators, h.locators[100:400]...)
 	slices.Reverse(h.ids)
-	slices.Reverse(h.spots)
+	slices.Reverse(h.locators)
 	given := make([]int, len(h.ids))
 	var mu sync.Mutex
 	err := objects.Load(t.Context(), s, objects.LoadRequest{
 		Len: len(h.ids),
-		At:  func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.spots[i] },
+		At:  func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.locators[i] },
 		Give: func(i int, o *objects.Object, err error) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -199,7 +199,7 @@ func TestLoadGivesEveryIndexOnce(t *testing.T) {
 	stop := errors.New("enough")
 	err = objects.Load(t.Context(), s, objects.LoadRequest{
 		Len:  len(h.ids),
-		At:   func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.spots[i] },
+		At:   func(i int) (objects.ID, objects.Locator) { return h.ids[i], h.locators[i] },
 		Give: func(int, *objects.Object, error) error { return stop },
 	})
 	if !errors.Is(err, stop) {

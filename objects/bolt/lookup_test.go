@@ -83,7 +83,7 @@ func TestEveryObjectIsFoundAfterGC(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 		wantFound(t, s, idsOf(t, path))
 	}
 	line(t, s, "again", 500)
@@ -97,7 +97,7 @@ func TestFlippedBitInAnID(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		s, path := fresh(t)
 		line(t, s, "main", 100)
-		if fold(t, s); packed {
+		if mustCheckpoint(t, s); packed {
 			sweep(t, s, objects.Sweep{})
 		}
 		idle(t, s)

@@ -29,7 +29,7 @@ func manyPacks(t testing.TB, n int) (s objects.Store, path string) {
 		if err := s.Apply(t.Context(), objects.Batch{Put: list, Refs: []objects.RefUpdate{{Name: "refs/heads/main", Old: old, New: tip}}}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	idle(t, s)
 	return s, path
@@ -71,7 +71,7 @@ func TestWritersGoOnDuringMaintenance(t *testing.T) {
 					return
 				}
 				apply(t, writer, fmt.Sprint("refs/heads/new-", written), fmt.Sprint("new ", written))
-				fold(t, writer)
+				mustCheckpoint(t, writer)
 				idle(t, writer)
 				written++
 			}

@@ -27,13 +27,13 @@ func TestAlternatingPartsOfTwoPacks(t *testing.T) {
 		}
 		m.objects[c.ID], m.tip, said[i/half] = c, k.ID, append(said[i/half], c.ID)
 		if i%half == half-1 {
-			fold(t, s)
+			mustCheckpoint(t, s)
 		}
 	}
 	in := map[uint32]bool{}
 	h := walked(t, s, m.tip)
-	for i, spot := range h.spots {
-		a, _ := decodeLocator(spot, i)
+	for i, locator := range h.locators {
+		a, _ := decodeLocator(locator, i)
 		in[a.pack] = true
 	}
 	if len(in) != 2 {

@@ -285,7 +285,7 @@ func TestMessagesOfSomeKilobytesAreInPacks(t *testing.T) {
 			t.Errorf("%s: %d records of their own and %d objects in packs, %v", when, alone, packed, err)
 		}
 	}
-	fold(t, s)
+	mustCheckpoint(t, s)
 	count("after a checkpoint")
 	sweep(t, s, objects.Sweep{})
 	count("after gc")

@@ -90,7 +90,7 @@ func TestFreelistWithPagesInUse(t *testing.T) {
 		m.with(t, path, func(b []byte) []byte { change(b[at:]); return b })
 		s := mustOpen(t, path, objects.Options{})
 		apply(t, s, "refs/heads/new", "new") // it goes into the journal
-		if err := tryFold(t, s); !errors.Is(err, objects.ErrCorrupt) {
+		if err := tryCheckpoint(t, s); !errors.Is(err, objects.ErrCorrupt) {
 			t.Errorf("a free list that is %s: %v", name, err)
 		}
 		if _, err := objects.Read(t.Context(), s, m.tip); err != nil {

@@ -62,7 +62,7 @@ func (c crashes) mustSurvive(t testing.TB, what string, trace *faulttest.Trace) 
 }
 
 // TestPowerFailure makes every store that a power failure can leave of one that is
-// created, written, folded, swept and closed: it opens, all that was acknowledged is
+// created, written, checkpointed, swept and closed: it opens, all that was acknowledged is
 // there, and it can be written.
 func TestPowerFailure(t *testing.T) {
 	trace, _ := traced(t, nil, torture())
@@ -109,8 +109,8 @@ func attempts(trace *faulttest.Trace) []faulttest.Step {
 	return slices.DeleteFunc(slices.Clone(trace.Steps), func(s faulttest.Step) bool { return s.Kind == faulttest.Say })
 }
 
-// endsFold tells whether a step is the sync of a meta page of the store.
-func endsFold(all []faulttest.Step, at int) bool {
+// endsCheckpoint tells whether a step is the sync of a meta page of the store.
+func endsCheckpoint(all []faulttest.Step, at int) bool {
 	return at > 0 && all[at].Kind == faulttest.Sync && all[at].Name == "s/"+fileName && all[at-1].Kind == faulttest.Write && all[at-1].At <= 4096
 }
 
@@ -126,11 +126,11 @@ func TestErrorAtEveryStep(t *testing.T) {
 	whole, _ := traced(t, nil, false)
 	faults, states, heard := 0, 0, 0
 	step := rounds(61, 43, 1)
-	all, folds := attempts(whole), 0
+	all, checkpoints := attempts(whole), 0
 	for at := range all {
-		always := endsFold(all, at) && folds < 4
+		always := endsCheckpoint(all, at) && checkpoints < 4
 		if always {
-			folds++
+			checkpoints++
 		}
 		for i, fault := range []faulttest.Fault{
 			{At: at, Errno: syscall.EIO},

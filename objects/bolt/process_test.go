@@ -190,7 +190,7 @@ func TestCreationThatWasInterrupted(t *testing.T) {
 }
 
 // roleKill increments a branch and says each number that is acknowledged: PATH. It
-// folds the journal often.
+// makes frequent checkpoints.
 func roleKill(args []string) error {
 	ctx := context.Background()
 	fmt.Println("begun")

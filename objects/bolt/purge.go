@@ -27,7 +27,7 @@ import (
 // rewritten, the pages that are free by then are overwritten, and the key is deleted last.
 const (
 	purgeBytes = 4 << 20  // most bytes of packs and large objects that a step rewrites, unless one is larger
-	purgeCount = 1 << 11  // most objects that a step erases
+	purgeCount = 1 << 11  // most objects that a step purges
 	wipeBytes  = 16 << 20 // most bytes of free pages that a step overwrites
 )
 
@@ -35,7 +35,7 @@ var purgeKey = []byte("purge")
 
 // purge is a purge that is not complete.
 type purge struct {
-	rest    []objects.Tombstone // of objects that are not erased yet, by the packs that they are in
+	rest    []objects.Tombstone // of objects that are not purged yet, by the packs that they are in
 	stored  bool                // the file has the list of tombstones
 	journal bool                // the frames that were there when it began are overwritten
 	page    uint64              // free pages below it are overwritten
@@ -44,15 +44,15 @@ type purge struct {
 }
 
 // Purge is objects.Maintainer.
-func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (erased int, err error) {
-	const op = "erase in"
+func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (purged int, err error) {
+	const op = "purge in"
 	if s.readOnly {
 		return 0, fmt.Errorf("%s store %s: %w", op, s.path, objects.ErrReadOnly)
 	}
 	t := s.twin()
 	err = t.exclusively(ctx, op, func(h *handle) error {
 		removeLeftovers(t.path, true)
-		return t.resumePurge(h) // its list would be replaced by this one, and its objects count as erased already
+		return t.resumePurge(h) // its list would be replaced by this one, and its objects count as purged already
 	})
 	if err != nil {
 		return 0, err
@@ -61,7 +61,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	if p.rest, err = s.planPurge(ctx, list); err != nil || len(p.rest) == 0 {
 		return 0, err
 	}
-	erased = len(p.rest)
+	purged = len(p.rest)
 	for done := false; !done; {
 		err := t.exclusively(ctx, op, func(h *handle) (err error) {
 			done, err = p.step(t, h)
@@ -71,10 +71,10 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 			return 0, err
 		}
 		if progress != nil {
-			progress(int64(erased-len(p.rest)), int64(erased))
+			progress(int64(purged-len(p.rest)), int64(purged))
 		}
 	}
-	return erased, nil
+	return purged, nil
 }
 
 // exclusively calls f with the store open for writing. It is for a twin, which waits for
@@ -101,13 +101,13 @@ func (s *store) flushJournal(h *handle) error {
 	return s.checkpoint(h, h.mark)
 }
 
-// planPurge returns the tombstones of the objects that are not erased yet, in the order of
+// planPurge returns the tombstones of the objects that are not purged yet, in the order of
 // the packs that they are in.
 func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]objects.Tombstone, error) {
 	packs := map[objects.ID]uint32{}
 	var plan []objects.Tombstone
 	for part := range slices.Chunk(list, purgeCount) {
-		err := s.view(ctx, "erase in", func(l *snapshot) error {
+		err := s.view(ctx, "purge in", func(l *snapshot) error {
 			for _, t := range part {
 				o, err := l.object(t.ID)
 				if err == nil {
@@ -152,15 +152,15 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 	}
 	switch {
 	case len(p.rest) > 0:
-		return false, p.erase(s, h)
+		return false, p.purgeNext(s, h)
 	case !p.wiped:
 		return false, p.wipeFree(h)
 	}
 	return true, s.rewrite(h, []journal.Change{deleteKey(metaBucket, purgeKey)})
 }
 
-// erase erases the next objects in one transaction.
-func (p *purge) erase(s *store, h *handle) error {
+// purgeNext purges the next objects in one transaction.
+func (p *purge) purgeNext(s *store, h *handle) error {
 	l := newSnapshot(h.file, h.now.meta)
 	var list []journal.Change
 	if !p.stored {
@@ -230,7 +230,7 @@ func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw compaction.Pack, err 
 	body = append(body, data...)
 	room := make([]objects.ID, 0, 2*p.Len())
 	for i := range p.Len() {
-		if _, erased := slices.BinarySearch(rows, uint16(i)); erased {
+		if _, purged := slices.BinarySearch(rows, uint16(i)); purged {
 			from, size := p.Data(i)
 			clear(body[bodyStart+from:][:size])
 			continue
@@ -257,7 +257,7 @@ func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw compaction.Pack, err 
 
 // wipeFree overwrites the next free pages, and makes that durable. No reader can be at
 // them: the caller has the exclusive lock of the store. A page that is in use now has been
-// written, or will be, without the erased data.
+// written, or will be, without the purged data.
 func (p *purge) wipeFree(h *handle) error {
 	m := h.now.meta
 	info, err := h.file.Stat()

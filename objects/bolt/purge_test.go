@@ -73,7 +73,7 @@ func spoken(t testing.TB, n int) (s objects.Store, path string, said []objects.O
 		}
 		tip, said = k.ID, append(said, c)
 		if i == n/3 || i == 2*n/3 {
-			fold(t, s)
+			mustCheckpoint(t, s)
 		}
 	}
 	return s, path, said
@@ -113,7 +113,7 @@ func TestPurgedBytesAreInNoFile(t *testing.T) {
 			t.Errorf("what is beside it: %v", err)
 		}
 	}
-	if inner(t, other).erasures() < 2 {
+	if inner(t, other).purges() < 2 {
 		t.Error("another handle does not know that something was erased")
 	}
 	apply(t, s, "refs/heads/later", "goes on")
@@ -165,7 +165,7 @@ func TestPurgeRewritesOnlyPacksWithTheContent(t *testing.T) {
 		if err := s.Apply(t.Context(), objects.Batch{Put: list}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	idle(t, s)
 	before, size := packValues(t, s), len(mustRead(t, path))
@@ -211,7 +211,7 @@ func TestControlOfPurge(t *testing.T) {
 		omit(p)
 		for done := false; !done; {
 			twin := in.twin()
-			err := twin.exclusively(t.Context(), "erase in", func(h *handle) (err error) {
+			err := twin.exclusively(t.Context(), "purge in", func(h *handle) (err error) {
 				done, err = p.step(twin, h)
 				return err
 			})
@@ -252,7 +252,7 @@ func TestInterruptedPurgeIsCompletedByTheNextWriter(t *testing.T) {
 		p, done := &purge{rest: rest, bytes: 20 << 10}, false
 		for i := 0; i < stop && !done; i++ {
 			twin := in.twin()
-			err := twin.exclusively(t.Context(), "erase in", func(h *handle) (err error) {
+			err := twin.exclusively(t.Context(), "purge in", func(h *handle) (err error) {
 				done, err = p.step(twin, h)
 				return err
 			})
@@ -300,7 +300,7 @@ func TestPurgeCompletesAnInterruptedOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		twin, p := in.twin(), &purge{rest: rest, bytes: 20 << 10}
-		err = twin.exclusively(t.Context(), "erase in", func(h *handle) error {
+		err = twin.exclusively(t.Context(), "purge in", func(h *handle) error {
 			_, err := p.step(twin, h)
 			return err
 		})
@@ -367,7 +367,7 @@ func TestPurgedObjectsCanBePutAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("in the journal", 1)
-	fold(t, s)
+	mustCheckpoint(t, s)
 	want("in the file", 1)
 	sweep(t, s, objects.Sweep{Before: now()})
 	want("in a new file", 1)
@@ -377,7 +377,7 @@ func TestPurgedObjectsCanBePutAgain(t *testing.T) {
 // new checksum would stand for both.
 func TestPurgeRefusesADamagedPack(t *testing.T) {
 	s, path, said := spoken(t, 30)
-	fold(t, s)
+	mustCheckpoint(t, s)
 	_ = s.Close()
 	b := bytes.ReplaceAll(mustRead(t, path), []byte(words(7)), []byte("<words ?>"))
 	if err := os.WriteFile(path, b, 0o600); err != nil {
@@ -420,7 +420,7 @@ func TestDamageOfATombstone(t *testing.T) {
 func TestFileThatReusesAnInode(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "one")
-	fold(t, s)
+	mustCheckpoint(t, s)
 	other := mustOpen(t, filepath.Dir(path), objects.Options{})
 	read := func() {
 		t.Helper()
@@ -429,7 +429,7 @@ func TestFileThatReusesAnInode(t *testing.T) {
 		}
 	}
 	read()
-	was := inner(t, other).erasures()
+	was := inner(t, other).purges()
 	idle(t, other)
 	place := filepath.Join(t.TempDir(), "place")
 	if err := os.Link(path, place); err != nil {
@@ -443,7 +443,7 @@ func TestFileThatReusesAnInode(t *testing.T) {
 	if err := os.Rename(place, path); err != nil {
 		t.Fatal(err)
 	}
-	if read(); inner(t, other).erasures() == was {
+	if read(); inner(t, other).purges() == was {
 		t.Error("what was read of the old file is taken for true of the new one")
 	}
 }

@@ -22,21 +22,21 @@ func twoChains(t *testing.T) (path string) {
 		if err := appendOne(t, s, "main", i); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s) // alone
+		mustCheckpoint(t, s) // alone
 		if i == 0 {
 			continue
 		}
 		if err := appendOne(t, s, "side", 10+i); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	o := object("gone")
 	for _, u := range []objects.RefUpdate{{Name: "refs/heads/gone", New: o.ID}, {Name: "refs/heads/gone", Old: o.ID}} {
 		if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}, Refs: []objects.RefUpdate{u}}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

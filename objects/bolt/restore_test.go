@@ -55,7 +55,7 @@ func TestRestoreKeepsEntriesAsTheyAre(t *testing.T) {
 	}
 	list[len(list)-1] = got[0] // the time is another
 	newest[last.Refs[0].Name] = got[0].Hash
-	fold(t, s)
+	mustCheckpoint(t, s)
 	check()
 	sweep(t, s, objects.Sweep{})
 	check()

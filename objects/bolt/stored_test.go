@@ -7,7 +7,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// TestRepeatedContentIsStoredOnce folds the same words again and again among new ones,
+// TestRepeatedContentIsStoredOnce stores the same content in many checkpoints, among new contents,
 // by two stores at one path that take turns: whatever runs were joined meanwhile, and
 // whoever wrote them, each object lies in one place.
 func TestRepeatedContentIsStoredOnce(t *testing.T) {
@@ -29,7 +29,7 @@ func TestRepeatedContentIsStoredOnce(t *testing.T) {
 		if err := s.Apply(t.Context(), objects.Batch{Put: put}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	in := idle(t, one)
 	err = in.view(t.Context(), "read", func(l *snapshot) error {
@@ -73,7 +73,7 @@ func TestStoredChainIsStoredOnce(t *testing.T) {
 		if err := s.Apply(t.Context(), objects.Batch{Put: chain[:n]}); err != nil {
 			t.Fatal(err)
 		}
-		fold(t, s)
+		mustCheckpoint(t, s)
 	}
 	err := idle(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		all, err := l.runs()

@@ -56,9 +56,9 @@ func (l *snapshot) dropTombstones(list []objects.Object) (changes []journal.Chan
 	return changes, nil
 }
 
-// erasures returns a number that grows when objects may have been erased: the file was
+// purges returns a number that grows when objects may have been purged: the file was
 // replaced, or packs in it were rewritten.
-func (s *store) erasures() uint64 {
+func (s *store) purges() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.files

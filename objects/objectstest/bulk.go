@@ -32,8 +32,8 @@ func flat(runs iter.Seq2[objects.CommitRun, error]) (list []objects.Object, err 
 	return list, nil
 }
 
-// Spots returns the spots of what the commits of a run link to first, where they are known.
-func Spots(run *objects.CommitRun) map[objects.ID]objects.Locator {
+// Locators returns the known locators of the first links of the commits of a run, by id.
+func Locators(run *objects.CommitRun) map[objects.ID]objects.Locator {
 	known := map[objects.ID]objects.Locator{}
 	for i, o := range run.Objects {
 		if spot := run.Locator(i); spot != (objects.Locator{}) {
@@ -51,7 +51,7 @@ func spotsOf(t *testing.T, s objects.Store, tip objects.ID) map[objects.ID]objec
 		if err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(known, Spots(&run))
+		maps.Copy(known, Locators(&run))
 	}
 	return known
 }
