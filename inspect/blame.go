@@ -14,6 +14,14 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
+// Blame attributes each line of a block to the commit that added or last changed it, as git blame does,
+// but it goes forward. It starts with the lines of the block itself, and takes the edits of the block
+// in the order of the prompt. Each edit is compared with its bases, the texts that it replaced: a line
+// that a base has keeps the commit that it has there, any other line belongs to the edit. Without merges
+// an edit has one base, the edit before it. Where histories were merged, lastEdits finds one base on
+// each side, that of the first parent first, and a line that two bases have is attributed to the first.
+// If a merge joined several edits and no edit follows, the last one is compared again with all of them.
+
 // Line is one line of a prompt and the commit that it came from.
 type Line struct {
 	Message int            // number of the message in the prompt, from 0

@@ -33,45 +33,46 @@ type Key struct {
 	Safety  Safety   // whether a file that the user did not write may set it
 	max     float64  // of a Fraction
 	row     string   // of a setting of a family: the name of the family
-	part    string   // and the part of its own name that a person chose
+	part    string   // of a setting of a family: the part of its name that the user chose
 }
 
 const headers = "request.headers."
 
 // table has all settings, in the order in which they are listed.
 var table = []Key{
-	{Name: "model", Type: Text, Safety: Safe, Doc: "model to ask"},
-	{Name: "provider", Type: Text, Doc: "who to ask: a vendor, which names dialect, address and key; a dialect; or openai-compatible with a base_url"},
-	{Name: "base_url", Type: URL, Doc: "where to ask, when not at the provider's own address"},
-	{Name: "max_output_tokens", Type: Number, Safety: Safe, Doc: "most tokens of an answer; 0 leaves it to the provider"},
-	{Name: "temperature", Type: Fraction, max: 2, Safety: Safe, Doc: "how freely words are chosen"},
+	{Name: "model", Type: Text, Safety: Safe, Doc: "name of the model"},
+	{Name: "provider", Type: Text, Doc: "a vendor, which determines dialect, address and key; or a dialect; or openai-compatible, with a base_url"},
+	{Name: "base_url", Type: URL, Doc: "address of the server, instead of the provider's own"},
+	{Name: "max_output_tokens", Type: Number, Safety: Safe, Doc: "maximum of tokens in an answer; 0 uses the provider's default"},
+	{Name: "temperature", Type: Fraction, max: 2, Safety: Safe, Doc: "sampling temperature: 0 is the least random"},
 	{Name: "tool_choice", Type: Text, Safety: Safe, Doc: "auto, none, required or the name of a tool"},
 	{Name: headers + "NAME", Type: Text, Doc: "an HTTP header to send with requests"},
 	{Name: "request.extra", Type: JSON, Doc: "members to add to the request body"},
 
-	{Name: "reasoning.enabled", Type: Bool, Default: "true", Safety: Safe, Doc: "ask the model to show its reasoning; false asks for none; what comes anyway is kept"},
-	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Safety: Safe, Doc: "send past reasoning back, outside open tool loops too"},
+	{Name: "reasoning.enabled", Type: Bool, Default: "true", Safety: Safe, Doc: "request reasoning; false turns it off, and reasoning that is sent anyway is kept"},
+	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Safety: Safe, Doc: "send past reasoning in prompts, also outside open tool loops"},
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Safety: Safe, Doc: "show reasoning in the terminal"},
-	{Name: "reasoning.effort", Type: Choice, Choices: choices("none minimal low medium high xhigh max"), Safety: Safe, Doc: "how hard to think, in each dialect's own form"},
-	{Name: "reasoning.summary", Type: Choice, Choices: choices("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "what to ask of a dialect that summarises its reasoning"},
-	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "most tokens to think; 0 leaves it to the provider"},
-	{Name: "reasoning.format", Type: Choice, Choices: choices("field native"), Default: "field", Safety: Safe, Doc: "how reasoning is sent to a dialect that knows both forms"},
-	{Name: "reasoning.strip_from_context", Type: Choice, Choices: choices("all all-but-last none"), Default: "none", Safety: Safe, Doc: "reasoning never to send back; applied before include_in_context"},
+	{Name: "reasoning.effort", Type: Choice, Choices: choices("none minimal low medium high xhigh max"), Safety: Safe, Doc: "reasoning effort, encoded as each dialect does"},
+	{Name: "reasoning.summary", Type: Choice, Choices: choices("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "kind of summary to request from a dialect that summarizes reasoning"},
+	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "maximum of reasoning tokens in an answer; 0 uses the provider's default"},
+	{Name: "reasoning.format", Type: Choice, Choices: choices("field native"), Default: "field", Safety: Safe, Doc: "form in which reasoning is sent to a dialect that accepts both"},
+	{Name: "reasoning.strip_from_context", Type: Choice, Choices: choices("all all-but-last none"), Default: "none", Safety: Safe, Doc: "past reasoning that is never sent; applied before include_in_context"},
 	{Name: "reasoning.commit", Type: Bool, Default: "true", Safety: Safe, Doc: "commit reasoning"},
-	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session, of which 80 % warn; 0 is no limit"},
-	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "most reasoning tokens of a session on models of this name, in which * stands for anything"},
+	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "maximum of reasoning tokens in a session, with a warning at 80 %; 0 is no limit"},
+	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "maximum of reasoning tokens in a session from models with this name; * matches anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract purge --reasoning` remove"},
 
-	{Name: "secrets.mask", Type: Choice, Choices: choices("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before anything is stored: in thoughts and imports, everywhere, or nowhere"},
-	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens sent to models of this name, in which * stands for anything"},
-	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens that came back, thoughts included"},
+	{Name: "secrets.mask", Type: Choice, Choices: choices("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before they are stored: in reasoning and imports, everywhere, or nowhere"},
+	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million input tokens of models with this name; * matches anything"},
+	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million output tokens, reasoning included"},
 	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens read from a cache; without it, that of input"},
 	{Name: "price.MODEL.cache_write", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens written to a cache; without it, that of input"},
 	{Name: "user.name", Type: Text, Safety: Safe, Doc: "author of commits"},
 	{Name: "core.pager", Type: Text, Doc: "program that shows long output"},
-	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a store of your own where no folder above has one"},
+	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a personal store if no folder above has one"},
 }
 
+// choices splits a list of words at the spaces.
 func choices(s string) []string { return strings.Fields(s) }
 
 // Keys returns all settings. The part of a name that a person chooses is in capitals, such
