@@ -18,6 +18,9 @@ import (
 // A position that another commit has, in a segment or in the tail, gives a null for the generation, and so
 // an error: the writer did not know of that commit, and begins a line of its own.
 //
+// "offset 0" has exists look up one key. Without it a generic plan may read all rows of the repo
+// into a hash table, for every append.
+//
 // A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
 // swap compares the hash of the newest log entry, which no two states of a ref share.
 const appendSQL = `with held as materialized (
@@ -28,7 +31,7 @@ const appendSQL = `with held as materialized (
 ), moved as (
 	insert into tract_ref as r (repo, name, target, line, gen, version, updated, seq, newest, prev)
 	select $1, name, target, line, gen, 1, updated, seq, newest, prev from move, held
-	where prev is null or exists (select from tract_ref x where x.repo = $1 and x.name = move.name)
+	where prev is null or exists (select from tract_ref x where x.repo = $1 and x.name = move.name offset 0)
 	order by name
 	on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = r.version + 1,
 		updated = excluded.updated, seq = excluded.seq, newest = excluded.newest, prev = excluded.prev
@@ -47,10 +50,10 @@ const appendSQL = `with held as materialized (
 ), tail as (
 	insert into tract_tail (repo, line, gen, id, head, content, body, put)
 	select $1, line,
-		case when exists (select from tract_line s where s.repo = $1 and s.line = t.line and s.sealed > t.gen)
-			or exists (select from tract_tail s where s.repo = $1 and s.line = t.line and s.gen = t.gen) then null else gen end,
+		case when exists (select from tract_line s where s.repo = $1 and s.line = t.line and s.sealed > t.gen offset 0)
+			or exists (select from tract_tail s where s.repo = $1 and s.line = t.line and s.gen = t.gen offset 0) then null else gen end,
 		id, head, content,
-		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content) then null else body end, $2::bigint
+		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content offset 0) then null else body end, $2::bigint
 	from unnest($21::int[], $22::bigint[], $23::bigint[], $24::bytea[], $25::bytea[], $26::bytea[], $27::bytea[], $28::bool[])
 		t (g, line, gen, id, head, content, body, copies)
 	where g in (table won) order by line, gen
@@ -58,7 +61,7 @@ const appendSQL = `with held as materialized (
 	insert into tract_blob as b (repo, id, kind, codec, data, put)
 	select distinct on (id) $1, id, kind, codec, data, $2::bigint
 	from unnest($29::int[], $30::bytea[], $31::smallint[], $32::smallint[], $33::bytea[], $34::bool[]) n (g, id, kind, codec, data, copies)
-	where g in (table won) and not (copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = n.id))
+	where g in (table won) and not (copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = n.id offset 0))
 	order by id
 	on conflict (repo, id) do update set put = excluded.put where b.put < excluded.put - 3600000
 ) select name, version from moved`

@@ -99,6 +99,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 		closing: make(chan struct{}), seqs: sequence{turn: make(chan struct{}, 1)},
 	}
 	s.refs.limit, s.positions.limit, s.recent.limit = cacheSize, cacheSize, recentSize
+	s.sealer.ctx, s.sealer.stop = context.WithCancel(context.Background())
 	s.queue.slots = make(chan struct{}, min(maxWorkers, config.MaxConns))
 	wait := s.wait
 	s.wait = min(wait, openWait)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -155,5 +156,56 @@ func TestPurgeDuringAnAppend(t *testing.T) {
 	}
 	if _, ok := in.recent.get(content.ID); ok {
 		t.Error("the content is remembered")
+	}
+}
+
+// TestAppendReadsNoOtherRows wants that the generic plan of an append looks up keys: a hash table
+// would be made of all rows of the repo.
+func TestAppendReadsNoOtherRows(t *testing.T) {
+	in, _ := objects.As[*store](openURL(t, freshURL(t)))
+	conn, err := in.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	nulls := strings.TrimSuffix(strings.Repeat("null,", 34), ",")
+	for _, sql := range []string{"prepare tract_append as " + appendSQL, "set plan_cache_mode = force_generic_plan"} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, _ := conn.Query(t.Context(), "explain execute tract_append("+nulls+")", pgx.QueryExecModeSimpleProtocol)
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(plan, "\n"); strings.Contains(text, "hashed SubPlan") {
+		t.Errorf("an append reads all rows of a table into a hash table:\n%s", text)
+	}
+	if _, err := conn.Exec(t.Context(), "deallocate tract_append"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCloseWhileSealingWaits closes a store whose sealing waits for the lock of gc or purge.
+func TestCloseWhileSealingWaits(t *testing.T) {
+	url := freshURL(t)
+	one, two := openURL(t, url), openURL(t, url)
+	in, _ := objects.As[*store](one)
+	unlock := lockRepo(t, two)
+	timer := time.AfterFunc(4*closeTime, unlock)
+	defer func() {
+		if timer.Stop() {
+			unlock()
+		}
+	}()
+	in.sealLater(1)
+	waitForLocks(t, two, 1)
+	start := time.Now()
+	if err := one.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 2*closeTime {
+		t.Errorf("Close took %v, want at most about %v", took, closeTime)
 	}
 }

@@ -23,8 +23,9 @@ const (
 type sealer struct {
 	turn    sync.Mutex
 	running sync.WaitGroup
-	off     atomic.Bool  // this role may not delete rows: others seal
-	until   atomic.Int64 // Unix milliseconds after which nothing is begun; 0: the store is not being closed
+	off     atomic.Bool     // this role may not delete rows: others seal
+	ctx     context.Context //nolint:containedctx // of background work; ends when Close has waited long enough
+	stop    context.CancelFunc
 }
 
 // sealLater has a line looked at.
@@ -37,27 +38,23 @@ func (s *store) sealLater(line int64) {
 			return
 		}
 		// An error leaves the commits where they are: a later append tries again.
-		if err := s.seal(context.Background(), line, sealAt); hasCode(err, codePrivilege) {
+		if err := s.seal(z.ctx, line, sealAt); hasCode(err, codePrivilege) {
 			z.off.Store(true)
 		}
 	})
 }
 
-func (z *sealer) ended() bool {
-	until := z.until.Load()
-	return until != 0 && nowMillis() > until
-}
-
 // finish waits until everything is sealed, or for closeTime.
 func (z *sealer) finish() {
-	z.until.Store(nowMillis() + closeTime.Milliseconds())
+	defer z.stop()
+	defer time.AfterFunc(closeTime, z.stop).Stop()
 	z.running.Wait()
 }
 
 // seal moves commits of a line into segments while there are at least so many that are not
 // sealed.
 func (s *store) seal(ctx context.Context, line int64, least int) error {
-	for !s.sealer.ended() {
+	for {
 		sealed := false
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) (err error) {
 			sealed, err = s.sealOne(ctx, tx, line, least)
@@ -67,7 +64,6 @@ func (s *store) seal(ctx context.Context, line int64, least int) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // sealOne seals the oldest commits of a line that are not sealed. A line that another
