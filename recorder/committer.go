@@ -181,7 +181,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		}
 		if last {
 			c.failed.Add(1)
-			x.file.Finish("failed", x.keptFrames(c.o.Unmasked, false))
+			x.file.Finish("failed", x.keptFrames(c.o.Unmasked, x.failedResponse()))
 			return true
 		}
 		select {

@@ -38,13 +38,13 @@ func (c *committer) commit(x *exchange) (err error) {
 		return err
 	}
 	c.recorded.Add(1)
-	secret := done.Response != nil && slices.ContainsFunc(done.Response.Blocks, func(b content.Block) bool {
-		_, rules := history.MaskBlock(b)
-		return len(rules) > 0
-	})
 	frames := noFrames
 	if !x.purged {
-		frames = x.keptFrames(c.o.Unmasked, secret)
+		response := x.received
+		if done.Response != nil {
+			response = x.withoutSplitSecrets(done.Response.Blocks)
+		}
+		frames = x.keptFrames(c.o.Unmasked, response)
 	}
 	x.file.Finish(spoolLabel(objects.Hash(x.sent)), frames)
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
@@ -103,8 +103,12 @@ func (c *committer) decode(x *exchange) (*clientRequest, *providers.Client, erro
 		return nil, nil, err
 	}
 	req.claim = readClaim(x.Header, req.body)
-	target, err := providers.Open(x.Provider, providers.Config{Dialect: x.API, BaseURL: x.Base, Model: req.request.Settings.Model})
+	target, err := x.openProvider(req.request.Settings.Model)
 	return req, target, err
+}
+
+func (x *exchange) openProvider(model string) (*providers.Client, error) {
+	return providers.Open(x.Provider, providers.Config{Dialect: x.API, BaseURL: x.Base, Model: model})
 }
 
 // preparedMessages has the first messages of a request in the form in which they are compared.
@@ -284,8 +288,37 @@ func (x *exchange) readOutcome(target *providers.Client) outcome {
 	return outcome{reply: reply, meta: headers, err: x.err}
 }
 
+// failedResponse returns what the spool keeps of the response to an exchange that cannot be
+// committed: none if the decoder panics.
+func (x *exchange) failedResponse() (kept []byte) {
+	defer func() { _ = recover() }() // the exchange may have failed for the same reason
+	target, err := x.openProvider(x.Model)
+	if err != nil {
+		return x.received
+	}
+	if result := x.readOutcome(target); result.reply != nil {
+		return x.withoutSplitSecrets(result.reply.Blocks)
+	}
+	return x.received
+}
+
+// withoutSplitSecrets returns the received body, or the masked text of its blocks if they contain a
+// secret: the events of a stream may divide the secret, so that it cannot be found in the body.
+func (x *exchange) withoutSplitSecrets(blocks []content.Block) []byte {
+	var texts []string
+	secret := false
+	for _, b := range blocks {
+		masked, rules := history.MaskBlock(b)
+		texts, secret = append(texts, masked.String()), secret || len(rules) > 0
+	}
+	if !secret {
+		return x.received
+	}
+	return []byte(strings.Join(texts, "\n\n"))
+}
+
 // recordedOn returns the branch that has the response to a request, which was sent at some time and whose
-// body has a hash; empty: none has it. A process may have been killed between the commit of an exchange and the end of its
+// body has a hash; empty: none has it, or its history is damaged. A process may have been killed between the commit of an exchange and the end of its
 // file in the spool. Only the branch that the request repeats, or that began with it, may have it.
 func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Time, body objects.ID) (string, error) {
 	branch := dest.taken
@@ -299,26 +332,39 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 	if err != nil || ref.Target.IsZero() {
 		return "", err
 	}
-	var list []*commit.Commit
-	for c, err := range commit.Walk(ctx, x.repo.Store(), ref.Target, maxRecoveredCommits) {
+	var ids []objects.ID
+	for c, err := range commit.WalkReuse(ctx, x.repo.Store(), ref.Target, maxRecoveredCommits) {
 		if err != nil {
-			return "", err
+			return "", unlessDamaged(err)
 		}
-		list = append(list, c)
+		ids = append(ids, c.OriginID)
 	}
-	if err := commit.LoadAll(ctx, x.repo.Store(), list...); err != nil {
-		return "", err
+	origins, err := objects.ReadAll(ctx, x.repo.Store(), ids, commit.ParseOrigin)
+	if err != nil {
+		return "", unlessDamaged(err)
 	}
 	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
-	for _, c := range list {
-		if c.Origin == nil || c.Origin.Importer != recordedBy || c.Origin.Manifest.IsZero() || !c.Origin.Started.Equal(at) {
+	for _, o := range origins {
+		if o.Importer != recordedBy || o.Manifest.IsZero() || !o.Started.Equal(at) {
 			continue
 		}
-		if m, err := compile.ReadManifest(ctx, x.repo.Store(), c.Origin.Manifest); err != nil || m.Sent == body {
-			return branch, err
+		m, err := compile.ReadManifest(ctx, x.repo.Store(), o.Manifest)
+		if err := unlessDamaged(err); err != nil {
+			return "", err
+		}
+		if m != nil && m.Sent == body {
+			return branch, nil
 		}
 	}
 	return "", nil
+}
+
+// unlessDamaged returns nil for the error of a damaged object, which another try cannot read either.
+func unlessDamaged(err error) error {
+	if history.IsDamaged(err) {
+		return nil
+	}
+	return err
 }
 
 // maxRecoveredCommits is how many commits of a branch are searched for the response of an exchange

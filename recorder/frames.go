@@ -135,21 +135,25 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 			return false
 		}
 	}
+	if x.recovered && x.status >= 400 && x.response.Get("Content-Encoding") != "" {
+		x.received = nil // it may repeat the key, which cannot be found in it now
+	}
 	return x.whole && x.API != ""
 }
 
 // noFrames returns the frames of an exchange that the spool does not keep.
 func noFrames() []spool.Frame { return nil }
 
-// keptFrames returns a function that returns the frames of a committed exchange that stay in
-// the spool. They are masked, and lack the response body if a secret was found in it, since a
-// stream may split the secret.
-func (x *exchange) keptFrames(unmasked, secretInResponse bool) func() []spool.Frame {
-	frames := []spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}, {Kind: frameResponseHead, Data: x.encodeResponseHead()}}
-	if !secretInResponse || unmasked {
-		frames = append(frames, spool.Frame{Kind: frameResponseBody, Data: x.received})
+// keptFrames returns a function that returns the frames of an ended exchange that stay in the
+// spool, with the given response body. They are masked.
+func (x *exchange) keptFrames(unmasked bool, response []byte) func() []spool.Frame {
+	frames := []spool.Frame{
+		{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)},
+		{Kind: frameRequestBody, Data: x.sent},
+		{Kind: frameResponseHead, Data: x.encodeResponseHead()},
+		{Kind: frameResponseBody, Data: response},
+		{Kind: frameResponseEnd, Data: x.encodeResponseEnd()},
 	}
-	frames = append(frames, spool.Frame{Kind: frameResponseEnd, Data: x.encodeResponseEnd()})
 	encoded := x.Header.Get("Content-Encoding") != "" || x.response.Get("Content-Encoding") != ""
 	return func() []spool.Frame {
 		switch {

@@ -5,12 +5,15 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -227,25 +230,26 @@ func TestSentBodiesAreProved(t *testing.T) {
 	}
 }
 
+func gzipped(text string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, text)
+	z.Close()
+	return b.Bytes()
+}
+
 // TestCompressedBodiesAreProved: a request and a response that pass compressed are kept as they
 // are without compression.
 func TestCompressedBodiesAreProved(t *testing.T) {
-	packed := func(text string) []byte {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		io.WriteString(z, text)
-		z.Close()
-		return b.Bytes()
-	}
 	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		out.Header().Set("Content-Encoding", "gzip")
-		out.Write(packed(chatAnswer("A1")))
+		out.Write(gzipped(chatAnswer("A1")))
 	})
 	folder := t.TempDir()
 	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }})
 	w.client.Transport = w.transport
-	req := w.request(recorder.On(t.Context(), "main"), string(packed(chatBody("Q1"))))
+	req := w.request(recorder.On(t.Context(), "main"), string(gzipped(chatBody("Q1"))))
 	req.Header.Set("Content-Encoding", "gzip")
 	req.Header.Set("Accept-Encoding", "gzip")
 	res, err := w.client.Do(req)
@@ -399,7 +403,9 @@ func TestRequestIsSpooledBeforeTheResponse(t *testing.T) {
 // refuseAll records exchanges while the store fails, and ends the transport as if its process had ended.
 func refuseAll(t *testing.T, w *wire, store *failing, folder string, asks ...[]string) {
 	t.Helper()
-	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(*recorder.Error) {}})
+	next := &http.Transport{DisableCompression: true} // as the transport of the proxy
+	t.Cleanup(next.CloseIdleConnections)
+	w.transport = recorder.New(w.repo, recorder.Options{Next: next, Spool: folder, OnError: func(*recorder.Error) {}})
 	w.client.Transport = w.transport
 	store.fails.Store(true)
 	for _, lines := range asks {
@@ -451,5 +457,104 @@ func TestRecoveredExchangesAlwaysFit(t *testing.T) {
 	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2 | Q3 | A3"})
 	if s := w.transport.Stats(); s != (recorder.Stats{Recorded: 3}) {
 		t.Errorf("stats %+v", s)
+	}
+}
+
+// TestRecoveredRefusalKeepsNoKey has a provider that repeats the key of a request in a compressed refusal.
+// The process that commits it does not know the key, and reads the bodies from the spool.
+func TestRecoveredRefusalKeepsNoKey(t *testing.T) {
+	store := &failing{Store: objects.Memory()}
+	w := newWire(t, engine(func() objects.Store { return store }), func(out http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		out.Header().Set("Content-Encoding", "gzip")
+		out.WriteHeader(http.StatusUnauthorized)
+		out.Write(gzipped("the key walrus-and-carpenter is wrong"))
+	})
+	folder := t.TempDir()
+	refuseAll(t, w, store, folder, []string{"Q1"})
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, Memory: 10})
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	note, err := w.repo.Show(t.Context(), "main")
+	if err != nil || !strings.Contains(note.Block.String(), "401") || strings.Contains(note.Block.String(), "walrus") {
+		t.Errorf("the note is %v, %v", note, err)
+	}
+}
+
+// damaged is a store in which some objects are corrupt.
+type damaged struct {
+	objects.Store
+	ids map[objects.ID]bool
+}
+
+func (s *damaged) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
+	for _, id := range ids {
+		if s.ids[id] {
+			return func(yield func(objects.Object, error) bool) { yield(objects.Object{}, &objects.CorruptError{ID: id}) }
+		}
+	}
+	return s.Store.Get(ctx, ids)
+}
+
+// TestRecoveredExchangeOfADamagedBranch recovers an exchange whose branch cannot be read: it is committed to
+// a branch of its own.
+func TestRecoveredExchangeOfADamagedBranch(t *testing.T) {
+	bad := &damaged{objects.Memory(), map[objects.ID]bool{}}
+	store := &failing{Store: bad}
+	w := newWire(t, engine(func() objects.Store { return store }), says("A1", "A2"))
+	w.ask(recorder.On(t.Context(), "main"), "Q1")
+	w.settle()
+	folder := t.TempDir()
+	refuseAll(t, w, store, folder, []string{"Q1", "A1", "Q2"})
+	tip, err := w.repo.Show(t.Context(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad.ids[tip.OriginID] = true
+	ctx, cancel := context.WithCancel(t.Context())
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) {
+		t.Error(err)
+		cancel() // it would be tried for ever
+	}})
+	if err := w.transport.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	tip, err = w.repo.Show(t.Context(), "main/fork-2")
+	if err != nil || tip.Block.String() != "A2" {
+		t.Errorf("the fork ends with %v, %v", tip, err)
+	}
+}
+
+// TestFailedExchangeKeepsNoSplitSecret has a request that cannot be read, and a stream that divides a secret:
+// the spool keeps the words of the response without the secret.
+func TestFailedExchangeKeepsNoSplitSecret(t *testing.T) {
+	w := newWire(t, "mem:", func(out http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		out.Header().Set("Content-Type", "text/event-stream")
+		for _, text := range []string{"The token is ghp_0123456789abcde", "fghijABCDEFGHIJ012345", " for today."} {
+			fmt.Fprintf(out, "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", text)
+		}
+		io.WriteString(out, "data: [DONE]\n\n")
+	})
+	folder := t.TempDir()
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }})
+	res, err := w.transport.RoundTrip(w.request(t.Context(), "{"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadAll(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.transport.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.transport.Stats(); s.Failed != 1 {
+		t.Errorf("stats %+v", s)
+	}
+	kept := files(t, folder)
+	if !bytes.Contains(kept, []byte("The token is")) || !bytes.Contains(kept, []byte("for today.")) || bytes.Contains(kept, []byte("ABCDEFGHIJ012345")) {
+		t.Errorf("the spool has %q", kept)
 	}
 }

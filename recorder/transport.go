@@ -106,15 +106,11 @@ func New(repo *tract.Repo, o Options) *Transport {
 
 // addRecovered queues an exchange whose process ended before it committed the exchange.
 func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
-	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errProcessEnded}
+	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errProcessEnded, done: true, recovered: true}
 	if !x.readFrames(frames) {
 		f.Finish("", noFrames)
 		return
 	}
-	if x.response.Get("Content-Encoding") != "" && x.status >= 400 {
-		x.received = nil // it may repeat the key, which cannot be found in it now
-	}
-	x.done, x.recovered = true, true
 	t.committer.add(x)
 }
 
