@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -141,6 +142,30 @@ func TestWalkBeginsAtAKey(t *testing.T) {
 		if visited := len(r.read); visited > 8+(n-from)/20 {
 			t.Errorf("from %d: %d pages were visited", from, visited)
 		}
+	}
+}
+
+// TestWalkOfAPartCostsWhatThePartDoes walks the same few pages as a part of a small file and as
+// a part of one with 16 million pages, and counts the memory that is allocated.
+func TestWalkOfAPartCostsWhatThePartDoes(t *testing.T) {
+	file, m := pagesFile(t, 3000)
+	allocated := func(pages uint64) uint64 {
+		m := m
+		m.HighWater = pages
+		w := &check.Walker{File: bytes.NewReader(file)}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 3 {
+			w.Reset(m)
+			if keys, damaged := walkAll(t, w, pageKey(2900)); len(keys) != 100 || len(damaged) > 0 {
+				t.Fatalf("%d keys, damage of pages %v", len(keys), damaged)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if small, large := allocated(m.HighWater), allocated(1<<24); large > small+1<<20 {
+		t.Errorf("%d bytes are allocated for a part of a small file, and %d for the same part of a large one", small, large)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
@@ -17,8 +16,12 @@ type Walker struct {
 	File io.ReaderAt
 	Meta page.Meta
 
-	pages []usage // by page id
+	usage map[uint64]*[blockPages]usage // of the pages that are not unknown, by block
 }
+
+// blockPages is how many pages one block of usages is for. There are blocks only where something
+// was visited, so that a walk over a small part of a file costs what the part does.
+const blockPages = 1 << 12
 
 // usage says what a page is used for, as far as it is known.
 type usage uint8
@@ -31,9 +34,17 @@ const (
 
 // Reset makes the walker visit the file in the state of m. No page is visited yet.
 func (w *Walker) Reset(m page.Meta) {
-	w.Meta = m
-	w.pages = slices.Grow(w.pages[:0], int(m.HighWater))[:m.HighWater]
-	clear(w.pages)
+	w.Meta, w.usage = m, map[uint64]*[blockPages]usage{}
+}
+
+// usageOf returns the usage of a page.
+func (w *Walker) usageOf(id uint64) *usage {
+	b := w.usage[id/blockPages]
+	if b == nil {
+		b = new([blockPages]usage)
+		w.usage[id/blockPages] = b
+	}
+	return &b[id%blockPages]
 }
 
 // ReadFreelist notes which pages are free. A tree that uses one of them is damaged.
@@ -43,19 +54,22 @@ func (w *Walker) ReadFreelist() error {
 		return err
 	}
 	for id := list.ID; id <= list.Last; id++ {
-		w.pages[id] = used
+		*w.usageOf(id) = used
 	}
 	for _, id := range ids {
-		w.pages[id] = free
+		*w.usageOf(id) = free
 	}
 	return nil
 }
 
 // Lost counts the pages that are neither free nor used.
-func (w *Walker) Lost() (n int) {
-	for _, u := range w.pages[2:] {
-		if u == unknown {
-			n++
+func (w *Walker) Lost() int {
+	n := int(w.Meta.HighWater) - 2
+	for _, b := range w.usage {
+		for _, u := range b {
+			if u != unknown {
+				n--
+			}
 		}
 	}
 	return n
@@ -96,7 +110,7 @@ func (k *walk) page(id uint64, first, end []byte, depth int) error {
 	if err != nil {
 		return k.damage(id, err)
 	}
-	again := k.pages[id] == used
+	again := *k.usageOf(id) == used
 	for _, err := range [2]error{k.use(p), k.checkKeys(p, first, end)} {
 		if err == nil {
 			continue
@@ -135,14 +149,15 @@ func (k *walk) page(id uint64, first, end []byte, depth int) error {
 // used or free before.
 func (w *Walker) use(p *page.Page) (err error) {
 	for id := p.ID; id <= p.Last; id++ {
+		u := w.usageOf(id)
 		switch {
 		case err != nil:
-		case w.pages[id] == used:
+		case *u == used:
 			err = fmt.Errorf("page %d is in use elsewhere", id)
-		case w.pages[id] == free:
+		case *u == free:
 			err = fmt.Errorf("page %d is free by the free list, so that writing would destroy it", id)
 		}
-		w.pages[id] = used
+		*u = used
 	}
 	return err
 }
