@@ -1,11 +1,16 @@
 package bolt
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // halfSwept writes the file that is to take the place of the store's.
@@ -132,6 +137,61 @@ func TestObjectPutDuringSweepIsPackedOnce(t *testing.T) {
 		t.Error(err)
 	}
 	wantClean(t, path)
+}
+
+// TestSweepHashesWhatWasWrittenMeanwhile changes a byte of a pack that was written while a sweep
+// copied the store, and gives the pack a checksum that is right for the changed bytes or leaves the
+// old one: the sweep leaves the store as it was, and names the object.
+func TestSweepHashesWhatWasWrittenMeanwhile(t *testing.T) {
+	for _, sum := range []bool{false, true} {
+		s, path := fresh(t)
+		before, meanwhile := object("before"), object("meanwhile")
+		put := func(o objects.Object) {
+			t.Helper()
+			if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
+				t.Fatal(err)
+			}
+			mustCheckpoint(t, s)
+			idle(t, s)
+		}
+		put(before)
+		c := halfSwept(t, inner(t, s))
+		put(meanwhile)
+		changeLastPack(t, path, sum)
+		old := mustRead(t, path)
+		err := c.replace()
+		if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) || damaged.ID != meanwhile.ID {
+			t.Errorf("with a checksum that fits %t: the sweep ended with %v", sum, err)
+		}
+		if c.close(); !bytes.Equal(mustRead(t, path), old) {
+			t.Errorf("with a checksum that fits %t: the store has changed", sum)
+		}
+		if _, err := objects.Read(t.Context(), s, before.ID); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// changeLastPack changes the last byte of the data in the last pack of a store that nobody has
+// open.
+func changeLastPack(t *testing.T, path string, setSum bool) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err == nil {
+		err = db.Update(func(tx *bbolt.Tx) error {
+			bodies := tx.Bucket([]byte(buckets[bodiesBucket]))
+			key, value := bodies.Cursor().Last()
+			value = bytes.Clone(value)
+			value[len(value)-1] ^= 1
+			if setSum {
+				binary.BigEndian.PutUint64(value, checksum.Sum(key, value[checksum.Size:]))
+			}
+			return bodies.Put(key, value)
+		})
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // packedTimes counts in how many places of packs an object lies.

@@ -20,7 +20,8 @@ import (
 )
 
 // roleCrash does of everything that writes, and says what is acknowledged: PATH
-// [long]. A line is a ref and its number, or "gone" and a ref, or "phase" and what begins.
+// [long]. A line is a ref and its number, or "copy" and the number of the main branch in the
+// copy, or "gone" and a ref, or "phase" and what begins.
 func roleCrash(args []string) error {
 	ctx := context.Background()
 	w := &crashWork{ctx: ctx}
@@ -50,6 +51,8 @@ func roleCrash(args []string) error {
 	w.sweep()
 	fmt.Println("phase purge")
 	w.purge("<purged after gc>")
+	fmt.Println("phase backup")
+	w.backup(filepath.Join(dirOf(args[0]), "copy"))
 	fmt.Println("phase commit")
 	w.next("refs/heads/main", 10)
 	if len(args) > 1 {
@@ -164,6 +167,24 @@ func (w *crashWork) sweep() {
 		_, err := c.Sweep(w.ctx, objects.Sweep{Before: time.Now().Add(time.Hour)})
 		return err
 	})
+}
+
+// backup copies the store into a folder beside it.
+func (w *crashWork) backup(dir string) {
+	c, ok := objects.As[objects.Maintainer](w.store)
+	if !ok {
+		w.check(errors.New("the engine cannot be copied"))
+		return
+	}
+	w.tries(func() error { return makeDir(dir) })
+	n := 0
+	w.tries(func() (err error) {
+		if n, err = countDown(w.ctx, w.store, "refs/heads/main"); err == nil {
+			err = c.Copy(w.ctx, dir, nil)
+		}
+		return err
+	})
+	fmt.Println("copy", n)
 }
 
 // roleAgain goes on with a store after roleCrash: PATH.
@@ -290,6 +311,12 @@ func survives(ctx context.Context, dir string, numbers map[string]int, gone []st
 	}
 	defer func() { _ = s.Close() }()
 	for ref, n := range numbers {
+		if ref == "copy" {
+			if err := isCopy(ctx, filepath.Join(dir, ref), n); err != nil {
+				return fmt.Errorf("the copy: %w", err)
+			}
+			continue
+		}
 		if got, err := countDown(ctx, s, ref); err != nil || got < n {
 			return fmt.Errorf("%s: %d was acknowledged, and %d is there: %w", ref, n, got, err)
 		}
@@ -312,6 +339,24 @@ func survives(ctx context.Context, dir string, numbers map[string]int, gone []st
 	if after, err := countDown(ctx, s, "refs/heads/main"); err != nil || after != before+1 {
 		return fmt.Errorf("%d numbers, and after one more %d: %w", before, after, err)
 	}
+	return isSound(ctx, s)
+}
+
+// isCopy opens a copy of a store, and says what is wrong with it.
+func isCopy(ctx context.Context, path string, n int) error {
+	s, err := objects.Open(ctx, path, objects.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	if got, err := countDown(ctx, s, "refs/heads/main"); err != nil || got != n {
+		return fmt.Errorf("%d was copied, and %d is there: %w", n, got, err)
+	}
+	return isSound(ctx, s)
+}
+
+// isSound returns the first damage that fsck reports, as an error.
+func isSound(ctx context.Context, s objects.Store) error {
 	in, ok := objects.As[objects.Maintainer](s)
 	if !ok {
 		return errors.New("the engine cannot be audited")

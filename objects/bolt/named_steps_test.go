@@ -12,20 +12,23 @@ import (
 	"github.com/tract-vcs/tract/internal/faulttest"
 )
 
-// stepsOfPhases are the steps of a checkpoint, a gc and a purge, as docs/design/engine.md has
-// them. A harness that does not meet one of them proves nothing about it.
+// stepsOfPhases are the steps of a checkpoint, a gc, a purge and a backup, as docs/design/engine.md
+// has them. A harness that does not meet one of them proves nothing about it.
 var stepsOfPhases = []string{
 	"commit: write journal", "commit: sync journal", "commit: write lock",
 	"commit: write file", "commit: sync file", "commit: write meta page", // a checkpoint
 	"gc: create new file", "gc: write new file", "gc: write meta page of new file", "gc: sync new file",
 	"gc: rename file", "gc: sync dir", "gc: write lock", "gc: truncate journal",
 	"purge: zero journal", "purge: sync journal", "purge: write file", "purge: write meta page", "purge: zero file", "purge: sync file",
+	"backup: create new file", "backup: write new file", "backup: write meta page of new file", "backup: sync new file",
+	"backup: rename file", "backup: write journal", "backup: sync journal", "backup: sync dir",
 }
 
 // stepName names what a step does.
 func stepName(phase string, s *faulttest.Step) string {
 	const size = 4096
-	file := map[string]string{"": "file", "-journal": "journal", "-lock": "lock", "-turn": "turn"}[strings.TrimPrefix(s.Name, "s/"+fileName)]
+	_, base, _ := strings.Cut(s.Name, "/")
+	file := map[string]string{"": "file", "-journal": "journal", "-lock": "lock", "-turn": "turn"}[strings.TrimPrefix(base, fileName)]
 	if file == "" && strings.Contains(s.Name, newSuffix) {
 		file = "new file"
 	}
@@ -68,7 +71,7 @@ func namedSteps(trace *faulttest.Trace) map[string][]namedStep {
 }
 
 // TestFaultAtEveryNamedStep kills a writer before the first time that it does each step of a
-// checkpoint, a gc or a purge, and lets the last one fail: the next writer, or the same one when
+// checkpoint, a gc, a purge or a backup, and lets the last one fail: the next writer, or the same one when
 // it tries again, goes on; nothing that was acknowledged is lost, or is back after it was purged.
 func TestFaultAtEveryNamedStep(t *testing.T) {
 	whole, _ := traced(t, nil, false)
@@ -95,8 +98,8 @@ func TestFaultAtEveryNamedStep(t *testing.T) {
 		if trace.Code != 0 {
 			t.Errorf("failed to %q: %s", name, trace.Output("2"))
 		}
-		_, gone = acknowledged(t, trace, len(trace.Steps))
-		if err := survives(t.Context(), root, numbersOfWork, gone); err != nil {
+		numbers, gone = acknowledged(t, trace, len(trace.Steps))
+		if err := survives(t.Context(), root, numbers, gone); err != nil {
 			t.Errorf("failed to %q: %v", name, err)
 		}
 		if got, err := numbersIn(t.Context(), filepath.Join(root, "s")); err != nil || !maps.Equal(got, numbersOfWork) {
@@ -105,7 +108,7 @@ func TestFaultAtEveryNamedStep(t *testing.T) {
 	}
 }
 
-// TestControlOfNamedSteps leaves out one step of a checkpoint, a gc or a purge at a time: what a
+// TestControlOfNamedSteps leaves out one step of a checkpoint, a gc, a purge or a backup at a time: what a
 // power failure makes of that is found to be wrong.
 func TestControlOfNamedSteps(t *testing.T) {
 	trace, _ := traced(t, nil, false)
@@ -113,6 +116,7 @@ func TestControlOfNamedSteps(t *testing.T) {
 	for _, name := range []string{
 		"commit: sync journal", "commit: sync file", "gc: sync new file", "gc: sync dir",
 		"purge: zero journal", "purge: sync journal", "purge: zero file", "purge: sync file",
+		"backup: sync new file", "backup: sync journal", "backup: sync dir",
 	} {
 		if len(named[name]) == 0 {
 			t.Errorf("no step is known as %q", name)
