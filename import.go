@@ -109,7 +109,7 @@ type importer struct {
 	dry      bool
 	branches map[string]*importedBranch
 	order    []*importedBranch
-	at       map[partKey]objects.ID // the commit of the last block of each part; zero in a dry run
+	at       map[partKey]objects.ID // the commit that a branch after this part begins after, see importedBranch.last
 	writer   commit.Writer          // of the batch
 	count    int                    // commits in the batch
 	size     int                    // bytes of content in the batch
@@ -123,6 +123,7 @@ type importedBranch struct {
 	name    string
 	stored  objects.ID     // its tip in the store
 	tip     *commit.Commit // its tip with the commits of the batch
+	last    objects.ID     // the commit of the last part that the source had for it; zero: none, or only planned
 	known   map[commit.Key]*commit.Commit
 	ends    map[commit.Key]bool // keys of the last response and its tool results: new parts may follow these
 	foreign bool                // the branch has other commits after the imported ones
@@ -142,9 +143,10 @@ func (m *importer) result(err error) ([]ImportResult, error) {
 	return list, err
 }
 
-// loadBranch returns the state of a branch, with the parts of earlier imports; on the first
-// call for the branch it reads them from the store.
-func (m *importer) loadBranch(ctx context.Context, name string) (*importedBranch, error) {
+// loadBranch returns the state of the branch of a message, with the parts of earlier imports; on
+// the first call for the branch it reads them from the store.
+func (m *importer) loadBranch(ctx context.Context, f *ImportedMessage) (*importedBranch, error) {
+	name := f.Branch
 	if g := m.branches[name]; g != nil {
 		return g, nil
 	}
@@ -155,7 +157,8 @@ func (m *importer) loadBranch(ctx context.Context, name string) (*importedBranch
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	g := &importedBranch{name: name, stored: tip, known: map[commit.Key]*commit.Commit{}, ends: map[commit.Key]bool{}}
+	begin := m.at[partKey{f.Origin.Importer, f.From}]
+	g := &importedBranch{name: name, stored: tip, last: begin, known: map[commit.Key]*commit.Commit{}, ends: map[commit.Key]bool{}}
 	if !tip.IsZero() {
 		if err := m.readImported(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -199,7 +202,7 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
-	g, err := m.loadBranch(ctx, f.Branch)
+	g, err := m.loadBranch(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -216,13 +219,12 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 		}
 		if known := g.known[key]; known != nil {
 			before, g.reached = known, g.reached || g.ends[key]
+			g.last, m.at[position] = known.ID, known.ID
 			g.Parts++
 			continue
 		}
 		if content.IsEmpty(part.Block) {
-			if g.tip != nil {
-				m.at[position] = g.tip.ID
-			}
+			m.at[position] = g.last
 			continue
 		}
 		if err := m.prepareBranch(ctx, g, f); err != nil {
@@ -232,10 +234,10 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 		if before, err = m.write(g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
-		m.at[position] = objects.ID{}
 		if before != nil { // nil in a dry run
-			m.at[position] = before.ID
+			g.last = before.ID
 		}
+		m.at[position] = g.last
 	}
 	if m.count >= mostCommits || m.size >= min(max(m.flushed/4, leastBytes), mostBytes) {
 		m.flushed += m.size
@@ -257,7 +259,7 @@ func (m *importer) prepareBranch(ctx context.Context, g *importedBranch, f *Impo
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, f.From)
 		}
-		if m.dry {
+		if m.dry || at.IsZero() { // zero: after parts without content
 			break
 		}
 		tip, err := m.header(ctx, at)

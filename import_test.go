@@ -278,6 +278,52 @@ func TestImportRefusesABranchThatContinued(t *testing.T) {
 	}
 }
 
+// TestImportForksAfterAnEmptyPart checks that a thread that follows a part without content begins
+// after the part before that one, also when the log had grown beyond it before the fork was
+// imported, and that a dry run accepts such a log.
+func TestImportForksAfterAnEmptyPart(t *testing.T) {
+	ctx := t.Context()
+	part := func(branch, from, id, text string) tract.ImportedMessage {
+		m := one(branch, id, text)
+		m.From = from
+		return m
+	}
+	log := []tract.ImportedMessage{
+		part("main", "", "0", ""), part("main", "", "1", "first"), part("main", "", "2", ""), part("main", "", "3", "third"),
+		part("fork", "2", "4", ""), part("fork", "2", "5", "other third"), part("nested", "4", "6", "one more"), part("root", "0", "7", "other first"),
+	}
+	want := map[string][]string{
+		"main": {"first", "third"}, "fork": {"first", "other third"}, "nested": {"first", "one more"}, "root": {"other first"},
+	}
+	for before := range log {
+		repo := memory(t)
+		must(repo.Import(ctx, inOrder(log[:before]...), tract.ImportOptions{}))(t)
+		plan, err := repo.Import(ctx, inOrder(log...), tract.ImportOptions{DryRun: true})
+		if err != nil {
+			t.Errorf("after %d messages, a dry run: %v", before, err)
+		}
+		done, err := repo.Import(ctx, inOrder(log...), tract.ImportOptions{})
+		if err != nil {
+			t.Errorf("after %d messages: %v", before, err)
+			continue
+		}
+		for i, b := range done {
+			if i < len(plan) && plan[i].Added != b.Added {
+				t.Errorf("after %d messages: branch %s got %d parts, the dry run said %d", before, b.Branch, b.Added, plan[i].Added)
+			}
+		}
+		for name, commits := range branches(t, repo) {
+			var have []string
+			for _, c := range commits {
+				have = append(have, c.Block.String())
+			}
+			if !slices.Equal(have, want[name]) {
+				t.Errorf("after %d messages: branch %s is %q, want %q", before, name, have, want[name])
+			}
+		}
+	}
+}
+
 // TestImportKeepsWhatCameBeforeAnError, of the list or of the person who stops it.
 func TestImportKeepsWhatCameBeforeAnError(t *testing.T) {
 	repo := memory(t)
