@@ -14,30 +14,29 @@ func newMan(a *app) *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
 		Use: "man [COMMAND]", Short: "Print or write manual pages",
-		Long: `Print the manual page of a command (default: of tract itself), or write the pages of all
-commands into a folder. The pages are generated from the text of --help.`,
+		Long: `Print the manual page of a command (default: of tract itself), or write it and the pages of all
+commands below it into a folder. The pages are generated from the text of --help.`,
 		Example: `  tract man log | man -l -
   tract man --dir ~/.local/share/man/man1`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.man(cmd, dir, args) },
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write all pages to this folder (not the store)")
+	cmd.Flags().StringVar(&dir, "dir", "", "write the pages to this folder (not the store)")
 	return cmd
 }
 
 func (a *app) man(cmd *cobra.Command, dir string, args []string) error {
-	root := cmd.Root()
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return usageError("unknown command %q", strings.Join(args, " "))
+	}
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
-		return eachCommand(root, func(cmd *cobra.Command) error {
+		return eachCommand(found, func(cmd *cobra.Command) error {
 			return os.WriteFile(filepath.Join(dir, manName(cmd)+".1"), []byte(manPage(cmd)), 0o666)
 		})
-	}
-	found, rest, err := root.Find(args)
-	if err != nil || len(rest) > 0 {
-		return usageError("unknown command %q", strings.Join(args, " "))
 	}
 	_, err = a.out.Write([]byte(manPage(found)))
 	return err
