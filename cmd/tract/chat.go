@@ -75,19 +75,23 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	return a.ask(ctx, &o.requestFlags, b, client, blocks, opts)
+	_, err = a.ask(ctx, &o.requestFlags, b, client, blocks, opts)
+	return err
 }
 
-// ask commits a user message, if there is one, asks the model, and shows the response.
-func (a *app) ask(ctx context.Context, o *requestFlags, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) error {
-	return a.newResponsePrinter(o).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+// ask commits a user message, if there is one, asks the model, and shows the response. It
+// reports whether it committed the message.
+func (a *app) ask(ctx context.Context, o *requestFlags, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) (committed bool, err error) {
+	err = a.newResponsePrinter(o).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		if len(message) > 0 {
 			if _, err := b.Append(ctx, message, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
 				return nil, err
 			}
+			committed = true
 		}
 		return b.Generate(ctx, client, opts)
 	})
+	return committed, err
 }
 
 // chatBlocks returns the blocks of a message: attachments, then text from a pipe, then TEXT.

@@ -53,7 +53,8 @@ func (a *app) generate(ctx context.Context, o *requestFlags) error {
 	if tip.IsZero() {
 		return a.emptyBranch(ctx, b.Name())
 	}
-	return a.ask(ctx, o, b, client, nil, opts)
+	_, err = a.ask(ctx, o, b, client, nil, opts)
+	return err
 }
 
 // model is the part of a provider's client that the commands use.

@@ -25,7 +25,7 @@ type session struct {
 	a      *app
 	o      *chatOptions
 	edit   *lineEditor
-	attach []content.Block // attachments for the next message
+	attach []content.Block // attachments for the next message; it keeps them until it is committed
 	shown  objects.ID      // tip for which printState printed last
 	quit   bool
 	turn   context.Context //nolint:containedctx // of the operation of the last turn
@@ -116,7 +116,6 @@ func (s *session) send(ctx context.Context, text string) error {
 	if text != "" {
 		blocks = append(blocks, content.User(text))
 	}
-	s.attach = nil
 	return s.ask(ctx, blocks)
 }
 
@@ -133,7 +132,11 @@ func (s *session) ask(ctx context.Context, message []content.Block) error {
 	if err != nil {
 		return err
 	}
-	return s.a.ask(ctx, &s.o.requestFlags, b, client, message, opts)
+	committed, err := s.a.ask(ctx, &s.o.requestFlags, b, client, message, opts)
+	if committed {
+		s.attach = nil
+	}
+	return err
 }
 
 type sessionCommand struct {

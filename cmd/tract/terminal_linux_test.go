@@ -273,6 +273,43 @@ func TestSessionSettings(t *testing.T) {
 	c.ended()
 }
 
+// TestSessionKeepsAttachments checks that attachments go with the next message that is committed:
+// they stay when the message is refused before, and are sent once.
+func TestSessionKeepsAttachments(t *testing.T) {
+	t.Parallel()
+	answer := llmtest.Exchange{Body: `{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Yes."}}]}`}
+	server := llmtest.Start(t, answer, answer)
+	dir := t.TempDir()
+	command(t, codeOK, "init", dir)
+	for name, text := range map[string]string{"tools.json": `[{"name":"weather","input_schema":{"type":"object"}}]`, "a.png": "\x89PNG\r\n\x1a\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := onTerminal(t, dir, "chat", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--no-stream", "--tools", filepath.Join(dir, "tools.json"))
+	c.until("main> ")
+	for _, step := range []struct{ typed, shown string }{
+		{"/attach a.png", "is attached to the next message"},
+		{"/set reasoning.commit false", "reasoning.commit is false"},
+		{"Is it warm?", "reasoning.commit is false (flag /set) with tools"},
+		{"/set reasoning.commit true", "reasoning.commit is true"},
+		{"Is it warm?", "Yes."},
+		{"Is it cold?", "Yes."},
+	} {
+		c.keys(step.typed + "\r")
+		if shown := c.until("main> "); !strings.Contains(shown, step.shown) {
+			t.Errorf("%s shows %q, want %q", step.typed, shown, step.shown)
+		}
+	}
+	c.keys("\x04")
+	c.ended()
+	for i, r := range server.Requests() {
+		if n := bytes.Count(r.Body, []byte("image/png")); n != 1 {
+			t.Errorf("request %d has the picture %d times: %s", i+1, n, r.Body)
+		}
+	}
+}
+
 // TestSessionAnswersACall: a call of the model is answered in the session, and the model
 // goes on when no call waits any more.
 func TestSessionAnswersACall(t *testing.T) {
