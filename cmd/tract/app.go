@@ -135,10 +135,10 @@ func (a *app) settings() (settings.Values, error) {
 // settingsError gives unreadable settings a hint that does not need to read them.
 func settingsError(err error) error {
 	f := classify(err)
-	if f.kind == "failed" {
-		f.code, f.kind = codeUsage, "setting"
-	}
-	if f.kind == "setting" {
+	switch f.kind {
+	case "failed": // the file cannot be parsed, so that config unset cannot change it either
+		f.code, f.kind, f.hint = codeUsage, "setting", "correct it where it is set"
+	case "setting":
 		f.hint = "correct it where it is set; tract config unset KEY removes it from the file"
 	}
 	return f
