@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -43,7 +42,7 @@ const maxEdits = 500
 func applyEdits(text []byte, section []string, edits []edit) ([]byte, error) {
 	was, err := valuesByName(text)
 	if err == nil && len(edits) > maxEdits {
-		err = fmt.Errorf("%d settings would change: at most %d can at once", len(edits), maxEdits)
+		err = fmt.Errorf("%d settings would change; at most %d can be changed at once", len(edits), maxEdits)
 	}
 	if err != nil {
 		return nil, err
@@ -129,29 +128,34 @@ func lineEnd(text []byte, at int) int {
 
 // setValue sets a value in a section. It replaces the present value, or else inserts the value
 // into its inline table, after another value of its table, below the header of its table, or at
-// the end of the text.
+// the end of the text. When the value is there under several spellings, or as a table, it removes
+// all of them and inserts the new one.
 func setValue(text []byte, section []string, e edit) []byte {
 	path := slices.Concat(section, e.key.tomlPath())
 	parent := path[:len(path)-1]
 	value := " = " + tomlText(e.key.tomlValue(e.value))
 	isAt := func(a, b []string) bool { return flatPath(section, a) == flatPath(section, b) }
-	var inline, neighbour, head, firstHead *expression
+	var present, inline, neighbour, head, firstHead *expression
 	for _, x := range parseExpressions(text) {
 		if x.head && firstHead == nil {
 			firstHead = &x
 		}
 		switch n := min(len(x.path), len(path)); {
+		case present != nil && x.start < present.end: // a member of the present value
 		case x.head && isAt(x.path, parent):
 			head = &x
-		case !x.head && isAt(x.path, path):
-			return slices.Concat(text[:x.value], []byte(value[len(" = "):]), text[x.end:])
-		case e.key.Type == JSON && isAt(x.path[:n], path): // it is a table, or a part of one
+		case present == nil && !x.head && isAt(x.path, path):
+			present = &x
+		case !x.head && isAt(x.path, path), e.key.Type == JSON && isAt(x.path[:n], path):
 			return setValue(removeValues(text, section, e.name), section, e)
 		case x.table && isAt(x.path, path[:n]):
 			inline = &x
 		case !x.head && len(x.path) == len(path) && isAt(x.path[:n-1], parent):
 			neighbour = &x
 		}
+	}
+	if present != nil {
+		return slices.Concat(text[:present.value], []byte(value[len(" = "):]), text[present.end:])
 	}
 	nl := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -253,7 +257,7 @@ func checkEdits(was map[string]any, after []byte, section []string, edits []edit
 		delete(was, at)
 		delete(is, at)
 	}
-	if !reflect.DeepEqual(was, is) {
+	if fmt.Sprintf("%#v", was) != fmt.Sprintf("%#v", is) { // a NaN is equal to itself
 		return errors.New("the file cannot be edited without changing other settings: edit it by hand")
 	}
 	return nil

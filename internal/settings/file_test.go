@@ -121,6 +121,15 @@ func TestSetFileInOddDocuments(t *testing.T) {
 		"reasoning.effort = \"\"\"\nhigh\"\"\" # c": "reasoning.effort = 'low' # c",
 		"user.name = 'a # b' # c\n":                 "user.name = 'a # b' # c\n\n[reasoning]\neffort = 'low'\n",
 		"reasoning.effort = 'h#h' # c\n":            "reasoning.effort = 'low' # c\n",
+
+		// Another spelling of the setting does not stay, since the file would be refused.
+		"[reasoning]\neffort = 'high'\n# c\nEffort = 'max'\n":                  "[reasoning]\neffort = 'low'\n# c\n",
+		"[reasoning]\neffort = 'high'\n\n[Reasoning]\neffort = 'max' # c\n":    "[reasoning]\n\n[Reasoning]\neffort = 'low'\n",
+		"reasoning = { effort = 'high', Effort = 'max', commit = true } # c\n": "reasoning = { effort = 'low', commit = true } # c\n",
+
+		// A number that is not equal to itself is not a change.
+		"a = [nan, { b = nan }]\n": "a = [nan, { b = nan }]\n\n[reasoning]\neffort = 'low'\n",
+		"temperature = nan\n":      "temperature = nan\n\n[reasoning]\neffort = 'low'\n",
 	} {
 		path := write(t, text)
 		if _, err := (File{Path: path}).Set("reasoning.effort", "low"); err != nil {
@@ -131,11 +140,18 @@ func TestSetFileInOddDocuments(t *testing.T) {
 			t.Errorf("%q: wrote %q, want %q", text, got, want)
 		}
 	}
+	path := write(t, "request.extra = { a = 1, b = { c = 2 } } # c\n[Request.Extra]\na = 3\n")
+	if _, err := (File{Path: path}).Set("request.extra", `{"d":4}`); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "[request]\nextra = '{\"d\":4}'\n" {
+		t.Errorf("two spellings of an object: wrote %q", got)
+	}
 	if _, err := (File{Path: write(t, "not toml")}).Set("model", "a"); err == nil {
 		t.Error("a file that is not TOML was changed")
 	}
 	head := "# about\n\n# of thinking\n[reasoning]\ncommit = false\n"
-	path := write(t, head)
+	path = write(t, head)
 	if _, err := (File{Path: path}).Set("model", "a"); err != nil {
 		t.Fatal(err)
 	}
