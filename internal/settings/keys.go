@@ -94,8 +94,14 @@ func Find(name string) (Key, error) {
 	return Key{}, &UnknownError{Name: name, Nearest: nearestName(name)}
 }
 
-// lookup is like Find, without an error.
+// lookup is like Find, without an error. A canonical name is found without comparing spellings:
+// each prompt reads a few settings.
 func lookup(name string) (Key, bool) {
+	if i := slices.IndexFunc(table, func(k Key) bool { return k.Name == name }); i >= 0 {
+		if _, _, many := table[i].family(); !many {
+			return table[i], true
+		}
+	}
 	folded := foldName(name)
 	for _, k := range table {
 		part, chosen := k.chosenPart(name)

@@ -15,13 +15,7 @@ func (v Values) value(name string, types ...Type) string {
 	if e, ok := v.set[name]; ok {
 		return e.value
 	}
-	i := slices.IndexFunc(table, func(k Key) bool { return k.Name == name })
-	key, ok := Key{}, i >= 0
-	if ok {
-		key = table[i]
-	} else { // a part of the name is the user's
-		key, ok = lookup(name)
-	}
+	key, ok := lookup(name)
 	if !ok || !slices.Contains(types, key.Type) {
 		panic("settings: no setting " + name + " of type " + string(types[0]))
 	}
