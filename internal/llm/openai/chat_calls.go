@@ -2,7 +2,6 @@ package openai
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -270,7 +269,7 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) {
 // endCalls ends the open calls. A provider that reached the output limit stops in the middle
 // of their arguments; such calls are marked.
 func (c *chatReader) endCalls() {
-	for _, p := range slices.Clone(c.Open) {
+	for _, p := range c.OpenBlocks() {
 		if !wire.IsCall(p.Block) {
 			continue
 		}

@@ -42,7 +42,8 @@ type BlockWriter struct {
 	err     error           // the response has too many blocks
 	Count   int             // how many blocks have begun
 	Last    *BlockBuilder   // the block that began last; nil: none did
-	Open    []*BlockBuilder // the blocks that have not ended, in the order in which they began
+	open    []*BlockBuilder // the blocks that have not ended, in the order in which they began, and ended more
+	ended   int             // how many blocks in open have ended: at most half of them
 	changed []*BlockBuilder // blocks that changed after they had ended
 
 	Head        llm.Head
@@ -69,7 +70,7 @@ func (o *BlockWriter) Begin(b content.Block) *BlockBuilder {
 		return p
 	}
 	o.Count++
-	o.Last, o.Open = p, append(o.Open, p)
+	o.Last, o.open = p, append(o.open, p)
 	return p
 }
 
@@ -164,15 +165,20 @@ func (o *BlockWriter) End(p *BlockBuilder) {
 		p.BeforeEnd()
 	}
 	p.Done = true
-	if i := slices.Index(o.Open, p); i >= 0 {
-		o.Open = slices.Delete(o.Open, i, i+1)
+	if o.ended++; o.ended > len(o.open)/2 {
+		o.open, o.ended = slices.DeleteFunc(o.open, func(p *BlockBuilder) bool { return p.Done }), 0
 	}
 	o.emitBlock(p)
 }
 
+// OpenBlocks returns the blocks that have not ended, in the order in which they began.
+func (o *BlockWriter) OpenBlocks() []*BlockBuilder {
+	return slices.DeleteFunc(slices.Clone(o.open), func(p *BlockBuilder) bool { return p.Done })
+}
+
 // EndOpen ends all open blocks.
 func (o *BlockWriter) EndOpen() {
-	for _, p := range slices.Clone(o.Open) {
+	for _, p := range o.OpenBlocks() {
 		o.End(p)
 	}
 }
@@ -214,9 +220,7 @@ func (p *BlockBuilder) Build() content.Block {
 // last. After an error, an open block counts as complete if another block followed it and it
 // is not a tool call.
 func (o *BlockWriter) close(err error) {
-	open := o.Open
-	o.Open = nil
-	for _, p := range open {
+	for _, p := range o.OpenBlocks() {
 		if err == nil || p != o.Last && !IsCall(p.Block) {
 			o.End(p)
 		}
