@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tract-vcs/tract/content"
@@ -66,4 +67,30 @@ func TestCohereReplaysResultParts(t *testing.T) {
 	foreign := content.ToolResult{CallID: "b", Parts: []byte(`{"n":1}`)}
 	body := encodedBody(t, "cohere", "command", &llm.Request{Messages: []content.Message{message(content.RoleTool, own, foreign)}})
 	wantJSON(t, body.Get("messages"), `[{"role":"tool","tool_call_id":"a","content":[{"type":"document","document":{"data":"x"}}]},{"role":"tool","tool_call_id":"b","content":"{\"n\":1}"}]`)
+}
+
+// TestCohereVersion1ResultsFindTheirCalls: version 1 has no call ids, and a result repeats its
+// call. Some clients repeat the name alone.
+func TestCohereVersion1ResultsFindTheirCalls(t *testing.T) {
+	for name, parameters := range map[string][2]string{"whole": {`{"n":2}`, `{"n":1}`}, "name alone": {`{}`, `{}`}} {
+		req, err := DecodeRequest("cohere", "", []byte(`{"message":"","chat_history":[{"role":"CHATBOT","tool_calls":[
+			{"name":"look","parameters":{"n":1}},{"name":"see","parameters":{"n":1}},{"name":"see","parameters":{"n":2}}]}],"tool_results":[
+			{"call":{"name":"see","parameters":`+parameters[0]+`},"outputs":[]},{"call":{"name":"see","parameters":`+parameters[1]+`},"outputs":[]},
+			{"call":{"name":"look","parameters":`+parameters[1]+`},"outputs":[]},{"call":{"name":"none","parameters":{}},"outputs":[]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string][]string{"whole": {"call-0/2", "call-0/1", "call-0/0", ""}, "name alone": {"call-0/1", "call-0/2", "call-0/0", ""}}[name]
+		var have []string
+		for _, m := range req.Messages {
+			for _, b := range m.Blocks {
+				if r, ok := b.(content.ToolResult); ok {
+					have = append(have, r.CallID)
+				}
+			}
+		}
+		if !slices.Equal(have, want) {
+			t.Errorf("%s: the results are of %q, want %q", name, have, want)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package cohere
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -65,20 +66,32 @@ func (r *v1Reader) addTurn(v rawjson.Value) {
 	}
 }
 
-// addResults adds results. A call has no id; a result repeats its name and its arguments.
+// addResults adds results.
 func (r *v1Reader) addResults(list rawjson.Value) {
 	for v := range list.Elements() {
 		o := rawjson.NewObject("role", "tool", "content", string(v.Get("outputs")))
-		for i, call := range r.open {
-			name, arguments := v.Get("call", "name").Text(), v.Get("call", "parameters")
-			if call.Get("function", "name").Text() == name && rawjson.Equal(rawjson.Value(call.Get("function", "arguments").Text()), arguments) {
-				o.Set("tool_call_id", call.Get("id"))
-				r.open = append(r.open[:i:i], r.open[i+1:]...)
-				break
-			}
+		if i := r.indexOfCall(v.Get("call")); i >= 0 {
+			o.Set("tool_call_id", r.open[i].Get("id"))
+			r.open = slices.Delete(r.open, i, i+1)
 		}
 		r.list.Add(o.Bytes())
 	}
+}
+
+// indexOfCall returns the index in open of the call that a result repeats; -1 if there is none. A
+// call has no id: it is the first with the same name and arguments, or else the first with the
+// same name, because some clients repeat the name alone.
+func (r *v1Reader) indexOfCall(repeated rawjson.Value) int {
+	sameName := func(call rawjson.Value) bool {
+		return call.Get("function", "name").Text() == repeated.Get("name").Text()
+	}
+	same := slices.IndexFunc(r.open, func(call rawjson.Value) bool {
+		return sameName(call) && rawjson.Equal(rawjson.Value(call.Get("function", "arguments").Text()), repeated.Get("parameters"))
+	})
+	if same < 0 {
+		same = slices.IndexFunc(r.open, sameName)
+	}
+	return same
 }
 
 // callsOfV1 returns calls in the form of version 2. The id of a call is prefix, a slash and the index
