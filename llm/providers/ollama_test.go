@@ -99,3 +99,19 @@ func TestOllamaReplaysCallIDs(t *testing.T) {
 	body := encodedBody(t, "ollama", "m", &llm.Request{Messages: []content.Message{message(content.RoleAssistant, call), message(content.RoleTool, content.ToolResult{CallID: "call_1", Text: "x"})}})
 	wantJSON(t, body.Get("messages"), `[{"role":"assistant","content":"","tool_calls":[{"id":"call_1","function":{"name":"f","arguments":{}}}]},{"role":"tool","content":"x","tool_name":"f","tool_call_id":"call_1"}]`)
 }
+
+// TestOllamaLoadRequestsHaveNoMessages: a request without a prompt and without messages loads or
+// unloads the model.
+func TestOllamaLoadRequestsHaveNoMessages(t *testing.T) {
+	for _, body := range []string{`{"model":"m"}`, `{"model":"m","keep_alive":0}`, `{"model":"m","prompt":""}`, `{"model":"m","messages":[]}`} {
+		req, err := DecodeRequest("ollama", "", []byte(body))
+		if err != nil || req.Settings.Model != "m" || len(req.Messages) > 0 {
+			t.Errorf("%s: %+v, %v", body, req, err)
+		}
+	}
+	for _, body := range []string{`{"model":"m","prompt":1}`, `{"model":"m","messages":{}}`} {
+		if _, err := DecodeRequest("ollama", "", []byte(body)); err == nil {
+			t.Errorf("%s is decoded", body)
+		}
+	}
+}

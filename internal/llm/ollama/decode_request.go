@@ -12,7 +12,7 @@ import (
 
 // decodeRequest reads a request body.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	if v.Get("messages") == nil && v.Get("prompt").Kind() == rawjson.KindString {
+	if prompt := v.Get("prompt"); v.Get("messages") == nil && (prompt == nil || prompt.Kind() == rawjson.KindString) {
 		messages := generateMessages(v)
 		v = rawjson.NewObject("messages", messages).Merge(rawjson.Without(v, "system", "prompt", "images")).Bytes()
 	}
