@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,9 @@ import (
 
 // recordedBy is the importer name in the origins of recorded commits.
 const recordedBy = "record"
+
+// maxHold is the longest time for which traffic delays the commit of an exchange that has ended.
+const maxHold = 150 * time.Millisecond
 
 // maxConcurrent is the largest number of exchanges, of different sessions, that are committed
 // concurrently. The store writes concurrent commits together (group commit).
@@ -31,8 +35,10 @@ const maxConcurrent = 16
 // and are read back before the commit. An exchange that fits in neither is dropped and
 // reported.
 type committer struct {
-	o     Options
-	slots chan struct{}
+	o          Options
+	slots      chan struct{} // for exchanges that are being committed
+	processors chan struct{} // for those of them that are being decoded and compared
+	traffic    traffic
 
 	opening sync.Mutex
 	repo    *tract.Repo // nil: not opened yet
@@ -56,7 +62,7 @@ type committer struct {
 func newCommitter(repo *tract.Repo, o Options) *committer {
 	x := newIndex(repo, o.Prefix, !o.Unmasked)
 	x.cleared = spool.Cleared(o.Spool)
-	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), uncommitted: map[*exchange]bool{}}
+	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), uncommitted: map[*exchange]bool{}}
 }
 
 // openRepo calls Options.Open if the repo is not open yet.
@@ -181,7 +187,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		}
 		if last {
 			c.failed.Add(1)
-			x.file.Finish("failed", x.keptFrames(c.o.Unmasked, x.failedResponse()))
+			x.finishFile("failed", c.o.Unmasked, x.failedResponse())
 			return true
 		}
 		select {
@@ -217,6 +223,14 @@ func (c *committer) hasEarlierUncommitted(x *exchange) bool {
 		}
 	}
 	return false
+}
+
+// acquireProcessor waits until an exchange may use a processor. Half of the processors are left to
+// the traffic, which goes first. release may be called more than once.
+func (c *committer) acquireProcessor(x *exchange) (release func()) {
+	c.processors <- struct{}{}
+	c.traffic.awaitQuiet(x.Started.Add(x.duration + maxHold))
+	return sync.OnceFunc(func() { <-c.processors })
 }
 
 // isTransient reports whether the commit of an exchange may succeed later, because the store failed.

@@ -38,15 +38,15 @@ func (c *committer) commit(x *exchange) (err error) {
 		return err
 	}
 	c.recorded.Add(1)
-	frames := noFrames
-	if !x.purged {
-		response := x.received
+	if x.purged {
+		x.file.Finish("", 0, noFrames)
+	} else {
+		var blocks []content.Block
 		if done.Response != nil {
-			response = x.withoutSplitSecrets(done.Response.Blocks)
+			blocks = done.Response.Blocks
 		}
-		frames = x.keptFrames(c.o.Unmasked, response)
+		x.finishFile(spoolLabel(objects.Hash(x.sent)), c.o.Unmasked, x.withoutSplitSecrets(blocks))
 	}
-	x.file.Finish(spoolLabel(objects.Hash(x.sent)), frames)
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
 	}
@@ -64,13 +64,15 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	if err := x.loadBodies(); err != nil {
 		return nil, "", err
 	}
+	release := c.acquireProcessor(x)
+	defer release()
 	req, target, err := c.decode(x)
 	if err != nil {
 		return nil, "", err
 	}
 	answer := x.readOutcome(target)
 	for range maxRaces {
-		done, branch, err = c.record(x, req, answer, target)
+		done, branch, err = c.record(x, req, answer, target, release)
 		if moved := (*tract.ConflictError)(nil); !errors.As(err, &moved) {
 			break
 		}
@@ -126,7 +128,22 @@ const maxChangingMessages = 4
 
 // isPrefixOf reports whether messages begins with the prepared messages.
 func (p *preparedMessages) isPrefixOf(messages []content.Message) bool {
-	return len(p.messages) <= len(messages) && reflect.DeepEqual(p.messages, messages[:len(p.messages)])
+	return len(p.messages) <= len(messages) && slices.EqualFunc(p.messages, messages[:len(p.messages)], func(a, b content.Message) bool {
+		return a.Role == b.Role && slices.EqualFunc(a.Blocks, b.Blocks, equalBlocks)
+	})
+}
+
+// equalBlocks reports whether two blocks are the same. Texts are most of a request, and are
+// compared without reflection.
+func equalBlocks(a, b content.Block) bool {
+	x, isText := a.(content.Text)
+	y, alsoText := b.(content.Text)
+	if !isText || !alsoText {
+		return reflect.DeepEqual(a, b)
+	}
+	f, g := x.Form(), y.Form()
+	sameForm := f.Dialect == g.Dialect && f.ID == g.ID && f.Type == g.Type && bytes.Equal(f.Extra, g.Extra) && f.Seal == g.Seal && f.Role == g.Role && f.Incomplete == g.Incomplete
+	return sameForm && x.Of == y.Of && x.Name == y.Name && x.Text == y.Text
 }
 
 // prepare fills in the masked messages, entries and external ids of a request. It does not hold
@@ -371,8 +388,9 @@ func unlessDamaged(err error) error {
 // that was recovered from the spool.
 const maxRecoveredCommits = 4096
 
-// record commits an exchange at its destination, and returns the name of its branch.
-func (c *committer) record(x *exchange, req *clientRequest, result outcome, target *providers.Client) (*tract.Recorded, string, error) {
+// record commits an exchange at its destination, and returns the name of its branch. It calls
+// release before it writes to the store.
+func (c *committer) record(x *exchange, req *clientRequest, result outcome, target *providers.Client, release func()) (*tract.Recorded, string, error) {
 	req.earlierPending = !x.waited && c.hasEarlierUncommitted(x)
 	c.index.resetIfCleared(spool.Cleared(c.o.Spool))
 	next, err := req.prepare(x.ctx, c.index, c.prepared.get(x.lane()))
@@ -406,6 +424,7 @@ func (c *committer) record(x *exchange, req *clientRequest, result outcome, targ
 	} else {
 		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+result.note)), result.meta
 	}
+	release()
 	done, err := c.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
 	if err != nil {
 		return nil, dest.branch, &storeError{err}

@@ -82,14 +82,15 @@ func (x *exchange) writeFrame(kind byte, data []byte) {
 }
 
 // frameMasker returns a function that changes a frame before the spool writes it: it redacts the
-// secrets of the request, and masks secrets in the request body.
+// secrets of the request, and masks secrets in the request.
 func (x *exchange) frameMasker(unmasked bool, lastBodies *laneCache[[]byte]) func(spool.Frame) spool.Frame {
 	lane, encoded := x.lane(), x.Header.Get("Content-Encoding") != "" // read now: decode changes the headers
 	return func(f spool.Frame) spool.Frame {
 		switch {
+		case f.Kind == frameRequestHead && !unmasked:
+			f.Data = []byte(secrets.Mask(string(f.Data)))
 		case f.Kind == frameRequestBody && !unmasked && !encoded:
 			f.Data = maskBody(x.redactBytes(f.Data), lane, lastBodies)
-			x.masked = f.Data
 		case f.Kind == frameResponseBody:
 			f.Data = x.redactBytes(f.Data)
 		}
@@ -144,18 +145,17 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 // noFrames returns the frames of an exchange that the spool does not keep.
 func noFrames() []spool.Frame { return nil }
 
-// keptFrames returns a function that returns the frames of an ended exchange that stay in the
-// spool, with the given response body. They are masked.
-func (x *exchange) keptFrames(unmasked bool, response []byte) func() []spool.Frame {
-	frames := []spool.Frame{
-		{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)},
-		{Kind: frameRequestBody, Data: x.sent},
-		{Kind: frameResponseHead, Data: x.encodeResponseHead()},
-		{Kind: frameResponseBody, Data: response},
-		{Kind: frameResponseEnd, Data: x.encodeResponseEnd()},
+// finishFile finishes the file of an exchange. What stays in the spool is masked: the request as it
+// was written, with the given response body.
+func (x *exchange) finishFile(label string, unmasked bool, response []byte) {
+	request := []spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}}
+	kept := 0
+	if x.spoolsRequest {
+		kept, request = len(request), nil
 	}
+	frames := append(request, spool.Frame{Kind: frameResponseHead, Data: x.encodeResponseHead()}, spool.Frame{Kind: frameResponseBody, Data: response}, spool.Frame{Kind: frameResponseEnd, Data: x.encodeResponseEnd()})
 	encoded := x.Header.Get("Content-Encoding") != "" || x.response.Get("Content-Encoding") != ""
-	return func() []spool.Frame {
+	x.file.Finish(label, kept, func() []spool.Frame {
 		switch {
 		case unmasked:
 			return frames
@@ -163,12 +163,8 @@ func (x *exchange) keptFrames(unmasked bool, response []byte) func() []spool.Fra
 			return nil
 		}
 		for i, f := range frames {
-			if f.Kind == frameRequestBody && x.masked != nil {
-				frames[i].Data = x.masked
-				continue
-			}
 			frames[i].Data = []byte(secrets.Mask(x.redact(string(f.Data))))
 		}
 		return frames
-	}
+	})
 }

@@ -8,16 +8,20 @@ import (
 )
 
 // laneCache keeps one value for each lane, made from the lane's last request. The next request
-// reuses it, because a client repeats most of a request in its next one. The cache empties itself
-// when the bodies of its requests exceed maxCachedBodies.
+// reuses it, because a client repeats most of a request in its next one. When the bodies of these
+// requests exceed maxCachedBodies, the cache drops the values of other lanes.
 type laneCache[T any] struct {
-	mu        sync.Mutex
-	values    map[string]T
-	bodyBytes int
+	mu     sync.Mutex
+	values map[string]cachedValue[T]
+	size   int // sum of the sizes of the values
 }
 
-// maxCachedBodies is the largest sum of body sizes, in bytes, between two clearings of a
-// laneCache.
+type cachedValue[T any] struct {
+	value T
+	size  int
+}
+
+// maxCachedBodies is the largest sum of body sizes, in bytes, in a laneCache.
 const maxCachedBodies = 16 << 20
 
 // laneOverhead is about how many bytes a lane takes besides its body.
@@ -27,18 +31,27 @@ const laneOverhead = 256
 func (r *laneCache[T]) get(lane string) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.values[lane]
+	return r.values[lane].value
 }
 
 // put stores the value of a lane, made from a request with a body of bodySize bytes.
 func (r *laneCache[T]) put(lane string, v T, bodySize int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	bodySize += laneOverhead
-	if r.bodyBytes += bodySize; r.values == nil || r.bodyBytes > maxCachedBodies {
-		r.values, r.bodyBytes = map[string]T{}, bodySize
+	if r.values == nil {
+		r.values = map[string]cachedValue[T]{}
 	}
-	r.values[lane] = v
+	r.size += bodySize + laneOverhead - r.values[lane].size
+	r.values[lane] = cachedValue[T]{v, bodySize + laneOverhead}
+	for other, dropped := range r.values {
+		if r.size <= maxCachedBodies {
+			break
+		}
+		if other != lane {
+			r.size -= dropped.size
+			delete(r.values, other)
+		}
+	}
 }
 
 // maskOverlap is the number of bytes before the first difference from the earlier body that are

@@ -74,3 +74,23 @@ func TestPreparedRequestsEqualUnprepared(t *testing.T) {
 		}
 	}
 }
+
+// TestLaneCacheKeepsTheLastValues: many requests of a few lanes leave the last value of each, and many lanes
+// stay within the limit.
+func TestLaneCacheKeepsTheLastValues(t *testing.T) {
+	var cache laneCache[int]
+	for n := range 100 {
+		for _, lane := range []string{"a", "b"} {
+			if have := cache.get(lane); have != n {
+				t.Fatalf("lane %s has the value %d, want %d", lane, have, n)
+			}
+			cache.put(lane, n+1, maxCachedBodies/4)
+		}
+	}
+	for n := range 100 {
+		cache.put(fmt.Sprint(n), n, maxCachedBodies/4)
+		if cache.get(fmt.Sprint(n)) != n || cache.size > maxCachedBodies || len(cache.values) > 4 {
+			t.Fatalf("after %d lanes: %d bytes in %d lanes", n, cache.size, len(cache.values))
+		}
+	}
+}

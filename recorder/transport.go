@@ -95,7 +95,7 @@ func New(repo *tract.Repo, o Options) *Transport {
 		return t
 	}
 	var err error
-	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk}); err == nil {
+	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk, Yield: t.yield}); err == nil {
 		err = t.spool.Recover(t.addRecovered)
 	}
 	if err != nil && o.OnError != nil {
@@ -104,11 +104,17 @@ func New(repo *tract.Repo, o Options) *Transport {
 	return t
 }
 
+// maxSpoolHold is the longest time for which traffic delays a write to the spool.
+const maxSpoolHold = 50 * time.Millisecond
+
+// yield waits for a moment without traffic before the spool is written.
+func (t *Transport) yield() { t.committer.traffic.awaitQuiet(time.Now().Add(maxSpoolHold)) }
+
 // addRecovered queues an exchange whose process ended before it committed the exchange.
 func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
 	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errProcessEnded, done: true, recovered: true}
 	if !x.readFrames(frames) {
-		f.Finish("", noFrames)
+		f.Finish("", 0, noFrames)
 		return
 	}
 	t.committer.add(x)
@@ -146,6 +152,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.o.Next.RoundTrip(req)
 	}
 	t.pending.Add(1)
+	x.traffic.note()
 	x.file = t.spool.Begin(x.frameMasker(t.o.Unmasked, &t.bodies))
 	x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 	if x.whole {
@@ -183,7 +190,8 @@ func (t *Transport) newExchange(req *http.Request) *exchange {
 			On: on, API: api, Provider: provider, Model: model, Base: req.URL.Scheme + "://" + req.URL.Host, Path: req.URL.Path,
 			Header: identityHeadersOf(req.Header), Started: t.clock(),
 		},
-		ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), secrets: secretsOf(req),
+		traffic: &t.committer.traffic,
+		ctx:     tract.AsOperation(context.WithoutCancel(req.Context()), ""), secrets: secretsOf(req), spoolsRequest: req.Header.Get("Content-Encoding") == "",
 	}
 	x.sent = make([]byte, 0, max(0, min(req.ContentLength, maxReserved)))
 	if req.GetBody != nil {
@@ -271,11 +279,13 @@ type exchange struct {
 	cancel  func()          // ends the commit
 	secrets []string        // values to redact
 	file    *spool.File     // nil: there is no spool
+	traffic *traffic        // of the transport
 
 	mu            sync.Mutex
 	sent          []byte
 	whole         bool // sent has the whole request body
 	bodyWritten   bool // the spool has the request body, as far as it was read
+	spoolsRequest bool // the spool file begins with the request in the form in which it is kept
 	status        int  // 0: there was no response
 	response      http.Header
 	received      []byte
@@ -284,8 +294,7 @@ type exchange struct {
 	done          bool
 	err           error // why the response ended; nil: it is whole
 	tooLong       bool
-	masked        []byte // the request body as the spool has it; only the spool's goroutine uses it
-	released      bool   // the bodies are only in the spool file
+	released      bool // the bodies are only in the spool file
 	number        int64
 	waited        bool // it has waited for earlier exchanges of other lanes
 	purged        bool // it repeats content that was purged
@@ -294,6 +303,7 @@ type exchange struct {
 }
 
 func (x *exchange) setResponse(res *http.Response, now time.Time) {
+	x.traffic.note()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.status, x.response, x.timeToHeaders = res.StatusCode, res.Header.Clone(), now.Sub(x.Started)
@@ -321,6 +331,7 @@ func (x *exchange) requestRead() {
 // appendBody appends bytes to &x.sent or &x.received, up to maxBody. Nothing is appended after the
 // first bytes that did not fit, so that a body has no gap.
 func (x *exchange) appendBody(body *[]byte, p []byte) {
+	x.traffic.note()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if left := maxBody - len(*body); len(p) > left {

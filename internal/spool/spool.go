@@ -35,6 +35,10 @@ import (
 type Options struct {
 	Memory int64 // largest number of bytes that wait to be written; 0: 64 MiB
 	Disk   int64 // largest number of bytes in all files; 0: 1 GiB
+
+	// Yield is called before frames are written; it may wait for a moment in which the processor
+	// and the disk are free. It is not called while much of Memory is used. nil: none.
+	Yield func()
 }
 
 // Frame is one part of an exchange.
@@ -61,9 +65,8 @@ type Spool struct {
 	lastNumber   int
 
 	// Used only by the writer goroutine:
-	size      int64            // bytes of all files
-	done      []finishedFile   // committed, oldest first
-	liveSizes map[string]int64 // sizes of the live files, by path
+	size int64          // bytes of all files
+	done []finishedFile // committed, oldest first
 
 	lastCleared   string // last seen result of [Cleared]
 	clearedBefore int    // number of the last file that was begun before that clearing; such files are not kept
@@ -81,6 +84,7 @@ type operation struct {
 	frame  Frame
 	then   func()
 	finish func() []Frame // nil: write the frame
+	kept   int            // number of frames at the beginning of the file that stay in the finished file
 	label  string         // of the finished file
 
 	recovered int64 // instead of both: the bytes of a file that was taken over; 0: it was not
@@ -96,7 +100,9 @@ type File struct {
 
 	// Used only by the writer goroutine:
 	created bool     // the file exists
-	pending []byte   // bytes to write
+	size    int64    // bytes in the file
+	ends    []int64  // where the frames end
+	pending []byte   // bytes to write after the size bytes
 	then    []func() // functions to call after that
 }
 
@@ -112,7 +118,7 @@ func Open(folder string, o Options) (*Spool, error) {
 	if _, err := rand.Read(id); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
-	s := &Spool{o: o, folder: folder, liveFolder: filepath.Join(folder, "live-"+hex.EncodeToString(id)), writerDone: make(chan struct{}), liveSizes: map[string]int64{}, lastCleared: Cleared(folder)}
+	s := &Spool{o: o, folder: folder, liveFolder: filepath.Join(folder, "live-"+hex.EncodeToString(id)), writerDone: make(chan struct{}), lastCleared: Cleared(folder)}
 	s.queueChanged.L = &s.mu
 	for _, dir := range []string{s.liveFolder, filepath.Join(folder, "done")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -190,16 +196,17 @@ func (f *File) Write(frame Frame, then func()) {
 // Lost reports whether the spool does not have the whole exchange.
 func (f *File) Lost() bool { return f == nil || f.lost.Load() }
 
-// Finish replaces the content of the file with frames and moves the file to the committed
-// exchanges, where [Find] finds it by its label. If frames returns none, the file is removed. The
-// old bytes are overwritten with zeros. frames is called in the background.
-func (f *File) Finish(label string, frames func() []Frame) {
+// Finish replaces the content of the file after its first kept frames with other frames, and moves
+// the file to the committed exchanges, where [Find] finds it by its label. If frames returns none,
+// or the file does not have the kept frames, the file is removed. The old bytes are overwritten
+// with zeros. frames is called in the background.
+func (f *File) Finish(label string, kept int, frames func() []Frame) {
 	if f == nil {
 		return
 	}
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.enqueue(operation{file: f, finish: frames, label: label})
+	f.s.enqueue(operation{file: f, finish: frames, kept: kept, label: label})
 }
 
 // enqueue adds a task for the writer goroutine. The caller holds the lock.
@@ -217,6 +224,11 @@ func (s *Spool) runWriter() {
 		s.mu.Lock()
 		for len(s.queue) == 0 && !s.closed {
 			s.queueChanged.Wait()
+		}
+		if s.o.Yield != nil && !s.closed && s.queuedBytes < s.o.Memory/4 {
+			s.mu.Unlock()
+			s.o.Yield()
+			s.mu.Lock()
 		}
 		list := s.queue
 		s.queue = nil
@@ -236,13 +248,13 @@ func (s *Spool) execute(list []operation) {
 		f := o.file
 		switch {
 		case o.recovered > 0:
-			f.created, s.liveSizes[f.path] = true, o.recovered
+			f.created, f.size = true, o.recovered
 			s.size += o.recovered
 		case o.finish != nil:
-			f.pending, f.then = nil, nil
-			if err := s.finishFile(f, o.label, o.finish()); err != nil && !f.lost.Swap(true) {
+			if err := s.finishFile(f, o); err != nil && !f.lost.Swap(true) {
 				s.dropped.Add(1)
 			}
+			f.pending, f.then = nil, nil
 		case !f.lost.Load():
 			frame := o.frame
 			if f.clean != nil {
@@ -252,6 +264,7 @@ func (s *Spool) execute(list []operation) {
 				files = append(files, f)
 			}
 			f.pending = appendFrame(f.pending, frame)
+			f.ends = append(f.ends, f.size+int64(len(f.pending)))
 			if o.then != nil {
 				f.then = append(f.then, o.then)
 			}
@@ -297,7 +310,7 @@ func (s *Spool) appendToFile(f *File, data []byte) error {
 	}
 	n, err := file.Write(data)
 	s.size += int64(n)
-	s.liveSizes[f.path] += int64(n)
+	f.size += int64(n)
 	return errors.Join(err, file.Close())
 }
 
@@ -331,14 +344,14 @@ func (s *Spool) removeFile(f *File) error {
 		return nil
 	}
 	f.created = false
-	s.size -= s.liveSizes[f.path]
-	delete(s.liveSizes, f.path)
+	s.size -= f.size
 	return overwriteAndRemove(f.path)
 }
 
-func (s *Spool) finishFile(f *File, label string, frames []Frame) error {
+// finishFile executes the operation of [File.Finish].
+func (s *Spool) finishFile(f *File, o operation) error {
 	var data []byte
-	for _, frame := range frames {
+	for _, frame := range o.finish() {
 		data = appendFrame(data, frame)
 	}
 	if now := Cleared(s.folder); now != s.lastCleared {
@@ -346,49 +359,64 @@ func (s *Spool) finishFile(f *File, label string, frames []Frame) error {
 		s.lastCleared, s.clearedBefore = now, s.lastNumber
 		s.mu.Unlock()
 	}
-	if len(data) == 0 || f.number <= s.clearedBefore || !s.freeSpace(int64(len(data))-s.liveSizes[f.path]) {
+	begin := int64(0) // of data in the file
+	if o.kept > 0 && o.kept <= len(f.ends) {
+		begin = f.ends[o.kept-1]
+	}
+	if unwritten := begin - f.size; unwritten > 0 {
+		begin, data = f.size, append(slices.Clone(f.pending[:unwritten]), data...)
+	}
+	size := begin + int64(len(data))
+	if len(data) == 0 || o.kept > len(f.ends) || f.number <= s.clearedBefore || !s.freeSpace(size-f.size) {
 		return s.removeFile(f)
 	}
 	file, err := f.open(os.O_RDWR)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(replaceContent(file, data), file.Close()); err != nil {
+	if err := errors.Join(replaceContent(file, begin, data), file.Close()); err != nil {
 		return errors.Join(err, s.removeFile(f))
 	}
-	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+label)
+	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+o.label)
 	if err := os.Rename(f.path, path); err != nil {
 		return errors.Join(err, s.removeFile(f)) // it is committed, and must not be committed again
 	}
-	s.size -= s.liveSizes[f.path]
-	delete(s.liveSizes, f.path)
+	s.size -= f.size
 	if Cleared(s.folder) != s.lastCleared { // meanwhile
 		return overwriteAndRemove(path)
 	}
-	s.done = append(s.done, finishedFile{path, int64(len(data))})
-	s.size += int64(len(data))
+	s.done = append(s.done, finishedFile{path, size})
+	s.size += size
 	return nil
 }
 
-// replaceContent replaces the content of a file with data, which is not empty, and overwrites what
-// was there. The first byte is zero until the rest is written, so that a process that is killed
-// meanwhile leaves a file without frames and not a mixture of old and new ones.
-func replaceContent(f *os.File, data []byte) error {
-	info, err := f.Stat()
-	if err == nil {
+// replaceContent replaces the content of a file from begin on with data, and overwrites what was
+// there. The first byte of the file is zero until the rest is written, so that a process that is
+// killed meanwhile leaves a file without frames and not a mixture of old and new ones.
+func replaceContent(f *os.File, begin int64, data []byte) error {
+	first := []byte{0}
+	var err error
+	if begin == 0 {
+		first, data, begin = data[:1], data[1:], 1
+	} else {
+		_, err = f.ReadAt(first, 0)
+	}
+	info, bad := f.Stat()
+	if err = errors.Join(err, bad); err == nil {
 		err = writeZeros(f, 0, 1)
 	}
+	end := begin + int64(len(data))
 	if err == nil {
-		err = writeZeros(f, int64(len(data)), info.Size())
+		err = writeZeros(f, end, info.Size())
 	}
 	if err == nil {
-		_, err = f.WriteAt(data[1:], 1)
+		_, err = f.WriteAt(data, begin)
 	}
 	if err == nil {
-		err = f.Truncate(int64(len(data)))
+		err = f.Truncate(end)
 	}
 	if err == nil {
-		_, err = f.WriteAt(data[:1], 0)
+		_, err = f.WriteAt(first, 0)
 	}
 	return err
 }

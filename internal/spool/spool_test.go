@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	whole.Write(Frame{'q', []byte("whole")}, nil)
 	whole.Write(Frame{'e', nil}, nil)
 	done.Write(Frame{'q', []byte("raw")}, nil)
-	done.Finish("label", func() []Frame { return []Frame{{'q', []byte("masked")}} })
+	done.Finish("label", 0, func() []Frame { return []Frame{{'q', []byte("masked")}} })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	var words []string
 	recovered := func(f *File, frames []Frame) {
 		words = append(words, string(frames[0].Data))
-		f.Finish("label", func() []Frame { return nil })
+		f.Finish("label", 0, func() []Frame { return nil })
 	}
 	if err := next.Recover(recovered); err != nil || len(words) != 2 || words[0] != "half" || words[1] != "whole" {
 		t.Errorf("recovered %q, %v", words, err)
@@ -91,7 +92,7 @@ func TestBoundsOfTheDisk(t *testing.T) {
 	s := open(t, folder, Options{Disk: 100})
 	for range 3 {
 		f := s.Begin(nil)
-		f.Finish("label", func() []Frame { return []Frame{{'q', make([]byte, 40)}} })
+		f.Finish("label", 0, func() []Frame { return []Frame{{'q', make([]byte, 40)}} })
 	}
 	s.Begin(nil).Write(Frame{'q', make([]byte, 200)}, nil)
 	if err := s.Close(); err != nil {
@@ -147,11 +148,45 @@ func TestOverwrittenBytesAreNoFrames(t *testing.T) {
 	if _, err := f.Write(old); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceContent(f, fresh); err != nil {
+	if err := replaceContent(f, 0, fresh); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(got, fresh) {
 		t.Errorf("the file has %d bytes, want %d: %v", len(got), len(fresh), err)
+	}
+}
+
+// TestFinishKeepsTheFirstFrames finishes exchanges whose frames are written, and one whose frames still wait
+// to be written: the kept ones stay, and the rest is replaced.
+func TestFinishKeepsTheFirstFrames(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder, Options{})
+	var written sync.WaitGroup
+	finish := func(name string, then func()) {
+		f := s.Begin(nil)
+		f.Write(Frame{'q', []byte(name + " head")}, nil)
+		f.Write(Frame{'Q', []byte(name + " body")}, nil)
+		f.Write(Frame{'A', []byte(name + " raw response")}, then)
+		if then != nil {
+			written.Wait()
+		}
+		f.Finish(name, 2, func() []Frame { return []Frame{{'A', []byte("masked")}} })
+	}
+	written.Add(1)
+	finish("first", written.Done)
+	finish("second", nil)
+	s.Begin(nil).Finish("nothing", 2, func() []Frame { return []Frame{{'A', []byte("masked")}} })
+	if err := s.Close(); err != nil || s.Dropped() != 0 {
+		t.Fatalf("%d dropped, %v", s.Dropped(), err)
+	}
+	for _, name := range []string{"first", "second", "nothing"} {
+		var want []Frame
+		if name != "nothing" {
+			want = []Frame{{'q', []byte(name + " head")}, {'Q', []byte(name + " body")}, {'A', []byte("masked")}}
+		}
+		if have, err := Find(folder, name); err != nil || !reflect.DeepEqual(have, want) {
+			t.Errorf("%s: %q, %v", name, have, err)
+		}
 	}
 }
 
@@ -164,7 +199,7 @@ func TestFolderWithPatternCharacters(t *testing.T) {
 	}
 	f := s.Begin(nil)
 	f.Write(Frame{'Q', []byte("words")}, nil)
-	f.Finish("label", func() []Frame { return []Frame{{'Q', []byte("words")}} })
+	f.Finish("label", 0, func() []Frame { return []Frame{{'Q', []byte("words")}} })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
