@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +29,8 @@ const maxConcurrent = 16
 // with one goroutine, so the exchanges of a session are committed in the order in which they
 // ended, and those of different sessions concurrently. While the store fails, the first
 // exchange of a lane is retried and the others wait. Waiting exchanges are held in memory up
-// to Options.Memory; beyond that, their bodies are released once the spool has written them,
-// and are read back before the commit. An exchange that fits in neither is dropped and
-// reported.
+// to Options.Memory; beyond that, their bodies are only in the spool, and are read from it
+// before the commit. An exchange that fits in neither is dropped and reported.
 type committer struct {
 	o          Options
 	slots      chan struct{} // for exchanges that are being committed
@@ -87,28 +84,28 @@ func (c *committer) openRepo(ctx context.Context) error {
 // later.
 var errDropped = errors.New("the store failed, and memory or spool were full")
 
-// add queues an exchange that has ended, without blocking. An exchange with a spool file may
-// exceed the memory limit until the spool has written it, up to twice the limit; an exchange
-// that does not fit is dropped. One that was recovered from the spool always fits. After stop
-// the spool has what passed until then, and without one an exchange is dropped.
+// add queues an exchange that has ended, without blocking. If its bodies do not fit into the memory,
+// they are read from the spool when it is committed; without a spool it is dropped. After stop the
+// spool has what passed until then, and without one an exchange is dropped.
 func (c *committer) add(x *exchange) {
 	key := x.lane()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	limit := c.o.Memory
-	if x.file != nil {
-		limit *= 2
-	}
-	full := x.size() > limit-c.heldBytes && len(c.uncommitted) > 0 && !x.recovered
-	if full || c.isStopped() {
-		if full || x.file == nil {
-			c.dropped.Add(1)
-			go c.report(x, errDropped)
-		}
+	full, stopped := c.heldBytes+x.size() > c.o.Memory && len(c.uncommitted) > 0, c.isStopped()
+	if full && x.file.Lost() || stopped && x.file == nil {
+		c.dropped.Add(1)
+		go c.report(x, errDropped)
 		return
 	}
+	if stopped {
+		return
+	}
+	if full {
+		x.mu.Lock()
+		x.sent, x.received = nil, nil
+		x.mu.Unlock()
+	}
 	c.heldBytes += x.size()
-	c.releaseIfOver(x)
 	list, runs := c.lanes[key]
 	c.lanes[key] = append(list, x)
 	c.exchangeCount++
@@ -140,7 +137,7 @@ func (c *committer) commitLane(lane string) {
 		c.lanes[lane] = list[1:]
 		c.mu.Unlock()
 
-		size := c.held(x)
+		size := x.size()
 		if !c.commitWithRetry(x) { // the transport is closed
 			c.reportLost()
 			return
@@ -242,25 +239,15 @@ type storeError struct{ error }
 // Unwrap returns the error of the store.
 func (e *storeError) Unwrap() error { return e.error }
 
-// held returns the bytes that heldBytes counts for an exchange; 0 if its bodies were released.
-func (c *committer) held(x *exchange) int64 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.released {
-		return 0
-	}
-	return int64(len(x.sent) + len(x.received))
-}
-
 // errUnreadable reports that the spool no longer has the request of an exchange.
 var errUnreadable = errors.New("the spool no longer has the whole request")
 
-// loadBodies reads the bodies of an exchange back from the spool if they were released. A file that
+// loadBodies reads the bodies of an exchange from the spool if they are not in memory. A file that
 // cannot be read now is tried again, as a store that fails is: it has the only copy.
 func (x *exchange) loadBodies() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.released || x.sent != nil {
+	if x.sent != nil {
 		return nil
 	}
 	frames, err := x.file.Read()
@@ -273,28 +260,6 @@ func (x *exchange) loadBodies() error {
 		return errUnreadable
 	}
 	return nil
-}
-
-// onSpooled is called when the spool has written the whole exchange, perhaps before it is added.
-func (c *committer) onSpooled(x *exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x.spooled = true
-	if slices.ContainsFunc(slices.Collect(maps.Values(c.lanes)), func(list []*exchange) bool { return slices.Contains(list, x) }) {
-		c.releaseIfOver(x)
-	}
-}
-
-// releaseIfOver releases the bodies of a waiting exchange that the spool has if the memory limit is
-// exceeded. The caller holds the lock.
-func (c *committer) releaseIfOver(x *exchange) {
-	if !x.spooled && !x.recovered || c.heldBytes <= c.o.Memory {
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	c.heldBytes -= int64(len(x.sent) + len(x.received))
-	x.sent, x.received, x.released = nil, nil, true
 }
 
 // isStopped reports whether stop was called.

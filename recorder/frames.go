@@ -78,7 +78,7 @@ func (x *exchange) encodeResponseEnd() []byte {
 
 // writeFrame adds a frame to the file of the exchange.
 func (x *exchange) writeFrame(kind byte, data []byte) {
-	x.file.Write(spool.Frame{Kind: kind, Data: data}, nil)
+	x.file.Write(spool.Frame{Kind: kind, Data: data})
 }
 
 // frameMasker returns a function that changes a frame before the spool writes it: it redacts the

@@ -208,7 +208,7 @@ func (t *Transport) newExchange(req *http.Request) *exchange {
 // finish ends an exchange and queues it for its commit. Only the first call has an effect.
 func (t *Transport) finish(x *exchange, err error) {
 	if x.end(err, t.clock()) {
-		x.file.Write(spool.Frame{Kind: frameResponseEnd, Data: x.encodeResponseEnd()}, func() { t.committer.onSpooled(x) })
+		x.writeFrame(frameResponseEnd, x.encodeResponseEnd())
 		t.committer.add(x)
 		t.pending.Add(-1)
 	}
@@ -282,7 +282,7 @@ type exchange struct {
 	traffic *traffic        // of the transport
 
 	mu            sync.Mutex
-	sent          []byte
+	sent          []byte // nil: the bodies are only in the spool file
 	whole         bool // sent has the whole request body
 	bodyWritten   bool // the spool has the request body, as far as it was read
 	spoolsRequest bool // the spool file begins with the request in the form in which it is kept
@@ -294,12 +294,10 @@ type exchange struct {
 	done          bool
 	err           error // why the response ended; nil: it is whole
 	tooLong       bool
-	released      bool // the bodies are only in the spool file
 	number        int64
 	waited        bool // it has waited for earlier exchanges of other lanes
 	purged        bool // it repeats content that was purged
 	recovered     bool // the spool had it from a process that has ended
-	spooled       bool // the spool has written all of it
 }
 
 func (x *exchange) setResponse(res *http.Response, now time.Time) {

@@ -77,17 +77,17 @@ type finishedFile struct {
 	size int64
 }
 
-// operation is a task for the writer goroutine: to write a frame, to finish a file, or to count one
-// that was taken over.
+// operation is a task for the writer goroutine: to write a frame, to finish a file, to count one
+// that was taken over, or only to call a function.
 type operation struct {
 	file   *File
 	frame  Frame
-	then   func()
 	finish func() []Frame // nil: write the frame
 	kept   int            // number of frames at the beginning of the file that stay in the finished file
 	label  string         // of the finished file
 
-	recovered int64 // instead of both: the bytes of a file that was taken over; 0: it was not
+	recovered int64  // the bytes of a file that was taken over
+	then      func() // is called when all earlier operations are done
 }
 
 // File is one exchange in the spool. The methods of a nil File do nothing.
@@ -99,11 +99,10 @@ type File struct {
 	lost   atomic.Bool // the exchange could not be kept
 
 	// Used only by the writer goroutine:
-	created bool     // the file exists
-	size    int64    // bytes in the file
-	ends    []int64  // where the frames end
-	pending []byte   // bytes to write after the size bytes
-	then    []func() // functions to call after that
+	created bool    // the file exists
+	size    int64   // bytes in the file
+	ends    []int64 // where the frames end
+	pending []byte  // bytes to write after the size bytes
 }
 
 // Open opens the spool in a folder, and creates the folder if it does not exist.
@@ -175,10 +174,8 @@ func (s *Spool) Begin(clean func(Frame) Frame) *File {
 	return &File{s: s, number: s.lastNumber, clean: clean, path: filepath.Join(s.liveFolder, fmt.Sprintf("%s-%08d", time.Now().UTC().Format("20060102T150405"), s.lastNumber))}
 }
 
-// Write adds a frame, without waiting. The caller must not modify its data afterwards. then may be
-// nil; it is called in the background when the frame is in the file, but not if the exchange could
-// not be kept.
-func (f *File) Write(frame Frame, then func()) {
+// Write adds a frame, without waiting. The caller must not modify its data afterwards.
+func (f *File) Write(frame Frame) {
 	if f == nil || f.lost.Load() {
 		return
 	}
@@ -190,7 +187,7 @@ func (f *File) Write(frame Frame, then func()) {
 		s.dropped.Add(1)
 		return
 	}
-	s.enqueue(operation{file: f, frame: frame, then: then})
+	s.enqueue(operation{file: f, frame: frame})
 }
 
 // Lost reports whether the spool does not have the whole exchange.
@@ -247,6 +244,7 @@ func (s *Spool) execute(list []operation) {
 	for _, o := range list {
 		f := o.file
 		switch {
+		case o.then != nil:
 		case o.recovered > 0:
 			f.created, f.size = true, o.recovered
 			s.size += o.recovered
@@ -254,7 +252,7 @@ func (s *Spool) execute(list []operation) {
 			if err := s.finishFile(f, o); err != nil && !f.lost.Swap(true) {
 				s.dropped.Add(1)
 			}
-			f.pending, f.then = nil, nil
+			f.pending = nil
 		case !f.lost.Load():
 			frame := o.frame
 			if f.clean != nil {
@@ -265,9 +263,6 @@ func (s *Spool) execute(list []operation) {
 			}
 			f.pending = appendFrame(f.pending, frame)
 			f.ends = append(f.ends, f.size+int64(len(f.pending)))
-			if o.then != nil {
-				f.then = append(f.then, o.then)
-			}
 		}
 	}
 	for _, f := range files {
@@ -279,21 +274,20 @@ func (s *Spool) execute(list []operation) {
 	defer s.mu.Unlock()
 	for _, o := range list {
 		s.queuedBytes -= int64(len(o.frame.Data))
+		if o.then != nil {
+			o.then()
+		}
 	}
 }
 
 // writePending writes the pending bytes of a file.
 func (s *Spool) writePending(f *File) {
-	data, then := f.pending, f.then
-	f.pending, f.then = nil, nil
+	data := f.pending
+	f.pending = nil
 	if err := s.appendToFile(f, data); err != nil {
 		f.lost.Store(true)
 		s.dropped.Add(1)
 		_ = s.removeFile(f) // the exchange is lost anyway
-		return
-	}
-	for _, written := range then {
-		written()
 	}
 }
 
@@ -446,8 +440,16 @@ func overwriteAndRemove(path string) error {
 	return errors.Join(writeZeros(f, 0, info.Size()), f.Close(), os.Remove(path))
 }
 
-// Read returns the frames of a file. It omits a last frame that was not written completely.
+// Read returns the frames of a file, after all of them are written.
 func (f *File) Read() ([]Frame, error) {
+	written := f.s.writerDone
+	f.s.mu.Lock()
+	if !f.s.closed {
+		written = make(chan struct{})
+		f.s.enqueue(operation{then: func() { close(written) }})
+	}
+	f.s.mu.Unlock()
+	<-written
 	data, err := os.ReadFile(f.path)
 	if err != nil {
 		return nil, fmt.Errorf("read spool: %w", err)

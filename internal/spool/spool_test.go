@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -32,10 +31,10 @@ func TestUncommittedExchangesAreRecovered(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder, Options{})
 	half, whole, done := s.Begin(nil), s.Begin(nil), s.Begin(nil)
-	half.Write(Frame{'q', []byte("half")}, nil)
-	whole.Write(Frame{'q', []byte("whole")}, nil)
-	whole.Write(Frame{'e', nil}, nil)
-	done.Write(Frame{'q', []byte("raw")}, nil)
+	half.Write(Frame{'q', []byte("half")})
+	whole.Write(Frame{'q', []byte("whole")})
+	whole.Write(Frame{'e', nil})
+	done.Write(Frame{'q', []byte("raw")})
 	done.Finish("label", 0, func() []Frame { return []Frame{{'q', []byte("masked")}} })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -94,7 +93,7 @@ func TestBoundsOfTheDisk(t *testing.T) {
 		f := s.Begin(nil)
 		f.Finish("label", 0, func() []Frame { return []Frame{{'q', make([]byte, 40)}} })
 	}
-	s.Begin(nil).Write(Frame{'q', make([]byte, 200)}, nil)
+	s.Begin(nil).Write(Frame{'q', make([]byte, 200)})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +107,11 @@ func TestBoundsOfTheDisk(t *testing.T) {
 func TestBoundOfTheMemory(t *testing.T) {
 	s := open(t, t.TempDir(), Options{Memory: 10})
 	f := s.Begin(nil)
-	f.Write(Frame{'q', make([]byte, 50)}, func() { t.Error("it was written") })
-	f.Write(Frame{'e', nil}, func() { t.Error("its end was written") })
+	f.Write(Frame{'q', make([]byte, 50)})
+	f.Write(Frame{'e', nil})
+	if frames, err := f.Read(); err == nil || !f.Lost() {
+		t.Errorf("it was written: %v", frames)
+	}
 	if err := s.Close(); err != nil || s.Dropped() != 1 {
 		t.Errorf("%d dropped, %v", s.Dropped(), err)
 	}
@@ -161,20 +163,20 @@ func TestOverwrittenBytesAreNoFrames(t *testing.T) {
 func TestFinishKeepsTheFirstFrames(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder, Options{})
-	var written sync.WaitGroup
-	finish := func(name string, then func()) {
+	finish := func(name string, written bool) {
 		f := s.Begin(nil)
-		f.Write(Frame{'q', []byte(name + " head")}, nil)
-		f.Write(Frame{'Q', []byte(name + " body")}, nil)
-		f.Write(Frame{'A', []byte(name + " raw response")}, then)
-		if then != nil {
-			written.Wait()
+		f.Write(Frame{'q', []byte(name + " head")})
+		f.Write(Frame{'Q', []byte(name + " body")})
+		f.Write(Frame{'A', []byte(name + " raw response")})
+		if written {
+			if frames, err := f.Read(); err != nil || len(frames) != 3 {
+				t.Errorf("%s: %q, %v", name, frames, err)
+			}
 		}
 		f.Finish(name, 2, func() []Frame { return []Frame{{'A', []byte("masked")}} })
 	}
-	written.Add(1)
-	finish("first", written.Done)
-	finish("second", nil)
+	finish("first", true)
+	finish("second", false)
 	s.Begin(nil).Finish("nothing", 2, func() []Frame { return []Frame{{'A', []byte("masked")}} })
 	if err := s.Close(); err != nil || s.Dropped() != 0 {
 		t.Fatalf("%d dropped, %v", s.Dropped(), err)
@@ -198,7 +200,7 @@ func TestFolderWithPatternCharacters(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := s.Begin(nil)
-	f.Write(Frame{'Q', []byte("words")}, nil)
+	f.Write(Frame{'Q', []byte("words")})
 	f.Finish("label", 0, func() []Frame { return []Frame{{'Q', []byte("words")}} })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -221,12 +223,13 @@ func TestWaitingExchangesKeepNoFileOpen(t *testing.T) {
 		t.Skip("only Linux lists the open files of a process")
 	}
 	s := open(t, t.TempDir(), Options{})
-	var written sync.WaitGroup
 	for range 50 {
-		written.Add(1)
-		s.Begin(nil).Write(Frame{'q', []byte("waits")}, written.Done)
+		f := s.Begin(nil)
+		f.Write(Frame{'q', []byte("waits")})
+		if _, err := f.Read(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	written.Wait()
 	handles, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +252,7 @@ func TestWaitingExchangesKeepNoFileOpen(t *testing.T) {
 func TestRecoveredFilesCountForTheDisk(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder, Options{})
-	s.Begin(nil).Write(Frame{'q', make([]byte, 80)}, nil)
+	s.Begin(nil).Write(Frame{'q', make([]byte, 80)})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +260,7 @@ func TestRecoveredFilesCountForTheDisk(t *testing.T) {
 	if err := s.Recover(func(*File, []Frame) {}); err != nil {
 		t.Fatal(err)
 	}
-	s.Begin(nil).Write(Frame{'q', make([]byte, 80)}, nil)
+	s.Begin(nil).Write(Frame{'q', make([]byte, 80)})
 	if err := s.Close(); err != nil || s.Dropped() != 1 {
 		t.Errorf("%d dropped, %v", s.Dropped(), err)
 	}
