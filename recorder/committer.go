@@ -102,7 +102,7 @@ func (c *committer) add(x *exchange) {
 	}
 	if full {
 		x.mu.Lock()
-		x.sent, x.received = nil, nil
+		x.sent, x.received, x.released = nil, nil, true
 		x.mu.Unlock()
 	}
 	c.heldBytes += x.size()
@@ -247,7 +247,7 @@ var errUnreadable = errors.New("the spool no longer has the whole request")
 func (x *exchange) loadBodies() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sent != nil {
+	if !x.released || x.sent != nil {
 		return nil
 	}
 	frames, err := x.file.Read()

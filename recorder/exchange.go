@@ -438,7 +438,7 @@ func (c *committer) record(x *exchange, req *clientRequest, result outcome, targ
 	c.index.mu.Lock()
 	defer c.index.mu.Unlock()
 	if c.index.addCommitted(x.ctx, req, dest, added, done, reply) != nil {
-		c.index.forget(dest.branch) // the exchange is committed; only the index is behind
+		c.index.reset() // the exchange is committed; only the index is behind
 	}
 	return done, dest.branch, nil
 }

@@ -42,8 +42,13 @@ type index struct {
 	prefix string
 	masks  bool // secrets are masked in the repo
 
-	mu              sync.Mutex
-	cleared         string                   // spool.Cleared when the index was built
+	mu      sync.Mutex
+	cleared string // spool.Cleared when the index was built
+	indexMaps
+}
+
+// indexMaps are the contents of an index.
+type indexMaps struct {
 	recordedCount   int                      // exchanges committed so far
 	threads         map[string]*thread       // by branch
 	claims          map[string][]*thread     // by key of the claim
@@ -57,9 +62,16 @@ type index struct {
 }
 
 func newIndex(repo *tract.Repo, prefix string, masks bool) *index {
-	return &index{
-		repo: repo, prefix: prefix, masks: masks, threads: map[string]*thread{}, claims: map[string][]*thread{}, byExternalID: map[string][]*thread{},
-		byLastKey: map[objects.ID][]*thread{}, items: map[string][]objects.ID{}, responseEnds: map[string]objects.ID{}, responseThreads: map[objects.ID]*thread{}, loaded: map[string]bool{},
+	x := &index{repo: repo, prefix: prefix, masks: masks}
+	x.reset()
+	return x
+}
+
+// reset empties the index.
+func (x *index) reset() {
+	x.indexMaps = indexMaps{
+		threads: map[string]*thread{}, claims: map[string][]*thread{}, byExternalID: map[string][]*thread{}, byLastKey: map[objects.ID][]*thread{},
+		items: map[string][]objects.ID{}, responseEnds: map[string]objects.ID{}, responseThreads: map[objects.ID]*thread{}, loaded: map[string]bool{},
 	}
 }
 
@@ -221,23 +233,8 @@ func (x *index) resetIfCleared(marker string) {
 	if x.cleared == marker {
 		return
 	}
-	for _, t := range x.threads {
-		x.remove(t)
-	}
-	clear(x.items)
-	clear(x.responseEnds)
-	clear(x.responseThreads)
-	clear(x.loaded)
-	x.cleared, x.allLoaded = marker, false
-}
-
-// forget removes the thread of a branch, so that it is read again when needed.
-func (x *index) forget(branch string) {
-	if t := x.threads[branch]; t != nil {
-		x.remove(t)
-	}
-	x.allLoaded = false
-	clear(x.loaded)
+	x.reset()
+	x.cleared = marker
 }
 
 // maskedBlock returns a block in the form in which blocks are compared. Stored blocks may be

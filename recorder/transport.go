@@ -282,7 +282,7 @@ type exchange struct {
 	traffic *traffic        // of the transport
 
 	mu            sync.Mutex
-	sent          []byte // nil: the bodies are only in the spool file
+	sent          []byte
 	whole         bool // sent has the whole request body
 	bodyWritten   bool // the spool has the request body, as far as it was read
 	spoolsRequest bool // the spool file begins with the request in the form in which it is kept
@@ -295,6 +295,7 @@ type exchange struct {
 	err           error // why the response ended; nil: it is whole
 	tooLong       bool
 	number        int64
+	released      bool // the bodies come from the spool file
 	waited        bool // it has waited for earlier exchanges of other lanes
 	purged        bool // it repeats content that was purged
 	recovered     bool // the spool had it from a process that has ended

@@ -54,8 +54,6 @@ type Spool struct {
 	liveFolder string // of this process
 	lock       *os.File
 
-	dropped atomic.Int64
-
 	mu           sync.Mutex
 	queueChanged sync.Cond
 	queue        []operation
@@ -158,10 +156,6 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Dropped returns the number of exchanges that could not be kept because a limit was reached or
-// the disk failed.
-func (s *Spool) Dropped() int64 { return s.dropped.Load() }
-
 // Begin begins the file of an exchange. clean changes each frame before it is written, for example
 // to mask secrets; it is called in the background, and may be nil. A nil Spool returns a nil File.
 func (s *Spool) Begin(clean func(Frame) Frame) *File {
@@ -184,7 +178,6 @@ func (f *File) Write(frame Frame) {
 	defer s.mu.Unlock()
 	if s.closed || s.queuedBytes+int64(len(frame.Data)) > s.o.Memory {
 		f.lost.Store(true)
-		s.dropped.Add(1)
 		return
 	}
 	s.enqueue(operation{file: f, frame: frame})
@@ -249,8 +242,8 @@ func (s *Spool) execute(list []operation) {
 			f.created, f.size = true, o.recovered
 			s.size += o.recovered
 		case o.finish != nil:
-			if err := s.finishFile(f, o); err != nil && !f.lost.Swap(true) {
-				s.dropped.Add(1)
+			if s.finishFile(f, o) != nil {
+				f.lost.Store(true)
 			}
 			f.pending = nil
 		case !f.lost.Load():
@@ -286,7 +279,6 @@ func (s *Spool) writePending(f *File) {
 	f.pending = nil
 	if err := s.appendToFile(f, data); err != nil {
 		f.lost.Store(true)
-		s.dropped.Add(1)
 		_ = s.removeFile(f) // the exchange is lost anyway
 	}
 }
