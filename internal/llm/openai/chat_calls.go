@@ -283,15 +283,15 @@ func (c *chatReader) endCalls() {
 }
 
 // readCallSeal reads the seal that Google puts on a call.
-func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
-	if v == nil {
+func (c *chatReader) readCallSeal(p *wire.BlockBuilder, extraContent rawjson.Value) {
+	if extraContent == nil {
 		return
 	}
 	b := p.Block.(content.ToolCall)
-	if seal := v.Get("google", "thought_signature").Text(); seal != "" {
+	if seal := extraContent.Get("google", "thought_signature").Text(); seal != "" {
 		b.SetSeal(c.NewSeal(content.Signature, seal))
 	}
-	if rest := withoutGoogleSeal(v); rest != nil {
+	if rest := withoutGoogleSeal(extraContent); rest != nil {
 		b.SetExtra(rawjson.WithMember(b.Form().Extra, "extra_content", rest))
 	}
 	p.Block = b
@@ -300,11 +300,11 @@ func (c *chatReader) readCallSeal(p *wire.BlockBuilder, v rawjson.Value) {
 
 // readTextSeal reads the seal that Google puts on a message. The seal belongs to the text
 // before it; without a text it becomes a block of its own.
-func (c *chatReader) readTextSeal(v rawjson.Value) {
-	if rest := withoutGoogleSeal(v); rest != nil {
+func (c *chatReader) readTextSeal(extraContent rawjson.Value) {
+	if rest := withoutGoogleSeal(extraContent); rest != nil {
 		c.keepUnknownField("extra_content", rest)
 	}
-	data := v.Get("google", "thought_signature").Text()
+	data := extraContent.Get("google", "thought_signature").Text()
 	if data == "" {
 		return
 	}
@@ -317,18 +317,18 @@ func (c *chatReader) readTextSeal(v rawjson.Value) {
 		c.MarkChanged(p)
 		return
 	}
-	c.emitSeal(seal, "extra_content")
+	c.emitSealWithoutText(seal, "extra_content")
 }
 
-// withoutGoogleSeal returns extra_content v without Google's members thought_signature and
-// thought; nil when nothing remains.
-func withoutGoogleSeal(v rawjson.Value) rawjson.Value {
-	if v.Kind() != rawjson.KindObject {
+// withoutGoogleSeal returns extra_content without Google's members thought_signature and thought;
+// nil when nothing remains.
+func withoutGoogleSeal(extraContent rawjson.Value) rawjson.Value {
+	if extraContent.Kind() != rawjson.KindObject {
 		return nil
 	}
 	var o rawjson.Object
-	google := rawjson.Without(v.Get("google"), "thought_signature", "thought")
-	o.Merge(rawjson.Without(v, "google"))
+	google := rawjson.Without(extraContent.Get("google"), "thought_signature", "thought")
+	o.Merge(rawjson.Without(extraContent, "google"))
 	o.Set("google", rawjson.NonEmpty(google))
 	if rawjson.IsEmpty(o.Bytes()) {
 		return nil

@@ -127,7 +127,7 @@ func (c *chatReader) readPieces(list []thinktags.Piece) {
 				w.emptyTags, w.openTag = w.openTag+p.Text, ""
 				continue
 			}
-			c.closeTagged(w.openTagged, p.Text)
+			c.endTagged(w.openTagged, p.Text)
 			w.openTagged = nil
 		case thinktags.Reclassify:
 			c.reclassify(p.Text)
@@ -135,10 +135,10 @@ func (c *chatReader) readPieces(list []thinktags.Piece) {
 	}
 }
 
-// closeTagged ends reasoning between tags; tag is the closing tag.
-func (c *chatReader) closeTagged(p *wire.BlockBuilder, tag string) {
+// endTagged ends reasoning between tags.
+func (c *chatReader) endTagged(p *wire.BlockBuilder, closeTag string) {
 	b := p.Block.(content.Reasoning)
-	b.Close = tag
+	b.Close = closeTag
 	p.Block = b
 	if !c.whole {
 		c.End(p)

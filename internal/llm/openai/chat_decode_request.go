@@ -16,12 +16,13 @@ import (
 // decodeChatRequest decodes a request body.
 func decodeChatRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
 	v := rawjson.Without(body, "messages") // the messages are most of the body, and each Get would skip them
-	req := &llm.Request{Settings: decodeChatSettings(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
+	req := &llm.Request{Settings: decodeKnownChatSettings(t.Quirks, v), Tools: wire.DecodeTools(v.Get("tools"), wire.FunctionTools), Stream: v.Get("stream").Bool()}
 	return t.DecodeMessages(req, body, newChatMessageReader(t), "messages", "tools")
 }
 
-// decodeChatSettings decodes the settings of request body v.
-func decodeChatSettings(quirks wire.Quirks, v rawjson.Value) llm.Settings {
+// decodeKnownChatSettings decodes the settings of request body v that tract knows; the caller
+// keeps the other members.
+func decodeKnownChatSettings(quirks wire.Quirks, v rawjson.Value) llm.Settings {
 	s := wire.DecodeCommon(v, cmp.Or(quirks.MaxTokensField, "max_tokens"))
 	s.Model = v.Get("model").Text()
 	s.ToolChoice = cmp.Or(v.Get("tool_choice").Text(), v.Get("tool_choice", "function", "name").Text())
@@ -50,7 +51,7 @@ func newChatMessageReader(t wire.Target) wire.MessageReader { return &ChatMessag
 // Next reads one message.
 func (q *ChatMessageReader) Next(v rawjson.Value) error {
 	q.n++
-	if q.readPlainText(v) {
+	if q.readPlainTextMessage(v) {
 		return nil
 	}
 	return q.readMessage(v)
@@ -75,14 +76,14 @@ func (q *ChatMessageReader) readMessage(v rawjson.Value) error {
 	return nil
 }
 
-// readPlainText is a fast path for messages that have only a role and a text, as most do. It
+// readPlainTextMessage is a fast path for messages that have only a role and a text, as most do. It
 // gives the same blocks as readMessage. For any other message, and for text that may have
 // think tags, it reads nothing and returns false.
-func (q *ChatMessageReader) readPlainText(v rawjson.Value) bool {
+func (q *ChatMessageReader) readPlainTextMessage(message rawjson.Value) bool {
 	var role string
 	var value rawjson.Value
 	n := 0
-	for key, m := range v.Members() {
+	for key, m := range message.Members() {
 		switch key {
 		case "role":
 			role = m.Text()

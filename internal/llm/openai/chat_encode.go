@@ -16,7 +16,7 @@ func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	s, w := req.Settings, t.Quirks
 	var body rawjson.Object
 	body.SetNonEmpty("model", t.Model)
-	p := chatEncoder{Target: t, nativeReasoning: s.Reasoning.Native, rule: t.RequiresReasoningBack(s.Reasoning), hasTools: len(req.Tools) > 0}
+	p := chatEncoder{Target: t, convertForeignReasoning: s.Reasoning.Native, rule: t.RequiresReasoningBack(s.Reasoning), hasTools: len(req.Tools) > 0}
 	for _, m := range req.Messages {
 		p.addMessage(m)
 	}
@@ -73,12 +73,12 @@ func encodeChatToolChoice(choice string) rawjson.Value {
 // chatEncoder encodes the messages of a request.
 type chatEncoder struct {
 	wire.Target
-	nativeReasoning bool
-	rule            *wire.ReplayRule // the reasoning that the server requires in messages of the model; nil: none
-	hasTools        bool             // the request has tools
-	list            rawjson.Array
-	results         wire.ResultQueue
-	functionCalls   map[string]string // names of the calls in function_call, by id
+	convertForeignReasoning bool
+	rule                    *wire.ReplayRule // the reasoning that the server requires in messages of the model; nil: none
+	hasTools                bool             // the request has tools
+	list                    rawjson.Array
+	results                 wire.ResultQueue
+	functionCalls           map[string]string // names of the calls in function_call, by id
 }
 
 // addMessage adds a message. Tool results become messages of their own, wherever they are in
@@ -123,7 +123,7 @@ func (p *chatEncoder) addAssistant(blocks []content.Block) {
 			p.functionCalls[c.CallID] = c.Name
 		}
 	}
-	p.list.Add(p.withRequiredReasoning(replayChat(p.Target, blocks, p.nativeReasoning), blocks))
+	p.list.Add(p.withRequiredReasoning(replayChat(p.Target, blocks, p.convertForeignReasoning), blocks))
 }
 
 // withRequiredReasoning returns message m of the model with the reasoning field that the

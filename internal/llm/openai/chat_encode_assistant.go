@@ -11,10 +11,10 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// replayChat returns the message for the blocks of one response. If nativeReasoning is true,
-// reasoning of other models is written in the server's own form, where it has one.
-func replayChat(t wire.Target, blocks []content.Block, nativeReasoning bool) rawjson.Value {
-	m := chatMessageEncoder{Target: t, nativeReasoning: nativeReasoning, plainReasoning: map[string][]string{}}
+// replayChat returns the message for the blocks of one response. If convertForeignReasoning is
+// true, reasoning of other models is written in the server's own form, where it has one.
+func replayChat(t wire.Target, blocks []content.Block, convertForeignReasoning bool) rawjson.Value {
+	m := chatMessageEncoder{Target: t, convertForeignReasoning: convertForeignReasoning, plainReasoning: map[string][]string{}}
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
@@ -38,7 +38,7 @@ func replayChat(t wire.Target, blocks []content.Block, nativeReasoning bool) raw
 // chatMessageEncoder encodes the blocks of one response as a message.
 type chatMessageEncoder struct {
 	wire.Target
-	nativeReasoning bool // reasoning of other models takes the server's own form, where it has one
+	convertForeignReasoning bool // reasoning of other models takes the server's own form, where it has one
 
 	text           []string        // the content, unless it is a list
 	parts          []rawjson.Value // the content as a list
@@ -100,10 +100,10 @@ func (m *chatMessageEncoder) encode() rawjson.Value {
 // setReasoning sets the reasoning fields of message o. A vendor that requires reasoning reads
 // one field only, so reasoning that came in another field moves there.
 func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
-	if own := reasoningFields[0]; m.requiresOwnField() && m.plainReasoning[own] == nil {
+	if required := reasoningFields[0]; m.vendorRequiresReasoningContent() && m.plainReasoning[required] == nil {
 		for _, field := range reasoningFields {
 			if text := m.plainReasoning[field]; text != nil {
-				m.plainReasoning[own] = text
+				m.plainReasoning[required] = text
 				delete(m.plainReasoning, field)
 				break
 			}
@@ -123,8 +123,9 @@ func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
 	o.SetNonEmpty("reasoning_opaque", m.opaque)
 }
 
-// requiresOwnField reports whether the server's vendor requires reasoning in its own field.
-func (m *chatMessageEncoder) requiresOwnField() bool {
+// vendorRequiresReasoningContent reports whether the server's vendor requires reasoning, which it
+// reads in reasoning_content only.
+func (m *chatMessageEncoder) vendorRequiresReasoningContent() bool {
 	return slices.ContainsFunc(wire.ReplayRules, func(r wire.ReplayRule) bool { return r.Vendor == m.Vendor() })
 }
 
@@ -173,7 +174,7 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 		m.noteCopies(r, open)
 	}
 	switch {
-	case own && r.Format == content.FormatThinkTags && !m.requiresOwnField():
+	case own && r.Format == content.FormatThinkTags && !m.vendorRequiresReasoningContent():
 		if !isForeign && open && form.Seal.Data != "" {
 			m.googleSeal = form.Seal.Data
 		}
@@ -182,9 +183,9 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 		m.addThinkingPart(r)
 	case own && !isForeign && r.Format == content.FormatDetails && open && (!w.PlainReasoning || form.Seal.Data != ""):
 		m.addDetail(r)
-	case m.nativeReasoning && w.ThinkingParts && r.String() != "":
+	case m.convertForeignReasoning && w.ThinkingParts && r.String() != "":
 		m.addThinkingPart(content.Reasoning{Text: r.String()})
-	case m.nativeReasoning && w.ReasoningDetails && r.String() != "":
+	case m.convertForeignReasoning && w.ReasoningDetails && r.String() != "":
 		m.addDetail(content.Reasoning{Wire: content.Form{Type: "reasoning.text"}.Wire(), Text: r.String()})
 	default:
 		if own && !isForeign && open && r.Source == "extra_content" {

@@ -27,10 +27,10 @@ type chatReasoning struct {
 	details map[detailKey]*wire.BlockBuilder
 
 	// primary is the first plain field that is not blank; empty: there is none so far. The
-	// others mostly repeat it; one that differs is a block of its own.
+	// secondary fields mostly repeat it; one that differs is a block of its own.
 	primary     string
-	others      []*otherField
-	primaryText []byte // the text of the primary field; kept only once there are others
+	secondary   []*secondaryField
+	primaryText []byte // the text of the primary field; kept only once there is a secondary field
 }
 
 // detailsField is the value of primary when reasoning_details has text.
@@ -43,8 +43,8 @@ type detailKey struct {
 	kind  string
 }
 
-// otherField is a plain field other than the primary field.
-type otherField struct {
+// secondaryField is a plain field of reasoning other than the primary field.
+type secondaryField struct {
 	field            string
 	text             strings.Builder
 	hasText          bool               // it is not blank
@@ -66,7 +66,7 @@ func (c *chatReader) readReasoning(m map[string]rawjson.Value) {
 		}
 	}
 	c.compareFields(slices.ContainsFunc(answerFields, func(field string) bool { return !rawjson.IsEmpty(m[field]) }))
-	c.readOpaqueSeal(m["reasoning_opaque"])
+	c.readReasoningOpaque(m["reasoning_opaque"])
 }
 
 // addReasoningField adds the text of a plain field: to its block if the field is the primary
@@ -76,27 +76,28 @@ func (c *chatReader) addReasoningField(field, text string) {
 		c.addPlainReasoning(field, text)
 		return
 	}
-	other := c.otherFieldFor(field)
-	other.text.WriteString(text)
-	other.hasText = other.hasText || strings.TrimSpace(text) != ""
-	if c.reasoning.primary == "" && other.hasText {
+	second := c.secondaryFieldFor(field)
+	second.text.WriteString(text)
+	second.hasText = second.hasText || strings.TrimSpace(text) != ""
+	if c.reasoning.primary == "" && second.hasText {
 		c.reasoning.primary = field
-		c.reasoning.others = slices.DeleteFunc(c.reasoning.others, func(x *otherField) bool { return x == other })
-		c.addPlainReasoning(field, other.text.String())
-	} else if other.block != nil {
-		c.AppendText(other.block, text)
+		c.reasoning.secondary = slices.DeleteFunc(c.reasoning.secondary, func(x *secondaryField) bool { return x == second })
+		c.addPlainReasoning(field, second.text.String())
+	} else if second.block != nil {
+		c.AppendText(second.block, text)
 	}
 }
 
-// otherFieldFor returns the state of a plain field that is not the primary one, or not yet.
-func (c *chatReader) otherFieldFor(field string) *otherField {
-	for _, x := range c.reasoning.others {
+// secondaryFieldFor returns the state of a plain field of reasoning that is not the primary one,
+// or not yet.
+func (c *chatReader) secondaryFieldFor(field string) *secondaryField {
+	for _, x := range c.reasoning.secondary {
 		if x.field == field {
 			return x
 		}
 	}
-	x := &otherField{field: field}
-	if c.reasoning.others = append(c.reasoning.others, x); c.reasoning.primaryText == nil {
+	x := &secondaryField{field: field}
+	if c.reasoning.secondary = append(c.reasoning.secondary, x); c.reasoning.primaryText == nil {
 		for _, p := range c.reasoning.blocks {
 			c.reasoning.primaryText = append(c.reasoning.primaryText, strings.Join(p.Text, "")...)
 		}
@@ -104,21 +105,21 @@ func (c *chatReader) otherFieldFor(field string) *otherField {
 	return x
 }
 
-// appendReasoningText appends text of the primary field to its block.
-func (c *chatReader) appendReasoningText(p *wire.BlockBuilder, text string) {
-	if c.reasoning.others != nil {
+// appendPrimaryText appends text of the primary field to its open block p.
+func (c *chatReader) appendPrimaryText(p *wire.BlockBuilder, text string) {
+	if c.reasoning.secondary != nil {
 		c.reasoning.primaryText = append(c.reasoning.primaryText, text...)
 	}
 	c.AppendText(p, text)
 }
 
-// compareFields begins a block for each other field that differs from the primary field.
+// compareFields begins a block for each secondary field that differs from the primary field.
 // complete says that the reasoning has ended, so a shorter text cannot catch up any more.
 func (c *chatReader) compareFields(complete bool) {
 	if c.reasoning.primary == "" {
 		return
 	}
-	for _, x := range c.reasoning.others {
+	for _, x := range c.reasoning.secondary {
 		if x.block != nil || !x.differsFrom(c.reasoning.primaryText, complete) {
 			continue
 		}
@@ -133,7 +134,7 @@ func (c *chatReader) compareFields(complete bool) {
 // differsFrom reports whether neither of the text and primary, the text of the primary
 // field, is a prefix of the other. If both are complete, it also reports true when the text
 // is longer than primary by more than white space.
-func (x *otherField) differsFrom(primary []byte, complete bool) bool {
+func (x *secondaryField) differsFrom(primary []byte, complete bool) bool {
 	text := x.text.String()
 	if !x.hasText {
 		return false
@@ -165,7 +166,7 @@ func (c *chatReader) addPlainReasoning(field, text string) {
 		p = c.beginReasoning(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field})
 		c.reasoning.current = p
 	}
-	c.appendReasoningText(p, text)
+	c.appendPrimaryText(p, text)
 }
 
 // readDetail reads an entry of reasoning_details and reports whether it has text. In a
@@ -197,7 +198,7 @@ func (c *chatReader) readDetail(v rawjson.Value) (hasText bool) {
 		}
 		c.reasoning.details[key] = p
 	}
-	c.appendReasoningText(p, text)
+	c.appendPrimaryText(p, text)
 	if form.Seal.Data != "" && !c.whole {
 		c.End(p) // a seal comes last
 	}
@@ -240,8 +241,8 @@ func detailTextField(kind string) string {
 	return "text"
 }
 
-// readOpaqueSeal reads reasoning_opaque, the seal of the reasoning before it.
-func (c *chatReader) readOpaqueSeal(v rawjson.Value) {
+// readReasoningOpaque reads reasoning_opaque, the seal of the reasoning before it.
+func (c *chatReader) readReasoningOpaque(v rawjson.Value) {
 	if rawjson.IsEmpty(v) {
 		return
 	}
@@ -255,12 +256,13 @@ func (c *chatReader) readOpaqueSeal(v rawjson.Value) {
 			return
 		}
 	}
-	c.emitSeal(seal, "reasoning_opaque")
+	c.emitSealWithoutText(seal, "reasoning_opaque")
 }
 
-// emitSeal adds a seal that belongs to no reasoning block, as a block without text.
-func (c *chatReader) emitSeal(seal content.Seal, source string) {
-	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: source}
+// emitSealWithoutText adds a seal that belongs to no reasoning block, as a new block without
+// text. field is the field that held the seal.
+func (c *chatReader) emitSealWithoutText(seal content.Seal, field string) {
+	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field}
 	b.SetSeal(seal)
 	if p := c.beginReasoning(b); !c.whole {
 		c.End(p)
@@ -311,7 +313,7 @@ func (c *chatReader) finishReasoning() {
 	c.compareFields(true)
 	var same rawjson.Array
 	var less rawjson.Object
-	for _, x := range c.reasoning.others {
+	for _, x := range c.reasoning.secondary {
 		switch text := x.text.String(); {
 		case x.block != nil:
 			if !c.whole {

@@ -8,9 +8,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// TestReadPlainTextEqualsReadMessage: the short way for messages of text alone
+// TestReadPlainTextMessageEqualsReadMessage: the short way for messages of text alone
 // gives the same blocks, or leaves the message to the long one.
-func TestReadPlainTextEqualsReadMessage(t *testing.T) {
+func TestReadPlainTextMessageEqualsReadMessage(t *testing.T) {
 	target := wire.NewTarget(Chat, "chat", true, wire.Quirks{})
 	short := 0
 	for _, texts := range []string{
@@ -22,7 +22,7 @@ func TestReadPlainTextEqualsReadMessage(t *testing.T) {
 			m.SetString("role", role)
 			m.SetString("content", texts)
 			quick, slow := ChatMessageReader{Target: target, n: 7}, ChatMessageReader{Target: target, n: 7}
-			if quick.readPlainText(m.Bytes()) {
+			if quick.readPlainTextMessage(m.Bytes()) {
 				short++
 			} else if err := quick.Next(m.Bytes()); err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func TestReadPlainTextEqualsReadMessage(t *testing.T) {
 		`{"role":"tool","content":"x"}`, `{"role":"user","role":"user"}`, `{"content":"x","content":"y"}`, `{"content":"x"}`,
 	} {
 		q := ChatMessageReader{Target: target}
-		if q.readPlainText(rawjson.Value(text)) || *q.Messages() != nil {
+		if q.readPlainTextMessage(rawjson.Value(text)) || *q.Messages() != nil {
 			t.Errorf("%s is plain", text)
 		}
 	}

@@ -26,7 +26,7 @@ var Responses = &wire.Dialect{
 	Replay:           replayResponses,
 	DecodeRequest:    decodeResponsesRequest,
 	NewMessageReader: newResponsesItemReader,
-	Outline:          outlineResponses,
+	Outline:          outlineResponsesInput,
 	Rules:            responsesRules,
 
 	OptionalFields:     [][]string{{"reasoning", "summary"}, {"include"}},
@@ -100,10 +100,10 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 		r.ended = true
 		return io.EOF
 	}
-	stem, delta := strings.CutSuffix(name, ".delta")
-	stem, done := strings.CutSuffix(stem, ".done")
+	eventPrefix, delta := strings.CutSuffix(name, ".delta")
+	eventPrefix, done := strings.CutSuffix(eventPrefix, ".done")
 	if delta || done {
-		r.readDelta(stem, v, done)
+		r.readDelta(eventPrefix, v, done)
 		return nil
 	}
 	if wire.HasError(v) {

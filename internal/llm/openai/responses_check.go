@@ -7,8 +7,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineResponses returns the outline of a request body.
-func outlineResponses(body rawjson.Value) []wire.OutlineItem {
+// outlineResponsesInput returns the outline of the input of a request body.
+func outlineResponsesInput(body rawjson.Value) []wire.OutlineItem {
 	waiting := map[string]bool{} // ids of calls that need a result from the client
 	return wire.OutlineItems(body, "input", func(s *wire.OutlineItem) {
 		s.CallID = s.JSON.Get("call_id").Text()

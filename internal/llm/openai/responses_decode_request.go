@@ -14,7 +14,7 @@ import (
 
 // decodeResponsesRequest decodes a request body.
 func decodeResponsesRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
-	req := &llm.Request{Settings: decodeResponsesSettings(t.Quirks, v), Stream: v.Get("stream").Bool()}
+	req := &llm.Request{Settings: decodeKnownResponsesSettings(t.Quirks, v), Stream: v.Get("stream").Bool()}
 	req.Tools = wire.DecodeTools(v.Get("tools"), encodeResponsesTools)
 	q := newResponsesItemReader(t).(*responsesItemReader)
 	var skip, written []string // members not to compare; markers for how the input was written
@@ -55,8 +55,9 @@ const (
 	extraItemIDs     = "$item_ids"     // true: items of the model have their ids, and none is left out
 )
 
-// decodeResponsesSettings decodes the settings of request body v.
-func decodeResponsesSettings(quirks wire.Quirks, v rawjson.Value) llm.Settings {
+// decodeKnownResponsesSettings decodes the settings of request body v that tract knows; the
+// caller keeps the other members.
+func decodeKnownResponsesSettings(quirks wire.Quirks, v rawjson.Value) llm.Settings {
 	s := wire.DecodeCommon(v, "max_output_tokens")
 	s.Model = v.Get("model").Text()
 	choice := v.Get("tool_choice")

@@ -187,7 +187,7 @@ func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 // of result.
 func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	call := p.calls[r.CallID]
-	kind := cmp.Or(itemToolOf(call.Form().Type).resultType, "function_call_output")
+	kind := cmp.Or(toolItemTypeOrDefault(call.Form().Type).resultType, "function_call_output")
 	parts, err := rawjson.Parse(r.Parts)
 	own := err == nil && p.Owns(r)
 	o := rawjson.NewObject("type", kind, "call_id", p.itemCallID(r.CallID))

@@ -218,7 +218,7 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	}
 	p.calls[b.CallID] = b
 	form := b.Form()
-	tool, extra := itemToolOf(form.Type), rawjson.Value(form.Extra)
+	tool, extra := toolItemTypeOrDefault(form.Type), rawjson.Value(form.Extra)
 	function := tool.runByClient && !tool.argumentsAreJSON
 	o := rawjson.NewObject("type", form.Type)
 	if form.ID != "" && (p.stored || !function) {
@@ -240,15 +240,15 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// hasArguments reports whether extra has the arguments of a call: in the member key, or in
-// one of otherArgumentMembers.
-func hasArguments(extra rawjson.Value, key string) bool {
+// hasArguments reports whether extra has the arguments of a call: in argumentsMember, or in one
+// of otherArgumentMembers.
+func hasArguments(extra rawjson.Value, argumentsMember string) bool {
 	for _, other := range otherArgumentMembers {
 		if extra.Get(other) != nil {
 			return true
 		}
 	}
-	return extra.Get(key) != nil
+	return extra.Get(argumentsMember) != nil
 }
 
 // encodeServerResult returns the item for a result of the provider's own tool.

@@ -18,8 +18,8 @@ const (
 	typeItemString   = "string"   // a message whose content is a string
 )
 
-// itemTool describes a type of item that calls a tool.
-type itemTool struct {
+// toolItemType describes a type of item that calls a tool.
+type toolItemType struct {
 	arguments        string // the member with the arguments; empty: the item has none
 	argumentsAreJSON bool   // the member is JSON, not a string
 	name             string // the tool's name when the item has none
@@ -27,7 +27,7 @@ type itemTool struct {
 	resultType       string // the type of the item with the result
 }
 
-var itemTools = map[string]itemTool{
+var toolItemTypes = map[string]toolItemType{
 	"function_call":         {arguments: "arguments", runByClient: true, resultType: "function_call_output"},
 	"custom_tool_call":      {arguments: "input", runByClient: true, resultType: "custom_tool_call_output"},
 	"local_shell_call":      {arguments: "action", argumentsAreJSON: true, name: "local_shell", runByClient: true, resultType: "local_shell_call_output"},
@@ -42,14 +42,14 @@ var itemTools = map[string]itemTool{
 	"mcp_list_tools":        {},
 }
 
-// itemToolOf returns the description of an item type. The provider runs the tools of unknown
-// types.
-func itemToolOf(kind string) itemTool {
-	t, known := itemTools[kind]
+// toolItemTypeOrDefault returns the description of an item type. An unknown type has its
+// arguments in the member arguments, and the provider runs its tool.
+func toolItemTypeOrDefault(itemType string) toolItemType {
+	t, known := toolItemTypes[itemType]
 	if !known {
 		t.arguments = "arguments"
 	}
-	t.name = cmp.Or(t.name, kind)
+	t.name = cmp.Or(t.name, itemType)
 	return t
 }
 
@@ -61,7 +61,7 @@ func awaitsResult(v rawjson.Value) bool {
 	case "shell_call": // the provider may run the shell
 		return !strings.HasPrefix(v.Get("environment", "type").Text(), "container")
 	default:
-		return itemTools[kind].runByClient
+		return toolItemTypes[kind].runByClient
 	}
 }
 
@@ -96,7 +96,7 @@ func (r *responsesReader) itemBlocks(v rawjson.Value) []content.Block {
 	case strings.HasSuffix(t, "_call") || t == "mcp_list_tools":
 		return []content.Block{r.callBlock(i, t)}
 	case strings.HasSuffix(t, "_output"):
-		return []content.Block{r.resultBlock(i, t)}
+		return []content.Block{r.serverResultBlock(i, t)}
 	default:
 		return []content.Block{r.nativeBlock(i, t)}
 	}
@@ -113,11 +113,11 @@ func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, t string) content
 	return n
 }
 
-// messageExtra returns the extra in which the first block of a message keeps the members
-// of the message.
-func (r *responsesReader) messageExtra(v rawjson.Value) []byte {
-	rest := (&rawjson.ObjectReader{Value: v, Taken: []string{"type", "content"}}).Rest()
-	if v.Get("id").Kind() == rawjson.KindString {
+// firstBlockExtra returns the extra of the first block of a message, which keeps the members of
+// the message.
+func (r *responsesReader) firstBlockExtra(message rawjson.Value) []byte {
+	rest := (&rawjson.ObjectReader{Value: message, Taken: []string{"type", "content"}}).Rest()
+	if message.Get("id").Kind() == rawjson.KindString {
 		rest = rawjson.NonEmptyObject(rawjson.Without(rest, "id"))
 	}
 	if rest == nil {
@@ -132,14 +132,14 @@ func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block
 	form.ID = i.TakeText("id")
 	list := i.Get("content")
 	if list.Kind() == rawjson.KindString && !rawjson.IsEmpty(list) {
-		form.Type, form.Extra = typeItemString, r.messageExtra(i.Value)
+		form.Type, form.Extra = typeItemString, r.firstBlockExtra(i.Value)
 		return []content.Block{content.Text{Wire: form.Wire(), Of: content.KindAssistant, Text: list.Text()}}
 	}
 	var blocks []content.Block
 	for part := range list.Elements() {
 		w := form
 		if blocks == nil {
-			w.Extra = r.messageExtra(i.Value)
+			w.Extra = r.firstBlockExtra(i.Value)
 		}
 		blocks = append(blocks, partBlock(w.Wire(), part))
 	}
@@ -213,7 +213,7 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 
 // callBlock reads an item of type t that calls a tool, run by the client or the provider.
 func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.ToolCall {
-	tool := itemToolOf(t)
+	tool := toolItemTypeOrDefault(t)
 	b := content.ToolCall{Wire: r.takeItemForm(t, i), Server: !awaitsResult(i.Value)}
 	id := b.Form().ID
 	if b.CallID = id; i.Get("call_id").Text() != id {
@@ -245,9 +245,9 @@ func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.T
 	return b
 }
 
-// resultBlock reads the result of a tool that the provider ran. A result without a call id
+// serverResultBlock reads the result of a tool that the provider ran. A result without a call id
 // belongs to the last call of its type.
-func (r *responsesReader) resultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
+func (r *responsesReader) serverResultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
 	b := content.ToolResult{Wire: r.takeItemForm(t, i), Server: true}
 	b.SetRole(content.RoleAssistant)
 	if b.CallID = i.TakeText("call_id"); b.CallID == "" {

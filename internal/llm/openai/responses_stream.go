@@ -77,11 +77,11 @@ func (r *responsesReader) readItemDone(v rawjson.Value) {
 	r.endItem(it, whole)
 }
 
-// readDelta reads a delta event, or the done event of a part if done is true; stem is the
-// event name without the suffix. The text of a done event is new only if the part had no
+// readDelta reads a delta event, or the done event of a part if done is true; eventPrefix
+// is the event name without the suffix. The text of a done event is new only if the part had no
 // delta.
-func (r *responsesReader) readDelta(stem string, v rawjson.Value, done bool) {
-	w, known := deltaEvents[stem]
+func (r *responsesReader) readDelta(eventPrefix string, v rawjson.Value, done bool) {
+	w, known := deltaEvents[eventPrefix]
 	if !known {
 		return
 	}
@@ -179,7 +179,7 @@ func (r *responsesReader) beginItem(n int64, v rawjson.Value) *responsesItem {
 		b = block
 	case content.Native:
 		if it.kind == "message" {
-			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: r.messageExtra(v)}.Wire(), Of: content.KindAssistant}
+			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: r.firstBlockExtra(v)}.Wire(), Of: content.KindAssistant}
 		}
 	}
 	it.blocks = []*wire.BlockBuilder{r.BeginStreamed(b)}
@@ -235,7 +235,7 @@ func replaceDeltas(p *wire.BlockBuilder, whole content.Block) {
 	case content.ToolCall:
 		if text != "" && block.Arguments == "" {
 			block.Arguments = text
-			block.SetExtra(rawjson.NonEmptyObject(rawjson.Without(block.Form().Extra, itemToolOf(block.Form().Type).arguments)))
+			block.SetExtra(rawjson.NonEmptyObject(rawjson.Without(block.Form().Extra, toolItemTypeOrDefault(block.Form().Type).arguments)))
 		}
 		if block.Form().Type == "function_call" {
 			block.SetIncomplete(rawjson.IsTruncated(block.Arguments))
