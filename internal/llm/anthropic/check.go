@@ -5,8 +5,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outline returns the outline of a request body.
-func outline(body rawjson.Value) []wire.OutlineItem {
+// outlineMessages returns the outline of the messages of a request body.
+func outlineMessages(body rawjson.Value) []wire.OutlineItem {
 	return wire.OutlineParts(body, "messages", "content", "assistant", func(s *wire.OutlineItem) {
 		switch b := s.JSON; b.Get("type").Text() {
 		case "text":

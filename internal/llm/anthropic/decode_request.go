@@ -14,7 +14,7 @@ import (
 // decodeRequest decodes a request body.
 func decodeRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
 	v := rawjson.Without(body, "messages") // the messages are most of the body, and each Get would skip them
-	req := &llm.Request{Settings: decodeSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
+	req := &llm.Request{Settings: decodeKnownSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
 	q := newMessageReader(t).(*messageReader)
 	system := q.readContent(content.RoleSystem, v.Get("system"))
 	if v.Get("system").Kind() == rawjson.KindString && len(system) > 0 {
@@ -26,8 +26,9 @@ func decodeRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
 	return t.DecodeMessages(req, body, q, "messages", "system", "tools")
 }
 
-// decodeSettings decodes the settings of request body v.
-func decodeSettings(v rawjson.Value) llm.Settings {
+// decodeKnownSettings decodes the settings of request body v that tract knows; the caller keeps
+// the other members.
+func decodeKnownSettings(v rawjson.Value) llm.Settings {
 	s := wire.DecodeCommon(v, "max_tokens")
 	s.Model = v.Get("model").Text()
 	switch choice := v.Get("tool_choice"); choice.Get("type").Text() {
@@ -114,14 +115,14 @@ func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Blo
 	case "image", "document":
 		return q.readMedia(role, kind, v)
 	case "tool_result":
-		return q.readResult(v)
+		return q.readClientToolResult(v)
 	}
 	b, _ := q.readBlock(v)
 	return wire.InRole(b, role)
 }
 
-// readResult reads a tool_result block.
-func (q *messageReader) readResult(v rawjson.Value) content.Block {
+// readClientToolResult reads a tool_result block, the result of a tool that the client ran.
+func (q *messageReader) readClientToolResult(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("tool_use_id"), Text: i.TakeText("content")}
@@ -135,7 +136,7 @@ func (q *messageReader) readResult(v rawjson.Value) content.Block {
 
 // readMedia reads an image or a document, given by kind. If encoding the source again would give
 // other JSON, the source stays in the extra of the block.
-func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Value) content.Block {
+func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Value) content.Media {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	m := content.Media{Wire: q.BlockForm(), Of: content.KindFile}
@@ -160,7 +161,7 @@ func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Valu
 	case "url":
 		read.URL = source.Get("url").Text()
 	}
-	if rawjson.Equal(encodeMedia(read).Bytes().Get("source"), source) {
+	if rawjson.Equal(encodeMediaSource(read), source) {
 		i.Take("source")
 		m = read
 	}

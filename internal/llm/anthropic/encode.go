@@ -125,18 +125,24 @@ func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 		o = p.encodeReasoning(b)
 	case content.ToolCall:
 		if !b.Server || !p.unsentCalls[b.CallID] {
-			o = rawjson.NewObject("type", cmp.Or(p.typeOf(b), "tool_use"), "id", wire.SafeCallID(b.CallID, 0), "name", b.Name, "input", wire.ArgumentsObject(b.Arguments))
+			o = rawjson.NewObject("type", cmp.Or(p.originalType(b), "tool_use"), "id", wire.SafeCallID(b.CallID, 0), "name", b.Name, "input", wire.ArgumentsObject(b.Arguments))
 		}
 	case content.ToolResult:
 		if !b.Server || p.Owns(b) {
-			o = rawjson.NewObject("type", cmp.Or(p.typeOf(b), "tool_result"), "tool_use_id", wire.SafeCallID(b.CallID, 0), "content", encodeResultContent(b, p.Owns(b)))
+			o = rawjson.NewObject("type", cmp.Or(p.originalType(b), "tool_result"), "tool_use_id", wire.SafeCallID(b.CallID, 0), "content", encodeResultContent(b, p.Owns(b)))
 			o.SetTrue("is_error", b.IsError)
 		}
 	case content.Media:
-		o = encodeMedia(b)
-		if o.Bytes().Get("source") == nil && p.Extra(b).Get("source") == nil {
+		source := encodeMediaSource(b)
+		if source == nil && p.Extra(b).Get("source") == nil {
 			return nil
 		}
+		o = rawjson.NewObject("type", "image")
+		if b.Of != content.KindImage {
+			o = rawjson.NewObject("type", "document")
+			o.SetNonEmpty("title", b.Name)
+		}
+		o.Set("source", source)
 	case content.Native:
 		return p.NativeJSON(b)
 	}
@@ -146,8 +152,8 @@ func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// typeOf returns the API's type of a block of this dialect; empty for other blocks.
-func (p *messageEncoder) typeOf(b content.Block) string {
+// originalType returns the API's type of a block of this dialect; empty for other blocks.
+func (p *messageEncoder) originalType(b content.Block) string {
 	if p.Owns(b) {
 		return b.Form().Type
 	}
@@ -172,11 +178,11 @@ func (p *messageEncoder) encodeReasoning(r content.Reasoning) *rawjson.Object {
 	return nil
 }
 
-// encodeResultContent returns the content of a result; nil when the result is empty. If own is
-// true, r came from this dialect. Parts of another dialect are sent as the text of their
+// encodeResultContent returns the content of a result; nil when the result is empty.
+// sameDialect reports whether r came from this dialect. Parts of another dialect are sent as the text of their
 // JSON unless they are valid content here.
-func encodeResultContent(r content.ToolResult, own bool) rawjson.Value {
-	if v, err := rawjson.Parse(r.Parts); err == nil && (own || isContent(v)) {
+func encodeResultContent(r content.ToolResult, sameDialect bool) rawjson.Value {
+	if v, err := rawjson.Parse(r.Parts); err == nil && (sameDialect || areTextOrMediaBlocks(v)) {
 		return v
 	}
 	text := r.String()
@@ -189,8 +195,8 @@ func encodeResultContent(r content.ToolResult, own bool) rawjson.Value {
 	return rawjson.AppendString(nil, text)
 }
 
-// isContent reports whether v is a list of the API's text, image and document blocks.
-func isContent(v rawjson.Value) bool {
+// areTextOrMediaBlocks reports whether v is a list of the API's text, image and document blocks.
+func areTextOrMediaBlocks(v rawjson.Value) bool {
 	if v.Kind() != rawjson.KindArray {
 		return false
 	}
@@ -211,23 +217,17 @@ func isContent(v rawjson.Value) bool {
 	return true
 }
 
-// encodeMedia returns the content block of an image or a file, with its bytes or its URL as the
-// source. Without either, it has no source; the block's extra may have one.
-func encodeMedia(m content.Media) *rawjson.Object {
-	o := rawjson.NewObject("type", "document")
-	if m.Of == content.KindImage {
-		o = rawjson.NewObject("type", "image")
-	} else {
-		o.SetNonEmpty("title", m.Name)
-	}
+// encodeMediaSource returns the source of an image or a file, with its bytes or its URL; nil when
+// it has neither.
+func encodeMediaSource(m content.Media) rawjson.Value {
 	switch media, data, inline := wire.InlineData(m); {
 	case !inline && m.URL == "":
+		return nil
 	case !inline:
-		o.Set("source", rawjson.NewObject("type", "url", "url", m.URL).Bytes())
+		return rawjson.NewObject("type", "url", "url", m.URL).Bytes()
 	case m.Of == content.KindFile && media != "application/pdf" && utf8.ValidString(data):
-		o.Set("source", rawjson.NewObject("type", "text", "media_type", "text/plain", "data", data).Bytes())
+		return rawjson.NewObject("type", "text", "media_type", "text/plain", "data", data).Bytes()
 	default:
-		o.Set("source", rawjson.NewObject("type", "base64", "media_type", media, "data", wire.Base64(data)).Bytes())
+		return rawjson.NewObject("type", "base64", "media_type", media, "data", wire.Base64(data)).Bytes()
 	}
-	return o
 }

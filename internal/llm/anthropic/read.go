@@ -28,7 +28,7 @@ var Messages = &wire.Dialect{
 	Replay:           replay,
 	DecodeRequest:    decodeRequest,
 	NewMessageReader: newMessageReader,
-	Outline:          outline,
+	Outline:          outlineMessages,
 	Rules:            rules,
 
 	OptionalFields:     [][]string{{"thinking", "display"}},
@@ -78,7 +78,7 @@ func (m *reader) ReadBody(v rawjson.Value) error {
 	if v.Get("content").Kind() != rawjson.KindArray {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := m.readStart(v); err != nil {
+	if err := m.readMessage(v); err != nil {
 		return err
 	}
 	m.endMessage()
@@ -92,7 +92,7 @@ func (m *reader) ReadEvent(name string, v rawjson.Value) error {
 	}
 	switch name {
 	case "message_start":
-		return m.readStart(v.Get("message"))
+		return m.readMessage(v.Get("message"))
 	case "content_block_start":
 		m.readBlockStart(v)
 	case "content_block_delta":
@@ -120,10 +120,10 @@ func (m *reader) newError(v rawjson.Value) error {
 	return e
 }
 
-// readStart reads a message, or the message of message_start, whose content is empty except for
+// readMessage reads a message, or the message of message_start, whose content is empty except for
 // programmatic tool calls. A second start with the same id is ignored; one with another id is
 // an error.
-func (m *reader) readStart(v rawjson.Value) error {
+func (m *reader) readMessage(v rawjson.Value) error {
 	id := v.Get("id").Text()
 	if m.started {
 		if id != m.Head.ID {
@@ -166,9 +166,9 @@ func (m *reader) endMessage() {
 // Finish reports whether the message ended.
 func (m *reader) Finish(bool) bool { return m.finished }
 
-// readBlock returns the block for a content block. isToolUse is true for a tool call, whose
+// readBlock returns the block for a content block. isToolCall is true for a tool call, whose
 // arguments follow in a stream.
-func (m *reader) readBlock(v rawjson.Value) (b content.Block, isToolUse bool) {
+func (m *reader) readBlock(v rawjson.Value) (b content.Block, isToolCall bool) {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	switch {

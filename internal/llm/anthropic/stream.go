@@ -35,9 +35,9 @@ func (m *reader) readBlockStart(v rawjson.Value) {
 	if start.Kind() != rawjson.KindObject {
 		return // the first delta will begin the block
 	}
-	block, isToolUse := m.readBlock(start)
+	block, isToolCall := m.readBlock(start)
 	b := &streamBlock{}
-	if c, ok := block.(content.ToolCall); ok && isToolUse {
+	if c, ok := block.(content.ToolCall); ok && isToolCall {
 		b.startInput, c.Arguments = c.Arguments, ""
 		block = c
 	}
@@ -57,19 +57,25 @@ func (m *reader) readBlockDelta(v rawjson.Value) {
 	d := v.Get("delta")
 	b := m.blocks[n]
 	if b == nil {
-		b = &streamBlock{}
-		var block content.Block
-		switch d.Get("type").Text() {
-		case "text_delta":
-			block = content.Text{Wire: m.BlockForm(), Of: content.KindAssistant}
-		case "thinking_delta":
-			block = content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "thinking"}
-		default:
+		block := m.newBlockFor(d)
+		if block == nil {
 			return
 		}
+		b = &streamBlock{}
 		m.beginBlock(n, b, block)
 	}
 	m.addDelta(b, d)
+}
+
+// newBlockFor returns the block that begins with delta d; nil if a delta of its type begins none.
+func (m *reader) newBlockFor(d rawjson.Value) content.Block {
+	switch d.Get("type").Text() {
+	case "text_delta":
+		return content.Text{Wire: m.BlockForm(), Of: content.KindAssistant}
+	case "thinking_delta":
+		return content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "thinking"}
+	}
+	return nil
 }
 
 // addDelta adds delta d to block b.
@@ -86,14 +92,14 @@ func (m *reader) addDelta(b *streamBlock, d rawjson.Value) {
 	case content.ToolCall:
 		m.AppendText(b.BlockBuilder, d.Get("partial_json").Text())
 	case content.Native:
-		b.addUnknownFields(block.JSON, d)
+		b.appendUnknownFields(block.JSON, d)
 	}
 }
 
-// addUnknownFields adds the members of delta d to a block of an unknown type, whose JSON in the
-// start event is startJSON. It appends strings, as all deltas of the API do, and replaces
+// appendUnknownFields adds the members of delta d to a block of an unknown type, whose JSON in
+// the start event is startJSON. It appends strings, as all deltas of the API do, and replaces
 // other values.
-func (b *streamBlock) addUnknownFields(startJSON string, d rawjson.Value) {
+func (b *streamBlock) appendUnknownFields(startJSON string, d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key == "type" || value.Kind() == rawjson.KindNull {
 			continue

@@ -5,8 +5,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineConverse says what a request body of the converse dialect says.
-func outlineConverse(body rawjson.Value) []wire.OutlineItem {
+// outlineMessages returns the outline of the messages of a request body.
+func outlineMessages(body rawjson.Value) []wire.OutlineItem {
 	return wire.OutlineParts(body, "messages", "content", "assistant", func(s *wire.OutlineItem) {
 		switch b := s.JSON; {
 		case b.Get("toolUse") != nil:

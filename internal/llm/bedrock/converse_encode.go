@@ -22,7 +22,6 @@ func encodeConverse(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	body.Set("system", rawjson.NonEmpty(p.System.Bytes()))
 	tools := encodeTools(req.Tools, s.ToolChoice, p.hasCall)
 	encodeSettings(t, anthropic.LoopSettings(t, req), tools, body)
-	body.Set("toolConfig", tools)
 	return t.FinishBody(body, s)
 }
 
@@ -70,7 +69,7 @@ func (p *converseEncoder) encodeBlock(b content.Block) rawjson.Value {
 			o = rawjson.NewObject("text", b.Text)
 		}
 	case content.Reasoning:
-		o = p.encodeReasoning(b, extra)
+		o = p.encodeReasoningOrThinkTags(b, extra)
 	case content.ToolCall:
 		o = rawjson.NewObject("toolUse", p.encodeCall(b, extra.Get("toolUse")))
 	case content.ToolResult:
@@ -95,20 +94,20 @@ func encodeCitedText(text string, extra rawjson.Value) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// encodeReasoning writes a reasoning block of this dialect with the seal of its model; nil
-// when it cannot be sent. Models that seal none take their reasoning back between think tags
-// only.
-func (p *converseEncoder) encodeReasoning(r content.Reasoning, extra rawjson.Value) *rawjson.Object {
+// encodeReasoningOrThinkTags returns reasoning of this dialect with the seal of its model, or as a
+// text between think tags if it has no seal; nil when it cannot be sent. Models that do not seal
+// their reasoning accept it only as such a text.
+func (p *converseEncoder) encodeReasoningOrThinkTags(r content.Reasoning, extra rawjson.Value) *rawjson.Object {
 	form := r.Form()
 	var in *rawjson.Object
 	switch {
 	case !p.Owns(r) || form.Incomplete:
 		return nil
 	case p.CanOpen(form.Seal) && form.Seal.Type == content.Redacted:
-		in = rawjson.NewObject(sourceRedacted, form.Seal.Data)
+		in = rawjson.NewObject(memberRedactedContent, form.Seal.Data)
 	case p.CanOpen(form.Seal):
 		text := rawjson.NewObject("text", r.String(), "signature", form.Seal.Data)
-		in = rawjson.NewObject(sourceReasoningText, text.Merge(extra.Get("reasoningContent", sourceReasoningText)))
+		in = rawjson.NewObject(memberReasoningText, text.Merge(extra.Get("reasoningContent", memberReasoningText)))
 	case form.Seal.Data == "" && strings.TrimSpace(r.Text) != "":
 		return rawjson.NewObject("text", "<think>\n"+r.Text+"\n</think>\n")
 	default:
@@ -170,7 +169,7 @@ func encodeMedia(m content.Media) rawjson.Value {
 	default:
 		return nil
 	}
-	in := rawjson.NewObject("format", mediaFormat(cmp.Or(media, m.MediaType), m))
+	in := rawjson.NewObject("format", guessMediaFormat(cmp.Or(media, m.MediaType), m))
 	key := "image"
 	if m.Of != content.KindImage {
 		key = "document"
@@ -188,12 +187,13 @@ var formatNames = map[string]string{
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":       "xlsx",
 }
 
-// mediaFormat returns the format of a file, by its media type, else by its name.
-func mediaFormat(media string, m content.Media) string {
-	if f := formatNames[media]; f != "" {
+// guessMediaFormat returns the format of a file: by its media type, else by the extension in its
+// name or its URL, else txt.
+func guessMediaFormat(mediaType string, m content.Media) string {
+	if f := formatNames[mediaType]; f != "" {
 		return f
 	}
-	if _, f, ok := strings.Cut(media, "/"); ok && !strings.Contains(f, "octet-stream") {
+	if _, f, ok := strings.Cut(mediaType, "/"); ok && !strings.Contains(f, "octet-stream") {
 		return f
 	}
 	name := cmp.Or(m.Name, m.URL)

@@ -30,7 +30,7 @@ var Converse = &wire.Dialect{
 	Encode:        encodeConverse,
 	Replay:        replayConverse,
 	DecodeRequest: decodeConverseRequest,
-	Outline:       outlineConverse,
+	Outline:       outlineMessages,
 	Rules:         converseRules,
 
 	OptionalFields:     [][]string{{"additionalModelRequestFields", "thinking", "display"}},
@@ -54,11 +54,11 @@ func sign(h http.Header, t wire.Target, key string) {
 	wire.SignBearer(h, t, key)
 }
 
-// Sources of reasoning, and a type of text, by the members that hold them.
+// Members of reasoningContent, each the source of a sort of reasoning, and a type of text.
 const (
-	sourceReasoningText = "reasoningText"
-	sourceRedacted      = "redactedContent"
-	typeCitations       = "citationsContent"
+	memberReasoningText   = "reasoningText"
+	memberRedactedContent = "redactedContent"
+	typeCitations         = "citationsContent"
 )
 
 // converseReader reads one response.
@@ -85,7 +85,7 @@ func (c *converseReader) ReadBody(v rawjson.Value) error {
 		c.Emit(c.readBlock(b))
 	}
 	c.readUsage(v.Get("usage"))
-	c.readStop(v)
+	c.endMessage(v)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (c *converseReader) readNamedEvent(name string, v rawjson.Value) (known boo
 		n, _ := v.Get("contentBlockIndex").Int()
 		c.endBlockAt(n)
 	case "messageStop":
-		c.readStop(v)
+		c.endMessage(v)
 	case "metadata":
 		c.readUsage(v.Get("usage"))
 		c.EmitHead()
@@ -133,8 +133,8 @@ func (c *converseReader) newError(kind string, v rawjson.Value) error {
 	return e
 }
 
-// readStop reads why a message ended.
-func (c *converseReader) readStop(v rawjson.Value) {
+// endMessage ends the open blocks and reads why the message ended.
+func (c *converseReader) endMessage(v rawjson.Value) {
 	c.EndOpen()
 	c.finished = true
 	if reason := v.Get("stopReason").Text(); reason != "" {
@@ -168,7 +168,7 @@ func (c *converseReader) readBlock(v rawjson.Value) content.Block {
 		b := content.Text{Wire: c.BlockForm(), Of: content.KindAssistant, Text: i.TakeString("text")}
 		b.SetExtra(i.Rest())
 		return b
-	case v.Get("reasoningContent", sourceReasoningText).Kind() == rawjson.KindObject, v.Get("reasoningContent", sourceRedacted).Kind() == rawjson.KindString:
+	case v.Get("reasoningContent", memberReasoningText).Kind() == rawjson.KindObject, v.Get("reasoningContent", memberRedactedContent).Kind() == rawjson.KindString:
 		return c.reasoningBlock(&i)
 	case v.Get("toolUse").Kind() == rawjson.KindObject:
 		return c.callBlock(&i)
@@ -187,19 +187,19 @@ func (c *converseReader) readBlock(v rawjson.Value) content.Block {
 
 func (c *converseReader) reasoningBlock(i *rawjson.ObjectReader) content.Block {
 	in := i.TakeObject("reasoningContent")
-	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: sourceReasoningText}
-	if data := in.TakeText(sourceRedacted); data != "" {
-		b.Source = sourceRedacted
+	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: memberReasoningText}
+	if data := in.TakeText(memberRedactedContent); data != "" {
+		b.Source = memberRedactedContent
 		b.SetSeal(c.NewSeal(content.Redacted, data))
 		b.SetExtra(rawjson.WithMember(i.Rest(), "reasoningContent", in.Rest()))
 		return b
 	}
-	text := in.TakeObject(sourceReasoningText)
+	text := in.TakeObject(memberReasoningText)
 	b.Text = text.TakeString("text")
 	if seal := text.TakeText("signature"); seal != "" {
 		b.SetSeal(c.NewSeal(content.Signature, seal))
 	}
-	b.SetExtra(rawjson.WithMember(i.Rest(), "reasoningContent", rawjson.WithMember(in.Rest(), sourceReasoningText, text.Rest())))
+	b.SetExtra(rawjson.WithMember(i.Rest(), "reasoningContent", rawjson.WithMember(in.Rest(), memberReasoningText, text.Rest())))
 	return b
 }
 

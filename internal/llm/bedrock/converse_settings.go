@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeSettings writes how the model is asked. What only some models know is
-// in a member of its own.
+// encodeSettings adds the settings and the tools to the request body. Settings that only some
+// models know are members of additionalModelRequestFields.
 func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *rawjson.Object) {
 	var config, more rawjson.Object
 	limit := s.MaxOutputTokens
@@ -35,6 +35,7 @@ func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *ra
 	wire.SetTemperature(&config, s)
 	body.Set("inferenceConfig", rawjson.NonEmpty(config.Bytes()))
 	body.Set("additionalModelRequestFields", rawjson.NonEmpty(more.Bytes()))
+	body.Set("toolConfig", tools)
 }
 
 // encodeNovaReasoning writes how much one of Amazon's own models is to think.

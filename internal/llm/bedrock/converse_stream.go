@@ -59,7 +59,7 @@ func (c *converseReader) readBlockDelta(v rawjson.Value) {
 	d := v.Get("delta")
 	b := c.blocks[n]
 	if b != nil {
-		if r, ok := b.Block.(content.Reasoning); ok && r.Source != reasoningSource(d) {
+		if r, ok := b.Block.(content.Reasoning); ok && r.Source != reasoningMember(d) {
 			c.endBlockAt(n) // the other sort of reasoning is another block
 			b = nil
 		}
@@ -75,12 +75,13 @@ func (c *converseReader) readBlockDelta(v rawjson.Value) {
 	c.addDelta(b, d)
 }
 
-// reasoningSource returns the member that a delta of reasoning belongs to.
-func reasoningSource(d rawjson.Value) string {
-	if d.Get("reasoningContent", sourceRedacted) != nil {
-		return sourceRedacted
+// reasoningMember returns the member of reasoningContent that a delta belongs to. It is the source
+// of the block.
+func reasoningMember(d rawjson.Value) string {
+	if d.Get("reasoningContent", memberRedactedContent) != nil {
+		return memberRedactedContent
 	}
-	return sourceReasoningText
+	return memberReasoningText
 }
 
 // newBlockFor returns the block that begins with a delta; nil when none does.
@@ -90,8 +91,8 @@ func (c *converseReader) newBlockFor(d rawjson.Value) content.Block {
 		case "text", "citation":
 			return content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}
 		case "reasoningContent":
-			b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: reasoningSource(d)}
-			if b.Source == sourceRedacted {
+			b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: reasoningMember(d)}
+			if b.Source == memberRedactedContent {
 				b.SetSeal(c.NewSeal(content.Redacted, ""))
 			}
 			return b
@@ -116,7 +117,7 @@ func (c *converseReader) addDelta(b *streamBlock, d rawjson.Value) {
 		d = d.Get("reasoningContent")
 		c.AppendText(b.BlockBuilder, d.Get("text").Text())
 		c.AppendSignature(b.BlockBuilder, d.Get("signature").Text())
-		if data := d.Get(sourceRedacted).Text(); data != "" {
+		if data := d.Get(memberRedactedContent).Text(); data != "" {
 			b.blobs = append(b.blobs, data)
 		}
 	case content.ToolCall:

@@ -26,7 +26,7 @@ var Gemini = &wire.Dialect{
 	Encode:        encodeGemini,
 	Replay:        replayGemini,
 	DecodeRequest: decodeGeminiRequest,
-	Outline:       outlineGemini,
+	Outline:       outlineGeminiContents,
 	Rules:         geminiRules,
 
 	OptionalFields:     [][]string{{"generationConfig", "thinkingConfig", "includeThoughts"}},

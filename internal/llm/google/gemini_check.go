@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineGemini returns the outline of a request body. Calls need no ids; calls and results
-// without one are matched by name and order.
-func outlineGemini(body rawjson.Value) []wire.OutlineItem {
+// outlineGeminiContents returns the outline of the contents of a request body. Calls need no ids;
+// calls and results without one are matched by name and order.
+func outlineGeminiContents(body rawjson.Value) []wire.OutlineItem {
 	made, answered := wire.CallCounter{}, wire.CallCounter{}
 	name := func(v rawjson.Value, counted wire.CallCounter) string {
 		if id := v.Get("id").Text(); id != "" {

@@ -15,7 +15,7 @@ import (
 // decodeGeminiRequest decodes a request body.
 func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	v, snake := toCamelCase(v)
-	req := &llm.Request{Settings: decodeGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
+	req := &llm.Request{Settings: decodeKnownGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
 	q := &geminiContentReader{geminiReader: geminiReader{BlockWriter: &wire.BlockWriter{Target: t}}}
 	for part := range v.Get("systemInstruction", "parts").Elements() {
 		q.Append(content.RoleSystem, q.readUserPart(content.RoleSystem, part))
@@ -76,8 +76,9 @@ func (q *geminiContentReader) noteForm(c rawjson.Value, blocks []content.Block) 
 // systemInstruction is the member of a request body with the instructions.
 const systemInstruction = "systemInstruction"
 
-// decodeGeminiSettings decodes the settings of request body v.
-func decodeGeminiSettings(v rawjson.Value) llm.Settings {
+// decodeKnownGeminiSettings decodes the settings of request body v that tract knows; the caller
+// keeps the other members.
+func decodeKnownGeminiSettings(v rawjson.Value) llm.Settings {
 	config := v.Get("generationConfig")
 	s := wire.DecodeCommon(config, "maxOutputTokens")
 	think := config.Get("thinkingConfig")

@@ -79,7 +79,10 @@ func (p *geminiEncoder) Add(role content.Role, b content.Block) {
 		p.hasCall = false
 	}
 	if c, ok := b.(content.ToolCall); ok && !c.Server {
-		v = p.withSealPlaceholder(c, v)
+		if !p.hasCall {
+			v = p.withPlaceholderForForeignCall(c, v)
+		}
+		p.hasCall = true
 	}
 	p.AppendBlock(b, v)
 }
@@ -88,15 +91,14 @@ func (p *geminiEncoder) Add(role content.Role, b content.Block) {
 // model.
 const skipSealValidation = "skip_thought_signature_validator"
 
-// withSealPlaceholder returns v, the part of call b. If the model requires a seal on the first
-// call of a message and another vendor's model made the call, it adds skipSealValidation. A
-// call of Gemini's own that lost its seal does not get it.
-func (p *geminiEncoder) withSealPlaceholder(b content.ToolCall, v rawjson.Value) rawjson.Value {
-	isFirst := !p.hasCall
-	if p.hasCall = true; !isFirst || !p.needsFirstSeal || p.Owns(b) {
-		return v
+// withPlaceholderForForeignCall returns the part of the first call of a message. If the model
+// requires a seal on that call and another vendor's model made it, the part gets
+// skipSealValidation. A call of Gemini's own that lost its seal does not get it.
+func (p *geminiEncoder) withPlaceholderForForeignCall(call content.ToolCall, part rawjson.Value) rawjson.Value {
+	if !p.needsFirstSeal || p.Owns(call) {
+		return part
 	}
-	o := new(rawjson.Object).Merge(v)
+	o := new(rawjson.Object).Merge(part)
 	o.SetString("thoughtSignature", skipSealValidation)
 	return o.Bytes()
 }
@@ -240,9 +242,9 @@ func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 }
 
 // mediaSource returns the media type and the bytes of m; inline reports whether it has bytes.
-// If own is true, m came from Google, and bytes in a data URL stay there.
-func mediaSource(m content.Media, own bool) (mediaType, data string, inline bool) {
-	if own {
+// sameDialect reports whether m came from this dialect: then bytes in a data URL stay there.
+func mediaSource(m content.Media, sameDialect bool) (mediaType, data string, inline bool) {
+	if sameDialect {
 		return m.MediaType, m.Data, m.Data != ""
 	}
 	mediaType, data, inline = wire.InlineData(m)

@@ -32,6 +32,8 @@ var partKinds = []string{
 	"text", "functionCall", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
 }
 
+// newPartReader returns a reader of a part, with the kind of the part and a reader of the member
+// named like the kind. It takes no member.
 func newPartReader(v rawjson.Value) *partReader {
 	p := &partReader{ObjectReader: rawjson.ObjectReader{Value: v}}
 	for _, kind := range partKinds {

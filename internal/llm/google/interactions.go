@@ -26,7 +26,7 @@ var Interactions = &wire.Dialect{
 	Encode:        encodeInteractions,
 	Replay:        replayInteractions,
 	DecodeRequest: decodeInteractionsRequest,
-	Outline:       outlineInteractions,
+	Outline:       outlineInteractionsInput,
 	Rules:         interactionsRules,
 
 	OptionalFields:     [][]string{{"generation_config", "thinking_summaries"}},

@@ -7,8 +7,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outlineInteractions returns the outline of a request body.
-func outlineInteractions(body rawjson.Value) []wire.OutlineItem {
+// outlineInteractionsInput returns the outline of the input of a request body.
+func outlineInteractionsInput(body rawjson.Value) []wire.OutlineItem {
 	return wire.OutlineItems(body, "input", func(s *wire.OutlineItem) {
 		switch kind := s.JSON.Get("type").Text(); kind {
 		case "function_call":

@@ -62,7 +62,7 @@ func (p *interactionsEncoder) Add(role content.Role, b content.Block) {
 		p.results.Add(r.CallID, p.encodeResult(r), p.FormOf(r))
 		return
 	}
-	if v := p.encodeStep(b); v != nil {
+	if v := p.encodeSingleBlockStep(b); v != nil {
 		p.Flush()
 		p.list.Add(v)
 		if c, ok := b.(content.ToolCall); ok {
@@ -107,9 +107,9 @@ func (p *interactionsEncoder) Flush() {
 	p.stepType, p.stepExtra, p.contents = "", nil, nil
 }
 
-// encodeStep returns the step for a block that is a step of its own; nil for any other block,
-// and for one that cannot be sent.
-func (p *interactionsEncoder) encodeStep(b content.Block) rawjson.Value {
+// encodeSingleBlockStep returns the step for a block that is a step of its own; nil for a block
+// that shares its step with others, and for one that cannot be sent.
+func (p *interactionsEncoder) encodeSingleBlockStep(b content.Block) rawjson.Value {
 	form := b.Form()
 	var o *rawjson.Object
 	switch b := b.(type) {
@@ -211,9 +211,9 @@ func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 }
 
 // encodeInteractionsMedia returns the content for an image or a file, with its bytes or its
-// URL; nil when it has neither. If own is true, m came from this dialect.
-func encodeInteractionsMedia(m content.Media, own bool) *rawjson.Object {
-	media, data, inline := mediaSource(m, own)
+// URL; nil when it has neither. sameDialect reports whether m came from this dialect.
+func encodeInteractionsMedia(m content.Media, sameDialect bool) *rawjson.Object {
+	media, data, inline := mediaSource(m, sameDialect)
 	if !inline && m.URL == "" {
 		return nil
 	}
@@ -222,14 +222,14 @@ func encodeInteractionsMedia(m content.Media, own bool) *rawjson.Object {
 	switch {
 	case m.Of == content.KindImage:
 		o.SetString("type", "image")
-	case own: // the extra has the type
+	case sameDialect: // the extra has the type
 	case kind == "audio", kind == "video":
 		o.SetString("type", kind)
 	default:
 		o.SetString("type", "document")
 	}
 	o.SetNonEmpty("mime_type", media)
-	if m.URL != "" && (own || !inline) {
+	if m.URL != "" && (sameDialect || !inline) {
 		o.SetString("uri", m.URL)
 	}
 	if inline {

@@ -54,7 +54,7 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) {
 		block = b
 	}
 	s.BlockBuilder = n.BeginStreamed(block)
-	s.BeforeEnd = func() { s.completeStep(n) }
+	s.BeforeEnd = func() { s.buildFinalBlock(n) }
 }
 
 // withoutEmptySignature returns extra without the member signature if that is empty: a stream
@@ -125,14 +125,14 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 			n.AppendText(s.BlockBuilder, text.Text())
 			d = rawjson.Without(d, "arguments")
 		}
-		s.setMembers(d)
+		s.collectMembers(d)
 	default:
-		s.setMembers(d)
+		s.collectMembers(d)
 	}
 }
 
-// setMembers collects the members of a delta. They replace those of step.start.
-func (s *openStep) setMembers(d rawjson.Value) {
+// collectMembers collects the members of a delta. They replace those of step.start.
+func (s *openStep) collectMembers(d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key != "type" && value.Kind() != rawjson.KindNull {
 			s.members.Set(key, value)
@@ -190,9 +190,9 @@ func (n *interactionsReader) endStep(i int64) {
 	}
 }
 
-// completeStep builds the final block from step.start and the deltas. n is the reader of the
+// buildFinalBlock builds the final block from step.start and the deltas. n is the reader of the
 // stream.
-func (s *openStep) completeStep(n *interactionsReader) {
+func (s *openStep) buildFinalBlock(n *interactionsReader) {
 	if b, ok := s.Block.(content.Reasoning); ok {
 		if s.notOnlyTexts {
 			o := new(rawjson.Object).Merge(b.Form().Extra)
