@@ -110,7 +110,7 @@ func (w *LoadRequest) get(ctx context.Context, r Reader, list []int) error {
 		places[id] = append(places[id], i)
 	}
 	for o, err := range r.Get(ctx, ids) {
-		if err != nil && (len(places[o.ID]) == 0 || !isOfOneObject(err)) {
+		if err != nil && (len(places[o.ID]) == 0 || !isCorruptOrPurged(err)) {
 			return err
 		}
 		for _, i := range places[o.ID] {

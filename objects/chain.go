@@ -10,7 +10,7 @@ import (
 // *[NotFoundError] for an object that does not exist.
 func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		end, diverged, err := stopPoint(ctx, get, tip, o)
+		end, diverged, err := walkEnd(ctx, get, tip, o)
 		if err != nil {
 			yield(Object{}, err)
 			return
@@ -34,9 +34,10 @@ func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOpti
 	}
 }
 
-// stopPoint finds where a walk from tip ends: before the first commit that is, or
-// has above it, one of o.Stop. It has diverged when that is none of them.
-func stopPoint(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) (end ID, diverged bool, err error) {
+// walkEnd returns the commit before which a walk from tip ends: the nearest common
+// ancestor of tip and one of o.Stop. diverged reports whether that commit is not in
+// o.Stop, or whether there is none although o.Stop has commits.
+func walkEnd(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) (end ID, diverged bool, err error) {
 	nearest := -1
 	for _, stop := range o.Stop {
 		if stop.IsZero() {
@@ -58,9 +59,9 @@ func stopPoint(ctx context.Context, get func(ID) (Object, error), tip ID, o Chai
 	return end, diverged, nil
 }
 
-// commonAncestor finds the first commit on the line of tip that is also on the line
-// of stop, and how many steps below tip it is; zero when there is none. It goes
-// down both lines in step, so that a near one is found without reading further.
+// commonAncestor returns the nearest common ancestor of tip and stop, and how many
+// steps lead from tip to it; zero when there is none. It follows the first parents of
+// both in step, so that it finds a near one without reading further.
 func commonAncestor(ctx context.Context, get func(ID) (Object, error), tip, stop ID) (base ID, steps int, err error) {
 	onTip, onStop := map[ID]int{tip: 0}, map[ID]int{stop: 0}
 	for n := 0; !tip.IsZero() || !stop.IsZero(); n++ {

@@ -51,8 +51,9 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Cause }
 
-// isOfOneObject reports whether err concerns one object only, so that a sequence goes on after it.
-func isOfOneObject(err error) bool {
+// isCorruptOrPurged reports whether err is about one object, which is corrupt or purged. A sequence
+// goes on after such an error.
+func isCorruptOrPurged(err error) bool {
 	var c *CorruptError
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, ErrPurged)
 }

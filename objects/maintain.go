@@ -105,24 +105,24 @@ func AuditStore(ctx context.Context, s Store, a Audit) error {
 		var purged *PurgedError
 		switch {
 		case errors.As(err, &purged):
-			err = callWith(a.Tombstone, purged.Tombstone)
+			err = callForEach(a.Tombstone, purged.Tombstone)
 		case err == nil:
-			err = callWith(a.Objects, []Object{o})
+			err = callForEach(a.Objects, []Object{o})
 		case errors.As(err, &c) && !c.ID.IsZero():
-			err = callWith(a.Damage, Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
+			err = callForEach(a.Damage, Damage{ID: c.ID, Where: "object " + c.ID.Short(), What: c.Cause.Error()})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := callWith(a.Ref, refs...); err != nil {
+	if err := callForEach(a.Ref, refs...); err != nil {
 		return err
 	}
-	return callWith(a.Entry, entries...)
+	return callForEach(a.Entry, entries...)
 }
 
-// callWith calls f, which may be nil, with the elements of a list, up to an error.
-func callWith[T any](f func(T) error, list ...T) error {
+// callForEach calls f, if it is not nil, with each element of a list, up to an error.
+func callForEach[T any](f func(T) error, list ...T) error {
 	for i := 0; i < len(list) && f != nil; i++ {
 		if err := f(list[i]); err != nil {
 			return err

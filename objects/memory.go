@@ -66,7 +66,7 @@ func (m *memory) Get(ctx context.Context, ids []ID) iter.Seq2[Object, error] {
 			if e := ctx.Err(); e != nil {
 				err = e
 			}
-			if !yield(obj, err) || err != nil && !isOfOneObject(err) {
+			if !yield(obj, err) || err != nil && !isCorruptOrPurged(err) {
 				return
 			}
 		}
@@ -185,7 +185,7 @@ func (m *memory) Apply(ctx context.Context, b Batch) error {
 	for i := range moves {
 		moves[i].Prev = m.newest[moves[i].Name]
 	}
-	m.move(NewLogEntry(m.lastSeq()+1, b.Note, moves))
+	m.applyEntry(NewLogEntry(m.lastSeq()+1, b.Note, moves))
 	return nil
 }
 
@@ -196,8 +196,8 @@ func (m *memory) lastSeq() (n uint64) {
 	return n
 }
 
-// move appends an entry and moves its refs. mu is held.
-func (m *memory) move(entry LogEntry) {
+// applyEntry appends an entry to the log and moves the refs as it says. mu is held.
+func (m *memory) applyEntry(entry LogEntry) {
 	m.log = append(m.log, entry)
 	for _, u := range entry.Refs {
 		m.newest[u.Name] = entry.Hash
@@ -231,7 +231,7 @@ func (m *memory) Restore(ctx context.Context, list []LogEntry) error {
 		if err = cmp.Or(ctx.Err(), err); err != nil {
 			return err
 		}
-		m.move(NewLogEntry(e.Seq, e.Note, slices.Clone(e.Refs)))
+		m.applyEntry(NewLogEntry(e.Seq, e.Note, slices.Clone(e.Refs)))
 	}
 	return nil
 }

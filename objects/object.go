@@ -105,8 +105,8 @@ func (o *Object) sum() (id ID) {
 	head := make([]byte, 0, 128)
 	head = append(head, "tract 1\x00"...)
 	head = append(head, byte(o.Kind))
-	head = appendIDs(head, o.Parents)
-	head = appendIDs(head, o.Links)
+	head = appendCountedIDs(head, o.Parents)
+	head = appendCountedIDs(head, o.Links)
 	head = binary.AppendUvarint(head, uint64(len(o.Data)))
 	_, _ = h.Write(head)
 	_, _ = h.Write(o.Data)
@@ -115,7 +115,8 @@ func (o *Object) sum() (id ID) {
 	return id
 }
 
-func appendIDs(b []byte, ids []ID) []byte {
+// appendCountedIDs appends the number of the ids, as a uvarint, and the ids.
+func appendCountedIDs(b []byte, ids []ID) []byte {
 	b = binary.AppendUvarint(b, uint64(len(ids)))
 	for i := range ids {
 		b = append(b, ids[i][:]...)

@@ -88,7 +88,7 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response,
 	}
 	defer a.closer.Close()
 	var raw bytes.Buffer
-	reply, err := llm.Collect(c.events(a, io.TeeReader(a.body, &raw)), nil)
+	reply, err := llm.Collect(c.decodeEvents(a, io.TeeReader(a.body, &raw)), nil)
 	if reply != nil {
 		reply.Raw, reply.Sent, reply.From = raw.Bytes(), a.sent, a.from
 	}
@@ -105,12 +105,13 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 			return
 		}
 		defer a.closer.Close()
-		c.events(a, a.body)(yield)
+		c.decodeEvents(a, a.body)(yield)
 	}
 }
 
-// events yields the events of response a, read from body. Its errors contain no secrets.
-func (c *Client) events(a *openResponse, body io.Reader) iter.Seq2[llm.Event, error] {
+// decodeEvents yields the events of response a, read from body, which it does not close. Its
+// errors contain no secrets.
+func (c *Client) decodeEvents(a *openResponse, body io.Reader) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for e, err := range a.target.Decode(body, llm.FramingAuto) {
 			if err != nil {

@@ -81,13 +81,14 @@ func (p *feedInput) Read(to []byte) (int, error) {
 // the response.
 func (f *Feed) Write(p []byte) (int, error) {
 	f.input.bytes = p
-	f.decodeWritten()
+	f.decodeAvailable()
 	f.input.bytes = nil
 	return len(p), f.err
 }
 
-// decodeWritten decodes until the written bytes are used up or the response ends.
-func (f *Feed) decodeWritten() {
+// decodeAvailable decodes the events in the written bytes, and returns when these bytes are used up
+// or the response ends.
+func (f *Feed) decodeAvailable() {
 	for !f.over {
 		step, more := f.next()
 		switch {
@@ -115,7 +116,7 @@ func (f *Feed) Response() *llm.Response { return f.acc.Response(f.over && f.err 
 // do not need the response.
 func (f *Feed) Close() (*llm.Response, error) {
 	f.input.ended = true
-	f.decodeWritten()
+	f.decodeAvailable()
 	f.stop()
 	return f.Response(), f.err
 }

@@ -42,8 +42,8 @@ func (w *idleTimer) setLimit(d time.Duration) {
 	}
 }
 
-// cancelRequest stops the timer and cancels the request.
-func (w *idleTimer) cancelRequest() {
+// stopAndCancel stops the timer and cancels the request.
+func (w *idleTimer) stopAndCancel() {
 	w.setLimit(0)
 	w.end(context.Canceled)
 }
@@ -68,6 +68,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 }
 
 func (b *timedBody) Close() error {
-	b.watch.cancelRequest()
+	b.watch.stopAndCancel()
 	return b.body.Close()
 }

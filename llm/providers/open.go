@@ -70,7 +70,7 @@ func Open(name string, c Config) (*Client, error) {
 	if p, _ := Lookup(name); c.Dialect == "" && p.compatible != "" && strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), compatiblePath) {
 		c.Dialect = p.compatible
 	}
-	t, profile, known, err := findProvider(c.Dialect, name)
+	t, profile, known, err := targetAndProfile(c.Dialect, name)
 	if err != nil {
 		return nil, fmt.Errorf("open provider %q: %w", name, err)
 	}
@@ -78,7 +78,7 @@ func Open(name string, c Config) (*Client, error) {
 		return nil, newUnknownError(name)
 	}
 	t.Model = c.Model
-	client := &Client{target: t, profile: profile, config: c, http: newHTTPClient()}
+	client := &Client{target: t, profile: profile, config: c, http: newHTTPClientWithoutProxy()}
 	if c.HTTP != nil {
 		copied := *c.HTTP
 		client.http = &copied
@@ -112,27 +112,28 @@ func Open(name string, c Config) (*Client, error) {
 // compatiblePath is the path below which some servers offer a second dialect.
 const compatiblePath = "/v1"
 
-// targetOf returns the target of a model of a provider. api is the dialect; empty: the
-// provider's.
-func targetOf(api, provider, model string) (wire.Target, error) {
-	t, _, _, err := findProvider(api, provider)
+// targetOf returns the target of a model of a provider, which may be unknown. An empty dialect
+// stands for the provider's.
+func targetOf(dialect, provider, model string) (wire.Target, error) {
+	t, _, _, err := targetAndProfile(dialect, provider)
 	t.Model = model
 	return t, err
 }
 
-// findProvider returns the target, without a model, and the profile of a provider. api is the
-// dialect; empty: the provider's. known reports whether the provider is in the table.
-func findProvider(api, provider string) (t wire.Target, p Profile, known bool, err error) {
+// targetAndProfile returns the target, without a model, and the profile of a provider. An empty
+// dialect stands for the provider's. known reports whether the provider is in the table; the
+// profile of an unknown provider has the chat dialect.
+func targetAndProfile(dialect, provider string) (t wire.Target, p Profile, known bool, err error) {
 	p, known = Lookup(provider)
 	if !known {
 		p = Profile{Name: provider, Dialect: "chat"}
 	}
-	if api == "" {
-		api = p.Dialect
+	if dialect == "" {
+		dialect = p.Dialect
 	}
-	name, found := FindDialect(api)
+	name, found := FindDialect(dialect)
 	if !found {
-		return wire.Target{}, p, known, fmt.Errorf("dialect %q: want one of %s", api, strings.Join(Dialects(), ", "))
+		return wire.Target{}, p, known, fmt.Errorf("dialect %q: want one of %s", dialect, strings.Join(Dialects(), ", "))
 	}
 	generic := p.BaseURL == "" && len(p.KeyEnv) == 0
 	return wire.NewTarget(dialectNamed(name), p.Name, generic, p.quirks), p, known, nil

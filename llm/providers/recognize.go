@@ -24,7 +24,7 @@ func Recognize(u *url.URL) (api, provider, model string, ok bool) {
 			}
 			model = name
 		}
-		return way.api, providerAt(u.Hostname(), way.api), model, true
+		return way.api, providerOrDialectAt(u.Hostname(), way.api), model, true
 	}
 	return "", "", "", false
 }
@@ -59,12 +59,13 @@ var endpoints = []struct {
 // depend on the account or the region.
 var regionalHosts = map[string]string{".openai.azure.com": "azure", "bedrock-runtime.": "bedrock"}
 
-// providerAt returns the provider whose host and dialect these are; else the dialect's name.
-func providerAt(host, api string) string {
+// providerOrDialectAt returns the name of the provider whose host and dialect these are; if there
+// is none, the name of the dialect.
+func providerOrDialectAt(host, dialect string) string {
 	for _, name := range Names() {
 		p, _ := Lookup(name)
 		own, err := url.Parse(p.BaseURL)
-		if name == p.Name && p.Dialect == api && err == nil && p.BaseURL != "" && !isLocal(own.Hostname()) && strings.EqualFold(own.Hostname(), host) {
+		if name == p.Name && p.Dialect == dialect && err == nil && p.BaseURL != "" && !isLoopbackHost(own.Hostname()) && strings.EqualFold(own.Hostname(), host) {
 			return p.Name
 		}
 	}
@@ -72,16 +73,16 @@ func providerAt(host, api string) string {
 		if !strings.Contains(host, part) {
 			continue
 		}
-		for _, known := range []string{name, name + "-" + api} {
-			if p, found := Lookup(known); found && (p.Dialect == api || api == "invoke") {
+		for _, known := range []string{name, name + "-" + dialect} {
+			if p, found := Lookup(known); found && (p.Dialect == dialect || dialect == "invoke") {
 				return p.Name
 			}
 		}
 	}
-	return api
+	return dialect
 }
 
-// isLocal reports whether a host is this machine, where any server may run.
-func isLocal(host string) bool {
+// isLoopbackHost reports whether a host is this machine, where any server may run.
+func isLoopbackHost(host string) bool {
 	return slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, host)
 }

@@ -40,8 +40,8 @@ const (
 	maxErrorBody  = 1 << 20     // largest number of bytes read from the body of an error
 )
 
-// newHTTPClient returns an HTTP client that ignores proxy settings of the environment.
-func newHTTPClient() *http.Client {
+// newHTTPClientWithoutProxy returns an HTTP client that ignores proxy settings of the environment.
+func newHTTPClientWithoutProxy() *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{Transport: &http.Transport{
 		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 15 * time.Second,
@@ -177,13 +177,13 @@ func (r *attempt) sendOnce(ctx context.Context) (*openResponse, error) {
 	clock, ctx := newIdleTimer(ctx, r.url.Host)
 	req, hide, err := r.newRequest(ctx)
 	if err != nil {
-		clock.cancelRequest()
+		clock.stopAndCancel()
 		return nil, hide.maskError(err)
 	}
 	clock.setLimit(r.config.HeaderTimeout)
 	res, err := r.http.Do(req) //nolint:bodyclose // timedBody closes it
 	if err != nil {
-		defer clock.cancelRequest()
+		defer clock.stopAndCancel()
 		return nil, r.networkError(clock, hide, err)
 	}
 	var body io.ReadCloser = &timedBody{body: res.Body, watch: clock, idle: r.config.IdleTimeout}
@@ -299,7 +299,7 @@ func withReasoningOn(t wire.Target, e *llm.APIError, body []byte, s llm.Settings
 		if asked := slices.Index(effortOrder, value.Text()); asked >= 0 {
 			for _, effort := range effortOrder[asked+1:] {
 				if strings.Contains(e.Message, "'"+effort+"'") {
-					return withMember(v, path, rawjson.AppendString(nil, effort)), effort
+					return replaceMember(v, path, rawjson.AppendString(nil, effort)), effort
 				}
 			}
 		}
@@ -334,17 +334,18 @@ func mentions(e *llm.APIError, field string) bool {
 }
 
 // withoutMember returns object v without the member at a path.
-func withoutMember(v rawjson.Value, path []string) rawjson.Value { return withMember(v, path, nil) }
+func withoutMember(v rawjson.Value, path []string) rawjson.Value { return replaceMember(v, path, nil) }
 
-// withMember returns object v with newValue at a path. If newValue is nil, the member is
-// removed, and so are objects on the path that become empty.
-func withMember(v rawjson.Value, path []string, newValue rawjson.Value) rawjson.Value {
+// replaceMember returns object v with newValue for the member at a path. An absent member stays
+// absent. If newValue is nil, the member is removed, and so are objects on the path that become
+// empty.
+func replaceMember(v rawjson.Value, path []string, newValue rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	for key, value := range v.Members() {
 		switch {
 		case key != path[0]:
 		case len(path) > 1:
-			value = rawjson.NonEmptyObject(withMember(value, path[1:], newValue))
+			value = rawjson.NonEmptyObject(replaceMember(value, path[1:], newValue))
 		default:
 			value = newValue
 		}

@@ -12,7 +12,7 @@ import (
 // OpenAI's chat.
 func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	if v.Get("messages") == nil && v.Get("message").Kind() == rawjson.KindString {
-		v = requestOfV1(v)
+		v = convertV1Request(v)
 	}
 	s := wire.DecodeCommon(v, "max_tokens")
 	s.Model = v.Get("model").Text()

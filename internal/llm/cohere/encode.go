@@ -86,7 +86,7 @@ func (p *encoder) addMessage(m content.Message) {
 			texts = append(texts, b.Text)
 			parts.Add(encodeText("text", b.Text))
 		case content.Media:
-			v := encodeMedia(b)
+			v := encodeImageOrTextFile(b)
 			mixed = mixed || v != nil
 			parts.Add(v)
 		}
@@ -112,8 +112,8 @@ func encodeText(kind, text string) rawjson.Value {
 	return rawjson.NewObject("type", kind, kind, text).Bytes()
 }
 
-// encodeMedia returns an image, or the text of a text file; nil for other media.
-func encodeMedia(m content.Media) rawjson.Value {
+// encodeImageOrTextFile returns an image, or the text of a text file; nil for other media.
+func encodeImageOrTextFile(m content.Media) rawjson.Value {
 	url := m.URL
 	switch media, data, inline := wire.InlineData(m); {
 	case m.Of != content.KindImage && inline && strings.HasPrefix(media, "text/"):

@@ -9,10 +9,10 @@ import (
 
 // TestMediaIsAnImageOrText: Cohere takes no other.
 func TestMediaIsAnImageOrText(t *testing.T) {
-	if v := encodeMedia(content.Media{Of: content.KindFile, MediaType: "application/pdf", Data: "x"}); v != nil {
+	if v := encodeImageOrTextFile(content.Media{Of: content.KindFile, MediaType: "application/pdf", Data: "x"}); v != nil {
 		t.Errorf("%s", v)
 	}
-	if v := encodeMedia(content.Media{Of: content.KindImage, URL: "https://example.com/x"}); !rawjson.Equal(v, rawjson.Value(`{"type":"image_url","image_url":{"url":"https://example.com/x"}}`)) {
+	if v := encodeImageOrTextFile(content.Media{Of: content.KindImage, URL: "https://example.com/x"}); !rawjson.Equal(v, rawjson.Value(`{"type":"image_url","image_url":{"url":"https://example.com/x"}}`)) {
 		t.Errorf("%s", v)
 	}
 }

@@ -54,8 +54,8 @@ func (c *reader) ReadBody(v rawjson.Value) error {
 	if v.Get("event_type") != nil {
 		return c.readV1Event(v)
 	}
-	if isResponseOfV1(v) {
-		v = responseOfV1(v)
+	if isV1Response(v) {
+		v = convertV1Response(v)
 	}
 	m := v.Get("message")
 	if m.Kind() != rawjson.KindObject {
@@ -67,7 +67,7 @@ func (c *reader) ReadBody(v rawjson.Value) error {
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	c.readStart(v.Get("id"), m)
+	c.readMessage(v.Get("id"), m)
 	return c.readEnd(v)
 }
 
@@ -81,7 +81,7 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) error {
 	m := v.Get("delta", "message")
 	switch name {
 	case "message-start":
-		c.readStart(v.Get("id"), m)
+		c.readMessage(v.Get("id"), m)
 	case "content-start":
 		c.beginPart(n, m.Get("content"))
 	case "content-delta":
@@ -89,7 +89,7 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) error {
 	case "content-end":
 		c.endBlock(c.blocks, n)
 	case "tool-plan-delta":
-		c.addPlan(m.Get(typePlan).Text())
+		c.addPlanAsText(m.Get(typePlan).Text())
 	case "tool-call-start":
 		c.endBlock(c.calls, n)
 		c.beginCall(n, m.Get("tool_calls"))
@@ -101,7 +101,7 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) error {
 		c.endBlock(c.calls, n)
 	case "citation-start":
 		for key, member := range m.Members() {
-			c.addCitation(key, member)
+			c.addToListField(key, member)
 		}
 	case "message-end":
 		return c.readEnd(v.Get("delta"))
@@ -113,8 +113,8 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) error {
 	return nil
 }
 
-// readStart reads a message, which in a stream is empty.
-func (c *reader) readStart(id, m rawjson.Value) {
+// readMessage reads a message, which in a stream is empty. id is the id of the response.
+func (c *reader) readMessage(id, m rawjson.Value) {
 	c.SetHead(func(h *llm.Head) { h.ID = id.Text() })
 	c.EmitHead()
 	parts := m.Get("content")
@@ -125,7 +125,7 @@ func (c *reader) readStart(id, m rawjson.Value) {
 		c.beginPart(0, part)
 		c.endBlock(c.blocks, 0)
 	}
-	c.addPlan(m.Get(typePlan).Text())
+	c.addPlanAsText(m.Get(typePlan).Text())
 	for call := range c.Elements(m.Get("tool_calls")) {
 		c.beginCall(0, call)
 		c.endBlock(c.calls, 0)
@@ -137,12 +137,13 @@ func (c *reader) readStart(id, m rawjson.Value) {
 	}
 }
 
-// addCitation keeps a citation; a stream brings one at a time.
-func (c *reader) addCitation(key string, v rawjson.Value) {
+// addToListField adds v, a list or one element of it, to the unknown field that is kept: a stream
+// brings one citation at a time.
+func (c *reader) addToListField(field string, v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
 		v = rawjson.ArrayOf(v)
 	}
-	c.unknownFields.Field(key).Add(v)
+	c.unknownFields.Field(field).Add(v)
 }
 
 // beginPart begins a part of the content.
@@ -183,8 +184,8 @@ func (c *reader) addDelta(n int64, v rawjson.Value) {
 	}
 }
 
-// addPlan adds to the plan.
-func (c *reader) addPlan(text string) {
+// addPlanAsText appends text of a tool plan, which is a text block of its own.
+func (c *reader) addPlanAsText(text string) {
 	if text == "" {
 		return
 	}

@@ -13,20 +13,20 @@ import (
 // written: the functions of this file turn its requests and responses into those of
 // version 2.
 
-// requestOfV1 converts a request of version 1 to one of version 2.
-func requestOfV1(v rawjson.Value) rawjson.Value {
+// convertV1Request returns the request of version 2 for a request of version 1.
+func convertV1Request(v rawjson.Value) rawjson.Value {
 	r := v1Reader{}
 	if preamble := v.Get("preamble"); preamble.Text() != "" {
-		r.add("system", preamble)
+		r.addTextMessage("system", preamble)
 	}
-	for turn := range v.Get("chat_history").Elements() {
-		r.addTurn(turn)
+	for message := range v.Get("chat_history").Elements() {
+		r.addHistoryMessage(message)
 	}
 	r.addResults(v.Get("tool_results"))
 	if message := v.Get("message"); message.Text() != "" {
-		r.add("user", message)
+		r.addTextMessage("user", message)
 	}
-	body := rawjson.NewObject("messages", r.list.Bytes(), "tools", toolsOfV1(v.Get("tools")))
+	body := rawjson.NewObject("messages", r.list.Bytes(), "tools", convertV1Tools(v.Get("tools")))
 	return body.Merge(rawjson.Without(v, "message", "chat_history", "preamble", "tool_results", "tools")).Bytes()
 }
 
@@ -37,18 +37,19 @@ type v1Reader struct {
 	open  []rawjson.Value // calls without a result, with their ids
 }
 
-func (r *v1Reader) add(role string, text rawjson.Value) {
+// addTextMessage adds a message with a text, which may be empty.
+func (r *v1Reader) addTextMessage(role string, text rawjson.Value) {
 	r.list.Add(rawjson.NewObject("role", role, "content", text).Bytes())
 }
 
-// addTurn adds a turn of the history.
-func (r *v1Reader) addTurn(v rawjson.Value) {
+// addHistoryMessage adds a message of chat_history.
+func (r *v1Reader) addHistoryMessage(v rawjson.Value) {
 	text := v.Get("message")
 	switch v.Get("role").Text() {
 	case "SYSTEM":
-		r.add("system", text)
+		r.addTextMessage("system", text)
 	case "USER":
-		r.add("user", text)
+		r.addTextMessage("user", text)
 	case "TOOL":
 		r.addResults(v.Get("tool_results"))
 	default:
@@ -56,7 +57,7 @@ func (r *v1Reader) addTurn(v rawjson.Value) {
 		if text.Text() != "" {
 			o.Set("content", text)
 		}
-		calls := callsOfV1(v.Get("tool_calls"), fmt.Sprintf("call-%d", r.calls))
+		calls := convertV1Calls(v.Get("tool_calls"), fmt.Sprintf("call-%d", r.calls))
 		for call := range calls.Elements() {
 			r.open = append(r.open, call)
 			r.calls++
@@ -94,19 +95,19 @@ func (r *v1Reader) indexOfCall(repeated rawjson.Value) int {
 	return same
 }
 
-// callsOfV1 returns calls in the form of version 2. The id of a call is prefix, a slash and the index
-// of the call.
-func callsOfV1(list rawjson.Value, prefix string) rawjson.Value {
+// convertV1Calls returns calls in the form of version 2. The id of a call is idPrefix, a slash and
+// the index of the call.
+func convertV1Calls(list rawjson.Value, idPrefix string) rawjson.Value {
 	var calls rawjson.Array
 	for i, v := range rawjson.Indexed(list) {
 		f := rawjson.NewObject("name", v.Get("name"), "arguments", string(v.Get("parameters")))
-		calls.Add(rawjson.NewObject("id", fmt.Sprintf("%s/%d", prefix, i), "type", "function", "function", f.Bytes()).Bytes())
+		calls.Add(rawjson.NewObject("id", fmt.Sprintf("%s/%d", idPrefix, i), "type", "function", "function", f.Bytes()).Bytes())
 	}
 	return calls.Bytes()
 }
 
-// toolsOfV1 returns definitions of tools in the form of version 2.
-func toolsOfV1(list rawjson.Value) rawjson.Value {
+// convertV1Tools returns definitions of tools in the form of version 2.
+func convertV1Tools(list rawjson.Value) rawjson.Value {
 	types := map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
 	var tools rawjson.Array
 	for v := range list.Elements() {
@@ -130,16 +131,15 @@ func toolsOfV1(list rawjson.Value) rawjson.Value {
 	return rawjson.NonEmpty(tools.Bytes())
 }
 
-// isResponseOfV1 reports whether a body is a response of version 1.
-func isResponseOfV1(v rawjson.Value) bool {
+// isV1Response reports whether a body is a response of version 1.
+func isV1Response(v rawjson.Value) bool {
 	return v.Get("text").Kind() == rawjson.KindString && v.Get("message") == nil
 }
 
-// responseOfV1 returns the response of version 2 that says what a response of version 1
-// does.
-func responseOfV1(v rawjson.Value) rawjson.Value {
+// convertV1Response returns the response of version 2 for a response of version 1.
+func convertV1Response(v rawjson.Value) rawjson.Value {
 	id := v.Get("generation_id")
-	message := rawjson.NewObject("role", "assistant", "content", v.Get("text"), "tool_calls", rawjson.NonEmpty(callsOfV1(v.Get("tool_calls"), id.Text())))
+	message := rawjson.NewObject("role", "assistant", "content", v.Get("text"), "tool_calls", rawjson.NonEmpty(convertV1Calls(v.Get("tool_calls"), id.Text())))
 	message.Merge(rawjson.Without(v, "text", "tool_calls", "generation_id", "response_id", "finish_reason", "meta", "chat_history", "is_search_required"))
 	return rawjson.NewObject("id", id, "message", message.Bytes(), "finish_reason", v.Get("finish_reason"), "usage", v.Get("meta"), "error", v.Get("error")).Bytes()
 }
@@ -149,7 +149,7 @@ func responseOfV1(v rawjson.Value) rawjson.Value {
 func (c *reader) readV1Event(v rawjson.Value) error {
 	switch v.Get("event_type").Text() {
 	case "stream-start":
-		c.readStart(v.Get("generation_id"), nil)
+		c.readMessage(v.Get("generation_id"), nil)
 		return nil
 	case "text-generation":
 		c.streamed = true

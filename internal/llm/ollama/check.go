@@ -5,9 +5,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// outline returns the outline of a request body. Calls have no ids; they are told apart by
-// name and order.
-func outline(body rawjson.Value) []wire.OutlineItem {
+// outlineMessages returns the outline of the messages of a request body. Calls have no ids;
+// they are told apart by name and order.
+func outlineMessages(body rawjson.Value) []wire.OutlineItem {
 	made, answered := wire.CallCounter{}, wire.CallCounter{}
 	callID := func(call rawjson.Value) string { return made.Next(call.Get("function", "name").Text()) }
 	resultID := func(m rawjson.Value) string { return answered.Next(m.Get("tool_name").Text()) }

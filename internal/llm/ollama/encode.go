@@ -105,7 +105,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
-			texts += p.textOf(b)
+			texts += p.textWithEmptyTags(b)
 		case content.Reasoning:
 			if p.Owns(b) && b.Format == content.FormatThinkTags {
 				texts += b.Open + b.Text + b.Close
@@ -128,16 +128,16 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 	return o.Merge(more.Bytes()).Bytes()
 }
 
-// textOf returns a text, with the empty tags that stood before it.
-func (p *encoder) textOf(b content.Text) string {
+// textWithEmptyTags returns a text, with the empty tags that stood before it.
+func (p *encoder) textWithEmptyTags(b content.Text) string {
 	return p.Extra(b).Get(wire.ExtraBefore).Text() + b.Text
 }
 
 // reasoningText returns the text of reasoning. It is plain text here, so reasoning of
-// other dialects is sent too.
-func (p *encoder) reasoningText(r content.Reasoning, more bool) string {
+// other dialects is sent too; a blank line separates it from previous reasoning.
+func (p *encoder) reasoningText(r content.Reasoning, hasPrevious bool) string {
 	text := r.String()
-	if more && text != "" && !p.Owns(r) {
+	if hasPrevious && text != "" && !p.Owns(r) {
 		return "\n\n" + text
 	}
 	return text

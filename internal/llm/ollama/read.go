@@ -24,7 +24,7 @@ var Ollama = &wire.Dialect{
 	Encode:        encode,
 	Replay:        replay,
 	DecodeRequest: decodeRequest,
-	Outline:       outline,
+	Outline:       outlineMessages,
 
 	ReasoningOffFields: [][]string{{"think"}},
 	NeedsModel:         true,
@@ -105,9 +105,9 @@ func (o *reader) readMessage(line rawjson.Value) {
 		o.tags.NoImplicit = true
 		o.readPieces(o.tags.Write(text))
 	}
-	when := line.Get("created_at")
+	createdAt := line.Get("created_at")
 	for c := range o.Elements(calls) {
-		o.readCall(c, when)
+		o.readCall(c, createdAt)
 	}
 }
 
@@ -180,7 +180,7 @@ func (o *reader) readPieces(list []thinktags.Piece) {
 }
 
 // readCall reads a call. A call without an id gets one made from the time of its line.
-func (o *reader) readCall(v, when rawjson.Value) {
+func (o *reader) readCall(v, createdAt rawjson.Value) {
 	o.endBlock()
 	i := rawjson.ObjectReader{Value: v}
 	f := i.TakeObject("function")
@@ -188,7 +188,7 @@ func (o *reader) readCall(v, when rawjson.Value) {
 	b.SetID(i.TakeText("id"))
 	b.CallID = b.Form().ID
 	if b.CallID == "" {
-		b.CallID = fmt.Sprintf("%s/%d", cmp.Or(when.Text(), "call"), o.calls)
+		b.CallID = fmt.Sprintf("%s/%d", cmp.Or(createdAt.Text(), "call"), o.calls)
 	}
 	switch args := f.Take("arguments"); args.Kind() {
 	case rawjson.KindString:

@@ -168,7 +168,7 @@ func (o *BlockWriter) End(p *BlockBuilder) {
 	if o.ended++; o.ended > len(o.open)/2 {
 		o.open, o.ended = slices.DeleteFunc(o.open, func(p *BlockBuilder) bool { return p.Done }), 0
 	}
-	o.emitBlock(p)
+	o.emitBlockDone(p)
 }
 
 // OpenBlocks returns the blocks that have not ended, in the order in which they began.
@@ -183,8 +183,8 @@ func (o *BlockWriter) EndOpen() {
 	}
 }
 
-// emitBlock emits a complete block, unless it is empty.
-func (o *BlockWriter) emitBlock(p *BlockBuilder) {
+// emitBlockDone emits the event for a complete block, unless the block is empty.
+func (o *BlockWriter) emitBlockDone(p *BlockBuilder) {
 	b := p.Build()
 	entry := b.Kind() == content.KindReasoning && b.Form().Extra != nil // the provider may require it
 	if entry || !content.IsEmpty(b) {
@@ -226,7 +226,7 @@ func (o *BlockWriter) close(err error) {
 		}
 	}
 	for _, p := range o.changed {
-		o.emitBlock(p)
+		o.emitBlockDone(p)
 	}
 	o.EmitHead()
 	if err != nil && !o.stopped {

@@ -239,16 +239,9 @@ func (c *Checker) findForeignSeals() {
 // reportBlock adds a problem of one block of the request, given by the index of its message
 // and its index there.
 func (c *Checker) reportBlock(message, block int, text string, args ...any) {
-	c.Report("", toolCallID(c.Request.Messages[message].Blocks[block]), text, args...)
+	call, _ := c.Request.Messages[message].Blocks[block].(content.ToolCall)
+	c.Report("", call.CallID, text, args...)
 	c.problems[len(c.problems)-1].Block = llm.Place{Message: message + 1, Block: block + 1}
-}
-
-// toolCallID returns the call id of a tool call; empty for any other block.
-func toolCallID(b content.Block) string {
-	if call, ok := b.(content.ToolCall); ok {
-		return call.CallID
-	}
-	return ""
 }
 
 // OpenTurnStart returns the index of the first message of the open turn, which is the message

@@ -133,7 +133,7 @@ func sameFamily(a, b string) bool {
 	if a == "" || b == "" || strings.EqualFold(a, b) {
 		return true
 	}
-	x, y := letterRuns(a), letterRuns(b)
+	x, y := modelNameWords(a), modelNameWords(b)
 	return len(x) > 0 && len(y) > 0 && (containsFold(y, x[0]) || containsFold(x, y[0]))
 }
 
@@ -147,10 +147,10 @@ func containsFold(list []string, word string) bool {
 	return false
 }
 
-// letterRuns returns the runs of letters in the last path element of a model name. On Bedrock
-// that element may begin with a region and the vendor, as in us.anthropic.claude-opus; the
+// modelNameWords returns the words, runs of letters, in the last path element of a model name. On
+// Bedrock that element may begin with a region and the vendor, as in us.anthropic.claude-opus; the
 // region is left out.
-func letterRuns(model string) []string {
+func modelNameWords(model string) []string {
 	model = model[strings.LastIndexByte(model, '/')+1:]
 	if region, rest, _ := strings.Cut(model, "."); region != "" {
 		if _, name, _ := strings.Cut(rest, "."); name != "" && unicode.IsLetter(rune(rest[0])) && unicode.IsLetter(rune(name[0])) {

@@ -17,8 +17,9 @@ import (
 // before the last slash. A model that is in no table is treated like the other models of its
 // provider. docs/providers.md shows the tables.
 
-// modelName returns the name of the model for the tables: in lower case, without its vendor.
-func (t Target) modelName() string {
+// normalizedModelName returns the name of the model as the tables have it: in lower case, without
+// its vendor.
+func (t Target) normalizedModelName() string {
 	name := strings.ToLower(t.Model)
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
@@ -72,7 +73,7 @@ func (t Target) WantsReasoningBack(r llm.Reasoning) *ReplayRule {
 		return nil
 	}
 	for i := range ReplayRules {
-		if f := &ReplayRules[i]; (f.Vendor == t.Vendor() || matchesAny(f.Models, t.modelName())) && !matchesAny(f.NonReasoning, t.modelName()) {
+		if f := &ReplayRules[i]; (f.Vendor == t.Vendor() || matchesAny(f.Models, t.normalizedModelName())) && !matchesAny(f.NonReasoning, t.normalizedModelName()) {
 			return f
 		}
 	}
@@ -174,7 +175,7 @@ var OffRules = []OffRule{
 // table entry matches.
 func (t Target) OffRule() OffRule {
 	for _, s := range OffRules {
-		if matchesAny(s.Models, t.modelName()) && (s.Vendors == nil || slices.Contains(s.Vendors, t.Vendor())) {
+		if matchesAny(s.Models, t.normalizedModelName()) && (s.Vendors == nil || slices.Contains(s.Vendors, t.Vendor())) {
 			return s
 		}
 	}
