@@ -123,20 +123,20 @@ func Histories(a, b []*commit.Commit) *History {
 		}
 	}
 	h := &History{OnlyA: a, OnlyB: b}
-	endA, endB := end(a), end(b)
+	beforeA, beforeB := parentOfOldest(a), parentOfOldest(b)
 	switch {
 	case len(a) == 0:
-		h.Base = endB
-	case len(b) == 0 || endA == endB:
-		h.Base = endA
+		h.Base = beforeB
+	case len(b) == 0 || beforeA == beforeB:
+		h.Base = beforeA
 	}
 	return h
 }
 
-// end returns the commit before which a line stops.
-func end(line []*commit.Commit) objects.ID {
-	if len(line) == 0 {
+// parentOfOldest returns the commit before which commits, newest first, stop; zero if there are none.
+func parentOfOldest(commits []*commit.Commit) objects.ID {
+	if len(commits) == 0 {
 		return objects.ID{}
 	}
-	return line[len(line)-1].Parent()
+	return commits[len(commits)-1].Parent()
 }

@@ -38,8 +38,8 @@ type Point struct {
 	A, B []*commit.Commit
 }
 
-// runStep is a tool call with its reasoning, text and result. The last of a run may have no call.
-type runStep struct {
+// agentStep is a tool call with its reasoning, text and result. The last of a run may have no call.
+type agentStep struct {
 	parts map[Part][]*commit.Commit
 	call  content.ToolCall
 }
@@ -49,11 +49,11 @@ type runStep struct {
 // comes after the first call of another tool is not compared: from there on the
 // runs do different things.
 func Runs(a, b []*commit.Commit) *Run {
-	left, right := runSteps(a), runSteps(b)
+	left, right := splitSteps(a), splitSteps(b)
 	r := &Run{Steps: [2]int{len(left), len(right)}}
 	found := map[Part]bool{}
 	for i := range max(len(left), len(right)) {
-		var x, y runStep
+		var x, y agentStep
 		if i < len(left) {
 			x = left[i]
 		}
@@ -62,12 +62,12 @@ func Runs(a, b []*commit.Commit) *Run {
 		}
 		whole := true
 		for _, part := range []Part{PartReasoning, PartText, PartCall, PartArguments, PartResult} {
-			if sameIn(part, x, y) {
+			if samePart(part, x, y) {
 				continue
 			}
 			if whole = false; !found[part] {
 				found[part] = true
-				r.First = append(r.First, Point{Part: part, Step: i + 1, A: x.at(part), B: y.at(part)})
+				r.First = append(r.First, Point{Part: part, Step: i + 1, A: x.commitsOf(part), B: y.commitsOf(part)})
 			}
 			if part == PartCall {
 				return r
@@ -80,18 +80,18 @@ func Runs(a, b []*commit.Commit) *Run {
 	return r
 }
 
-// at returns the commits of a part; the arguments are in the call.
-func (s runStep) at(p Part) []*commit.Commit {
+// commitsOf returns the commits of a part; the arguments are in the call.
+func (s agentStep) commitsOf(p Part) []*commit.Commit {
 	if p == PartArguments {
 		p = PartCall
 	}
 	return s.parts[p]
 }
 
-func runSteps(blocks []*commit.Commit) []runStep {
-	var list []runStep
+func splitSteps(blocks []*commit.Commit) []agentStep {
+	var list []agentStep
 	calls := map[string]int{}
-	now := runStep{parts: map[Part][]*commit.Commit{}}
+	now := agentStep{parts: map[Part][]*commit.Commit{}}
 	for _, c := range blocks {
 		if c.Op != commit.Append || c.Block == nil {
 			continue
@@ -100,7 +100,7 @@ func runSteps(blocks []*commit.Commit) []runStep {
 		case content.ToolCall:
 			now.parts[PartCall], now.call = []*commit.Commit{c}, b
 			calls[b.CallID] = len(list)
-			list, now = append(list, now), runStep{parts: map[Part][]*commit.Commit{}}
+			list, now = append(list, now), agentStep{parts: map[Part][]*commit.Commit{}}
 		case content.ToolResult:
 			if at, known := calls[b.CallID]; known {
 				list[at].parts[PartResult] = append(list[at].parts[PartResult], c)
@@ -119,14 +119,14 @@ func runSteps(blocks []*commit.Commit) []runStep {
 	return list
 }
 
-func sameIn(p Part, a, b runStep) bool {
+func samePart(p Part, a, b agentStep) bool {
 	switch p {
 	case PartCall:
 		return a.call.Name == b.call.Name && len(a.parts[p]) == len(b.parts[p])
 	case PartArguments:
 		return sameJSON(a.call.Arguments, b.call.Arguments)
 	case PartResult:
-		return joinTexts(a.parts[p]) == joinTexts(b.parts[p]) && failed(a.parts[p]) == failed(b.parts[p])
+		return joinTexts(a.parts[p]) == joinTexts(b.parts[p]) && hasError(a.parts[p]) == hasError(b.parts[p])
 	}
 	return joinTexts(a.parts[p]) == joinTexts(b.parts[p])
 }
@@ -140,7 +140,7 @@ func joinTexts(commits []*commit.Commit) string {
 	return b.String()
 }
 
-func failed(results []*commit.Commit) bool {
+func hasError(results []*commit.Commit) bool {
 	for _, c := range results {
 		if r, ok := c.Block.(content.ToolResult); ok && r.IsError {
 			return true
@@ -155,10 +155,10 @@ func sameJSON(a, b string) bool {
 		return true
 	}
 	var x, y any
-	return read(a, &x) && read(b, &y) && reflect.DeepEqual(x, y)
+	return parseJSON(a, &x) && parseJSON(b, &y) && reflect.DeepEqual(x, y)
 }
 
-func read(text string, v *any) bool {
+func parseJSON(text string, v *any) bool {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	return d.Decode(v) == nil && !d.More()

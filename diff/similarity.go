@@ -19,10 +19,10 @@ func similarity(a, b *Block, left, right *sketch) int {
 	if a.key == b.key {
 		return identical
 	}
-	if a.Role != b.Role || a.Kind != b.Kind || name(a.Content) != name(b.Content) {
+	if a.Role != b.Role || a.Kind != b.Kind || textOrToolName(a.Content) != textOrToolName(b.Content) {
 		return 0
 	}
-	score := left.overlap(right)
+	score := left.jaccard(right)
 	if a.Kind == content.KindSystem || content.CallIDOf(a.Content) != "" && content.CallIDOf(a.Content) == content.CallIDOf(b.Content) {
 		score = max(score, minRelated)
 	}
@@ -32,8 +32,9 @@ func similarity(a, b *Block, left, right *sketch) int {
 	return score
 }
 
-// name returns the name of a block. Blocks with different names are not paired.
-func name(b content.Block) string {
+// textOrToolName returns the name of a text or of the called tool. Blocks with different names
+// are not paired.
+func textOrToolName(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
 		return b.Name
@@ -65,8 +66,8 @@ func sketches(blocks []*Block) []*sketch {
 	return list
 }
 
-// overlap returns the part of both sets that both have, in thousandths, by estimate.
-func (s *sketch) overlap(t *sketch) int {
+// jaccard returns the estimated Jaccard similarity of both sets, in thousandths.
+func (s *sketch) jaccard(t *sketch) (thousandths int) {
 	shared, all := 0, 0
 	for i := range s {
 		if s[i]|t[i] == 0 {

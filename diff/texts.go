@@ -36,12 +36,12 @@ func Texts(a, b string, o TextOptions) []Span {
 	}
 	c := &comparer{deadline: time.Now().Add(o.Timeout)}
 	head, tail := commonLines(a, b)
-	c.same(a[:head])
-	c.lines(a[head:len(a)-tail], b[head:len(b)-tail], o.Words)
-	c.same(a[len(a)-tail:])
+	c.addSame(a[:head])
+	c.compareLines(a[head:len(a)-tail], b[head:len(b)-tail], o.Words)
+	c.addSame(a[len(a)-tail:])
 	c.flush()
 	if o.Words {
-		return absorb(c.spans)
+		return mergeAcrossBlanks(c.spans)
 	}
 	return c.spans
 }
@@ -76,7 +76,7 @@ type comparer struct {
 	removed, added strings.Builder
 }
 
-func (c *comparer) same(text string) {
+func (c *comparer) addSame(text string) {
 	if text == "" {
 		return
 	}
@@ -100,8 +100,8 @@ func (c *comparer) flush() {
 	}
 }
 
-// differ adds what is on one side only.
-func (c *comparer) differ(a, b []string) {
+// addDifferent adds what is on one side only.
+func (c *comparer) addDifferent(a, b []string) {
 	for _, s := range a {
 		c.removed.WriteString(s)
 	}
@@ -110,42 +110,42 @@ func (c *comparer) differ(a, b []string) {
 	}
 }
 
-func (c *comparer) lines(a, b string, words bool) {
+func (c *comparer) compareLines(a, b string, words bool) {
 	if len(a)+len(b) > maxCompared {
-		c.differ([]string{a}, []string{b})
+		c.addDifferent([]string{a}, []string{b})
 		return
 	}
 	if !words {
-		c.tokens(splitLines(a), splitLines(b))
+		c.compareTokens(splitLines(a), splitLines(b))
 		return
 	}
 	lines := &comparer{deadline: c.deadline}
-	lines.tokens(splitLines(a), splitLines(b))
+	lines.compareTokens(splitLines(a), splitLines(b))
 	lines.flush()
 	for i := 0; i < len(lines.spans); i++ {
 		switch s := lines.spans[i]; {
 		case s.Op == Same:
-			c.same(s.Text)
+			c.addSame(s.Text)
 		case s.Op == Remove && i+1 < len(lines.spans) && lines.spans[i+1].Op == Add:
 			i++
-			c.tokens(splitWords(s.Text), splitWords(lines.spans[i].Text))
+			c.compareTokens(splitWords(s.Text), splitWords(lines.spans[i].Text))
 		case s.Op == Remove:
-			c.differ([]string{s.Text}, nil)
+			c.addDifferent([]string{s.Text}, nil)
 		default:
-			c.differ(nil, []string{s.Text})
+			c.addDifferent(nil, []string{s.Text})
 		}
 	}
 }
 
-// tokens compares two lists of tokens: the ends that both have are cut off; what
+// compareTokens compares two lists of tokens: the ends that both have are cut off; what
 // is long is cut at tokens that are there once on each side; what is left is
 // compared exactly while there is time.
-func (c *comparer) tokens(a, b []string) {
+func (c *comparer) compareTokens(a, b []string) {
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
 	}
-	c.same(strings.Join(a[:head], ""))
+	c.addSame(strings.Join(a[:head], ""))
 	a, b = a[head:], b[head:]
 	tail := 0
 	for tail < min(len(a), len(b)) && a[len(a)-1-tail] == b[len(b)-1-tail] {
@@ -154,26 +154,26 @@ func (c *comparer) tokens(a, b []string) {
 	end := a[len(a)-tail:]
 	a, b = a[:len(a)-tail], b[:len(b)-tail]
 	if len(a)+len(b) <= maxExact {
-		c.exact(a, b)
+		c.compareExact(a, b)
 	} else {
 		i, j := 0, 0
 		for _, p := range append(anchors(a, b, func(s string) string { return s }), pair{len(a), len(b)}) {
-			c.exact(a[i:p.a], b[j:p.b])
+			c.compareExact(a[i:p.a], b[j:p.b])
 			if p.a < len(a) {
-				c.same(a[p.a])
+				c.addSame(a[p.a])
 			}
 			i, j = p.a+1, p.b+1
 		}
 	}
-	c.same(strings.Join(end, ""))
+	c.addSame(strings.Join(end, ""))
 }
 
-// exact finds the fewest changes. Every token becomes a rune of its own, so that
+// compareExact finds the fewest changes. Every token becomes a rune of its own, so that
 // the library, which knows only runes, sees no byte of the text.
-func (c *comparer) exact(a, b []string) {
+func (c *comparer) compareExact(a, b []string) {
 	left := time.Until(c.deadline)
 	if len(a) == 0 || len(b) == 0 || len(a)+len(b) > maxExact || left <= 0 {
-		c.differ(a, b)
+		c.addDifferent(a, b)
 		return
 	}
 	names := map[string]rune{}
@@ -193,13 +193,13 @@ func (c *comparer) exact(a, b []string) {
 		n := utf8.RuneCountInString(part.Text)
 		switch part.Type {
 		case diffmatchpatch.DiffEqual:
-			c.same(strings.Join(a[:n], ""))
+			c.addSame(strings.Join(a[:n], ""))
 			a, b = a[n:], b[n:]
 		case diffmatchpatch.DiffDelete:
-			c.differ(a[:n], nil)
+			c.addDifferent(a[:n], nil)
 			a = a[n:]
 		case diffmatchpatch.DiffInsert:
-			c.differ(nil, b[:n])
+			c.addDifferent(nil, b[:n])
 			b = b[n:]
 		}
 	}
@@ -240,9 +240,9 @@ func splitWords(text string) []string {
 	return words
 }
 
-// absorb lets blanks between two changes be part of them: a phrase that was
+// mergeAcrossBlanks joins replacements that only blanks separate: a phrase that was
 // rewritten is one change, not one for each word.
-func absorb(spans []Span) []Span {
+func mergeAcrossBlanks(spans []Span) []Span {
 	c := &comparer{}
 	replaced := func(i int) bool {
 		return i > 0 && i < len(spans) && spans[i].Op == Add && spans[i-1].Op == Remove
@@ -257,7 +257,7 @@ func absorb(spans []Span) []Span {
 			c.removed.WriteString(s.Text)
 			c.added.WriteString(s.Text)
 		default:
-			c.same(s.Text)
+			c.addSame(s.Text)
 		}
 	}
 	c.flush()
