@@ -120,13 +120,13 @@ func Compare(known, list []Entry) *Plan {
 	}
 	begin, listed := c.pairPrefix()
 	c.pairRest(begin, listed)
-	c.unpairOtherResponse()
+	c.unpairIfSealsDiffer()
 	return c.makePlan(listed)
 }
 
 // comparison pairs the entries of a list with those of the conversation. Compare works in steps:
 // pairPrefix pairs the common beginning, by the keys; pairRest pairs the rest, by the longest
-// common subsequence of units; unpairOtherResponse takes pairs apart whose responses have
+// common subsequence of units; unpairIfSealsDiffer takes pairs apart whose responses have
 // different seals; makePlan derives the plan from the pairs.
 type comparison struct {
 	known, list []Entry
@@ -187,16 +187,16 @@ func (c *comparison) pairPrefix() (known, listed int) {
 	return known, listed
 }
 
-// textRun is the range of one entry, or of consecutive texts of a model.
-type textRun struct {
+// entryRun is one entry that counts, or consecutive texts of a model.
+type entryRun struct {
 	first, last int
 	unit        objects.ID
 }
 
-// groupTexts returns the entries that count, from begin on. Consecutive texts of a model are one
-// textRun.
-func groupTexts(list []Entry, begin int) []textRun {
-	var all []textRun
+// joinModelTexts returns the entries that count, from begin on, with consecutive texts of a model
+// joined to one entryRun.
+func joinModelTexts(list []Entry, begin int) []entryRun {
+	var all []entryRun
 	for i := begin; i < len(list); i++ {
 		e := &list[i]
 		if !e.Counts {
@@ -206,7 +206,7 @@ func groupTexts(list []Entry, begin int) []textRun {
 			all[n-1].last, all[n-1].unit = i, hashParts(string(all[n-1].unit[:]), string(e.Unit[:]))
 			continue
 		}
-		all = append(all, textRun{i, i, e.Unit})
+		all = append(all, entryRun{i, i, e.Unit})
 	}
 	return all
 }
@@ -218,11 +218,11 @@ const maxTableCells = 4 << 20
 // pairRest pairs the entries after the common beginning: first the longest common subsequence,
 // then blocks that only moved.
 func (c *comparison) pairRest(begin, listed int) {
-	a, b := groupTexts(c.known, begin), groupTexts(c.list, listed)
+	a, b := joinModelTexts(c.known, begin), joinModelTexts(c.list, listed)
 	if len(a) == 0 || len(b) == 0 {
 		return
 	}
-	match := func(x, y textRun) {
+	match := func(x, y entryRun) {
 		for n := 0; x.first+n <= x.last && y.first+n <= y.last; n++ {
 			c.pair(x.first+n, y.first+n)
 		}
@@ -255,7 +255,7 @@ func (c *comparison) pairRest(begin, listed int) {
 }
 
 // pairLCS calls match for each pair of the longest common subsequence of two lists.
-func pairLCS(a, b []textRun, match func(x, y textRun)) {
+func pairLCS(a, b []entryRun, match func(x, y entryRun)) {
 	width := len(b) + 1
 	length := make([]uint16, (len(a)+1)*width)
 	for i := len(a) - 1; i >= 0; i-- {
@@ -280,9 +280,9 @@ func pairLCS(a, b []textRun, match func(x, y textRun)) {
 	}
 }
 
-// unpairOtherResponse unpairs the last repeated response, and everything after it, if the list has
-// different sealed reasoning in it: it is another response with the same text.
-func (c *comparison) unpairOtherResponse() {
+// unpairIfSealsDiffer unpairs the last repeated response, and everything after it, if its reasoning
+// has other seals in the list: it is another response with the same text.
+func (c *comparison) unpairIfSealsDiffer() {
 	last := -1
 	for i := range c.list {
 		if c.knownOf[i] >= 0 && c.list[i].isResponse() {
@@ -322,9 +322,9 @@ func responseSeals(list []Entry, at int) (seals []objects.ID) {
 	return seals
 }
 
-// makePlan returns the plan for the pairs that were found. listed is the length of the common
-// beginning in the list.
-func (c *comparison) makePlan(listed int) *Plan {
+// makePlan returns the plan for the pairs that were found. commonListed is the length of the
+// common beginning in the list.
+func (c *comparison) makePlan(commonListed int) *Plan {
 	p := &Plan{Known: c.knownOf}
 	replies, lastReply, lastKept := 0, -1, -1
 	spoken := false // a block other than an instruction is repeated
@@ -348,25 +348,26 @@ func (c *comparison) makePlan(listed int) *Plan {
 	case lastKept == lastReply && (replies > 0 || spoken || len(c.known) == 0):
 		p.Kind, p.Base = Continues, len(c.known)
 	case lastKept >= 0:
-		p.Kind, p.Base = Forks, c.endOfGaplessRepeat(lastKept)
-	case spoken && listed >= counted && counted > 0:
+		p.Kind, p.Base = Forks, c.endOfRepeatedKnown(lastKept)
+	case spoken && commonListed >= counted && counted > 0:
 		p.Kind, p.Base = Repeats, c.lastPaired()+1
 		p.Listed = len(c.list)
 		return p
 	default:
 		return p
 	}
-	if kept := c.responseEntriesBefore(p.Base); p.Replies*2 < kept { // most earlier responses are missing: it is a new conversation
+	if kept := countResponseEntries(c.known[:p.Base]); p.Replies*2 < kept { // most earlier responses are missing: it is a new conversation
 		p.Kind, p.Base = Begins, 0
 		return p
 	}
-	c.findEdits(p)
+	p.Listed = c.firstNewListed(p.Base)
+	c.addChanges(p)
 	return p
 }
 
-// endOfGaplessRepeat returns the end of the known entries that are repeated without a gap after the
+// endOfRepeatedKnown returns the end of the known entries that are repeated without a gap after the
 // entry last.
-func (c *comparison) endOfGaplessRepeat(last int) int {
+func (c *comparison) endOfRepeatedKnown(last int) int {
 	for i := last + 1; i < len(c.known) && (!c.known[i].Counts || c.listedOf[i] >= 0); i++ {
 		if c.known[i].Counts {
 			last = i
@@ -383,25 +384,31 @@ func (c *comparison) lastPaired() int {
 	return last
 }
 
-func (c *comparison) responseEntriesBefore(end int) (n int) {
-	for i := range c.known[:end] {
-		if c.known[i].isResponse() {
+func countResponseEntries(list []Entry) (n int) {
+	for i := range list {
+		if list[i].isResponse() {
 			n++
 		}
 	}
 	return n
 }
 
-// findEdits fills in the changes before p.Base, and where the new entries of the list begin.
-func (c *comparison) findEdits(p *Plan) {
+// firstNewListed returns where the entries of the list begin that are new after base.
+func (c *comparison) firstNewListed(base int) int {
+	n := 0
 	for i, of := range c.knownOf {
-		if of >= 0 && of < p.Base {
-			p.Listed = i + 1
+		if of >= 0 && of < base {
+			n = i + 1
 		}
 	}
-	for p.Listed < len(c.list) && !c.list[p.Listed].Counts && c.list[p.Listed].Role == content.RoleAssistant && c.isKnownUncounted(p.Listed) {
-		p.Listed++
+	for n < len(c.list) && !c.list[n].Counts && c.list[n].Role == content.RoleAssistant && c.knownHasUncounted(c.list[n].Unit) {
+		n++
 	}
+	return n
+}
+
+// addChanges adds the changed, inserted and missing entries before p.Base and p.Listed to the plan.
+func (c *comparison) addChanges(p *Plan) {
 	free := map[Entry][]int{} // missing known entries, by the role, kind and call that a changed entry must share
 	slot := func(e *Entry) Entry { return Entry{Role: e.Role, Kind: e.Kind, CallID: e.CallID} }
 	for i := range c.known[:p.Base] {
@@ -435,11 +442,10 @@ func (c *comparison) findEdits(p *Plan) {
 	}
 }
 
-// isKnownUncounted reports whether the conversation has the same uncounted block as an entry of the
-// list.
-func (c *comparison) isKnownUncounted(listed int) bool {
+// knownHasUncounted reports whether a block of the conversation that does not count has this unit.
+func (c *comparison) knownHasUncounted(unit objects.ID) bool {
 	for i := range c.known {
-		if !c.known[i].Counts && c.known[i].Unit == c.list[listed].Unit {
+		if !c.known[i].Counts && c.known[i].Unit == unit {
 			return true
 		}
 	}
