@@ -242,7 +242,7 @@ type tableVector struct {
 }
 
 // TestTableVector compares the tables of every kind of commit, and of many objects with
-// explicit edges, with those in files.
+// explicit targets, with those in files.
 func TestTableVector(t *testing.T) {
 	compareTable(t, "pack_table.json", append(plainLine(t, 6), vectorObjects(t, "commits.json")...))
 	compareTable(t, "pack_table_many.json", append(plainLine(t, 60), vectorObjects(t, "merge.json")...))

@@ -22,23 +22,23 @@ func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 	}
 	for _, header := range headers {
 		p := tableParser{table: &Table{n: n, ids: idsIn(bytes.Clone(ids)), rows: make([]row, n)}, arena: new(Arena), rest: header}
-		p.header()
+		p.parseHeader()
 		size := len(header) - len(p.rest)
 		if p.err != nil || 2*size+headerLength > len(table) {
 			continue
 		}
 		p.rest = table[size : len(table)-size-headerLength]
-		if p.columns(); p.err == nil {
-			tables = append(tables, p.salvage())
+		if p.takeColumns(); p.err == nil {
+			tables = append(tables, p.parseValidRows())
 		}
 	}
 	return tables
 }
 
-// salvage makes the rows that are valid. At a checkpoint it goes on with what the header says
+// parseValidRows makes the rows that are valid. At a checkpoint it goes on with what the header says
 // precedes the object, whatever it has parsed before.
-func (p *tableParser) salvage() *Table {
-	t, at := p.table, p.table.begin()
+func (p *tableParser) parseValidRows() *Table {
+	t, at := p.table, p.table.initialCounts()
 	for i := range t.rows {
 		if i > 0 && i%checkpointEvery == 0 {
 			at = p.checkpoints[i/checkpointEvery-1]
@@ -49,6 +49,6 @@ func (p *tableParser) salvage() *Table {
 		}
 	}
 	t.templates = append(t.templates, template{}) // of the objects that are invalid
-	t.bodySize = min(at.data[partOther], maxData)
+	t.bodySize = min(at.data[sectionOther], maxData)
 	return t
 }

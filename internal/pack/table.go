@@ -16,14 +16,14 @@ import (
 // that it refers to. A table hashes nothing: it is as good as the bytes it was made from.
 // It may be used by any number of goroutines at once.
 type Table struct {
-	n           int          // objects
-	ids         []objects.ID // of the objects, then of other objects that they refer to
-	templates   []template
-	rows        []row
-	explicit    column // edges that no template has: places in ids
-	data        []byte // of commits
-	contentSize int    // bytes of the body that are data of contents
-	bodySize    int
+	n               int          // objects
+	ids             []objects.ID // of the objects, then of other objects that they refer to
+	templates       []template
+	rows            []row
+	explicitTargets column // of the edges whose delta is 0: indexes into ids
+	data            []byte // of commits
+	contentSize     int    // bytes of the body that are data of contents
+	bodySize        int
 }
 
 // template is what several objects have in common.
@@ -31,34 +31,34 @@ type template struct {
 	kind           objects.Kind
 	sized          bool   // their data is not empty: each has an entry in the column of sizes
 	parents, links int    // how many
-	deltas         []byte // of each edge: how many rows before the object its target is; 0: explicit
+	deltas         []byte // of each edge: how many rows before the object its target is; 0: it is an explicit one
 }
 
 // row is what a parsed table knows of one object.
 type row struct {
-	from, size   uint32 // of its data
-	explicit     int32  // its first explicit edge in the column
-	parent, link int16  // rows of the first parent and of the first link; -1: the table does not have it
-	template     uint16
+	from, size    uint32 // of its data
+	firstExplicit int32  // its first one in the column of explicit targets
+	parent, link  int16  // rows of the first parent and of the first link; -1: the table does not have it
+	template      uint16
 }
 
 // Where the data of an object is. The contents of a pack are adjacent, because similar
 // data compresses better.
 const (
-	partTable   = iota // commits: in the table
-	partContent        // contents: in the body
-	partOther          // all others: in the body, after the contents
-	parts
+	sectionTable   = iota // commits: in the table
+	sectionContent        // contents: in the body
+	sectionOther          // all others: in the body, after the contents
+	sections
 )
 
-func partOf(k objects.Kind) uint8 {
+func sectionOf(k objects.Kind) uint8 {
 	switch k {
 	case objects.KindCommit:
-		return partTable
+		return sectionTable
 	case objects.KindContent:
-		return partContent
+		return sectionContent
 	}
-	return partOther
+	return sectionOther
 }
 
 // MaxObjects is the most objects that a table may have.
@@ -111,9 +111,9 @@ func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 	if cap(*room)-len(*room) < n {
 		*room = make([]objects.ID, 0, max(n, edgeRoom, 2*cap(*room)))
 	}
-	from, explicit := len(*room), int(t.rows[i].explicit)
+	from, nextExplicit := len(*room), int(t.rows[i].firstExplicit)
 	for _, delta := range f.deltas {
-		*room = append(*room, t.ids[t.target(i, delta, &explicit)])
+		*room = append(*room, t.ids[t.target(i, delta, &nextExplicit)])
 	}
 	middle, end := from+f.parents, from+n
 	if f.parents > 0 {
@@ -129,21 +129,21 @@ func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 // the row of an object of the table, or a number from Len on. [Table.ID] returns the id of
 // either.
 func (t *Table) EdgeNumbers(i int, list []int) []int {
-	explicit := int(t.rows[i].explicit)
+	nextExplicit := int(t.rows[i].firstExplicit)
 	for _, delta := range t.templates[t.rows[i].template].deltas {
-		list = append(list, t.target(i, delta, &explicit))
+		list = append(list, t.target(i, delta, &nextExplicit))
 	}
 	return list
 }
 
-// target returns the number of what object i refers to by an edge. explicit is the place of
-// the next explicit edge.
-func (t *Table) target(i int, delta byte, explicit *int) int {
+// target returns the number of what object i refers to by an edge. nextExplicit is the index of
+// the next explicit target.
+func (t *Table) target(i int, delta byte, nextExplicit *int) int {
 	if delta > 0 {
 		return i - int(delta)
 	}
-	to := t.explicit.at(*explicit)
-	*explicit++
+	to := t.explicitTargets.at(*nextExplicit)
+	*nextExplicit++
 	return to
 }
 

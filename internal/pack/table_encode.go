@@ -21,20 +21,20 @@ func EncodeTable(list []objects.Object, skip int) (ids, table, body []byte) {
 	}
 	for i := range list {
 		if i%checkpointEvery == 0 && i > 0 {
-			e.checkpoint()
+			e.addCheckpoint()
 		}
-		e.object(i, &list[i])
+		e.addObject(i, &list[i])
 		e.at[list[i].ID] = i
 	}
-	body = make([]byte, skip, skip+e.size[partContent]+e.size[partOther])
-	for _, part := range [...]uint8{partContent, partOther} {
+	body = make([]byte, skip, skip+e.size[sectionContent]+e.size[sectionOther])
+	for _, section := range [...]uint8{sectionContent, sectionOther} {
 		for i := range list {
-			if partOf(list[i].Kind) == part {
+			if sectionOf(list[i].Kind) == section {
 				body = append(body, list[i].Data...)
 			}
 		}
 	}
-	return e.ids, e.table(), body
+	return e.ids, e.encodeTable(), body
 }
 
 // tableEncoder is the state of an EncodeTable.
@@ -42,28 +42,28 @@ type tableEncoder struct {
 	ids []byte
 	at  map[objects.ID]int // the place of an id
 
-	numbers     map[string]int // of the templates
-	templates   []byte         // encoded
-	template    []uint64       // of each object: its number
-	one         []byte         // the template of the last object; its memory is used again
-	sizes       []uint64
-	explicit    []uint64
-	data        []byte
-	size        [parts]int
-	checkpoints []byte // encoded: each less the one before it
-	last        counts
+	numbers         map[string]int // of the templates
+	templates       []byte         // encoded
+	template        []uint64       // of each object: its number
+	one             []byte         // the template of the last object; its memory is used again
+	sizes           []uint64
+	explicitTargets []uint64
+	data            []byte
+	size            [sections]int
+	checkpoints     []byte // encoded: each less the one before it
+	last            counts
 }
 
 // maxDelta is the greatest delta of an edge in a template. With a greater one too many
 // templates would have a single object.
 const maxDelta = 31
 
-func (e *tableEncoder) object(i int, o *objects.Object) {
+func (e *tableEncoder) addObject(i int, o *objects.Object) {
 	kind := byte(o.Kind)
 	if o.Kind == objects.KindCommit {
 		e.data = append(e.data, o.Data...)
 	}
-	e.size[partOf(o.Kind)] += len(o.Data)
+	e.size[sectionOf(o.Kind)] += len(o.Data)
 	if len(o.Data) > 0 {
 		kind |= sizedTemplate
 		e.sizes = append(e.sizes, uint64(len(o.Data)))
@@ -72,7 +72,7 @@ func (e *tableEncoder) object(i int, o *objects.Object) {
 	b = binary.AppendUvarint(b, uint64(len(o.Links)))
 	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
 		for k := range ids {
-			b = append(b, e.edge(i, &ids[k]))
+			b = append(b, e.encodeEdge(i, &ids[k]))
 		}
 	}
 	e.one = b
@@ -85,20 +85,21 @@ func (e *tableEncoder) object(i int, o *objects.Object) {
 	e.template = append(e.template, uint64(n))
 }
 
-// checkpoint adds how much of everything there is so far.
-func (e *tableEncoder) checkpoint() {
-	now, last := counts{len(e.explicit), len(e.sizes), e.size}, e.last
+// addCheckpoint adds how much of everything there is so far.
+func (e *tableEncoder) addCheckpoint() {
+	now, last := counts{len(e.explicitTargets), len(e.sizes), e.size}, e.last
 	for _, more := range []int{
-		now.edge - last.edge, now.sized - last.sized,
-		now.data[partTable] - last.data[partTable], now.data[partContent] - last.data[partContent], now.data[partOther] - last.data[partOther],
+		now.explicit - last.explicit, now.sized - last.sized,
+		now.data[sectionTable] - last.data[sectionTable], now.data[sectionContent] - last.data[sectionContent], now.data[sectionOther] - last.data[sectionOther],
 	} {
 		e.checkpoints = binary.AppendUvarint(e.checkpoints, uint64(more))
 	}
 	e.last = now
 }
 
-// edge returns the delta of an edge of object i, or adds it to the explicit ones and returns 0.
-func (e *tableEncoder) edge(i int, id *objects.ID) (delta byte) {
+// encodeEdge returns the delta of an edge of object i, or adds its target to the explicit ones and
+// returns 0.
+func (e *tableEncoder) encodeEdge(i int, id *objects.ID) (delta byte) {
 	at, ok := e.at[*id]
 	if ok && at < i && i-at <= maxDelta {
 		return byte(i - at)
@@ -108,23 +109,23 @@ func (e *tableEncoder) edge(i int, id *objects.ID) (delta byte) {
 		e.ids = append(e.ids, id[:]...)
 		e.at[*id] = at
 	}
-	e.explicit = append(e.explicit, uint64(at))
+	e.explicitTargets = append(e.explicitTargets, uint64(at))
 	return 0
 }
 
-// table returns the table without the ids.
-func (e *tableEncoder) table() []byte {
+// encodeTable returns the table without the ids.
+func (e *tableEncoder) encodeTable() []byte {
 	b := make([]byte, 0, 2*len(e.templates)+8*len(e.template)+len(e.data))
 	b = binary.AppendUvarint(b, uint64(len(e.numbers)))
 	b = append(b, e.templates...)
 	b = append(b, width(e.template))
-	for _, numbers := range [][]uint64{e.sizes, e.explicit} {
+	for _, numbers := range [][]uint64{e.sizes, e.explicitTargets} {
 		b = append(binary.AppendUvarint(b, uint64(len(numbers))), width(numbers))
 	}
-	b = binary.AppendUvarint(b, uint64(e.size[partContent]))
+	b = binary.AppendUvarint(b, uint64(e.size[sectionContent]))
 	b = append(b, e.checkpoints...)
 	header := len(b)
-	for _, numbers := range [][]uint64{e.template, e.sizes, e.explicit} {
+	for _, numbers := range [][]uint64{e.template, e.sizes, e.explicitTargets} {
 		for k := range width(numbers) {
 			for _, v := range numbers {
 				b = append(b, byte(v>>(8*k)))

@@ -22,13 +22,13 @@ func ParseTable(n int, ids, table []byte, a *Arena) (*Table, error) {
 	t := &take(&a.tables, 1)[0]
 	*t = Table{n: n, ids: idsIn(ids)}
 	p := tableParser{table: t, rest: table, arena: a}
-	p.header()
+	p.parseHeader()
 	header := table[:len(table)-len(p.rest)]
 	if end := len(p.rest) - len(header) - headerLength; p.err == nil && (end < 0 || !isTrailer(p.rest[end:], header)) {
 		p.fail("the header and its copy differ")
 	} else if p.err == nil {
 		p.rest = p.rest[:end:end]
-		p.columns()
+		p.takeColumns()
 	}
 	if p.err == nil {
 		t.rows = take(&a.rows, n)
@@ -68,8 +68,8 @@ type tableParser struct {
 // counts says how much precedes an object. The header has a checkpoint of it for each
 // 64th object, so that damage in a column affects no object after the next one.
 type counts struct {
-	edge, sized int
-	data        [parts]int // offset of the data of the next object
+	explicit, sized int
+	data            [sections]int // offset of the data of the next object
 }
 
 const checkpointEvery = 64
@@ -80,46 +80,46 @@ func (p *tableParser) fail(format string, args ...any) {
 	}
 }
 
-// header parses the header, which says how to parse the rest.
-func (p *tableParser) header() {
+// parseHeader parses the header, which says how to parse the rest.
+func (p *tableParser) parseHeader() {
 	t := p.table
-	t.templates = take(&p.arena.templates, p.number(t.n))
+	t.templates = take(&p.arena.templates, p.readNumber(t.n))
 	for i := range t.templates {
 		if p.readTemplate(&t.templates[i]); p.err != nil {
 			return
 		}
 	}
-	p.templates = p.columnHeader(t.n, 2)
-	p.sizes = p.columnHeader(p.number(t.n), 4)
-	t.explicit = p.columnHeader(p.number(t.n*2*objects.MaxEdges), 4)
+	p.templates = p.readColumnWidth(t.n, 2)
+	p.sizes = p.readColumnWidth(p.readNumber(t.n), 4)
+	t.explicitTargets = p.readColumnWidth(p.readNumber(t.n*2*objects.MaxEdges), 4)
 	p.checkpoints = take(&p.arena.counts, (t.n-1)/checkpointEvery)
-	t.contentSize = p.number(maxData)
-	c := t.begin()
+	t.contentSize = p.readNumber(maxData)
+	c := t.initialCounts()
 	for i := range p.checkpoints {
-		c.edge += p.number(maxData)
-		c.sized += p.number(maxData)
+		c.explicit += p.readNumber(maxData)
+		c.sized += p.readNumber(maxData)
 		for k := range c.data {
-			c.data[k] += p.number(maxData)
+			c.data[k] += p.readNumber(maxData)
 		}
 		p.checkpoints[i] = c
 	}
 }
 
-// begin returns what precedes the first object.
-func (t *Table) begin() (c counts) {
-	c.data[partOther] = t.contentSize
+// initialCounts returns what precedes the first object.
+func (t *Table) initialCounts() (c counts) {
+	c.data[sectionOther] = t.contentSize
 	return c
 }
 
-// columns takes the columns and the data, which come after the header.
-func (p *tableParser) columns() {
-	for _, c := range []*column{&p.templates, &p.sizes, &p.table.explicit} {
+// takeColumns takes the columns and the data, which come after the header.
+func (p *tableParser) takeColumns() {
+	for _, c := range []*column{&p.templates, &p.sizes, &p.table.explicitTargets} {
 		c.bytes = p.take(c.n * c.width)
 	}
 	p.table.data = p.rest
 }
 
-func (p *tableParser) byte() byte {
+func (p *tableParser) readByte() byte {
 	if len(p.rest) == 0 {
 		p.fail("it is truncated")
 		return 0
@@ -129,8 +129,8 @@ func (p *tableParser) byte() byte {
 	return b
 }
 
-// number reads a number up to a limit; one that is not in its shortest form is invalid.
-func (p *tableParser) number(limit int) int {
+// readNumber reads a number up to a limit; one that is not in its shortest form is invalid.
+func (p *tableParser) readNumber(limit int) int {
 	if b := p.rest; len(b) > 0 && b[0] < 0x80 && int(b[0]) <= limit { // most are
 		p.rest = b[1:]
 		return int(b[0])
@@ -154,9 +154,9 @@ func (p *tableParser) take(n int) []byte {
 	return b
 }
 
-// columnHeader reads the width of a column of n numbers, at most maxWidth bytes.
-func (p *tableParser) columnHeader(n, maxWidth int) column {
-	width := int(p.byte())
+// readColumnWidth reads the width of a column of n numbers, at most maxWidth bytes.
+func (p *tableParser) readColumnWidth(n, maxWidth int) column {
+	width := int(p.readByte())
 	if width > maxWidth {
 		p.fail("numbers of %d bytes", width)
 		return column{}
@@ -169,9 +169,9 @@ func (p *tableParser) columnHeader(n, maxWidth int) column {
 const sizedTemplate = 0x80
 
 func (p *tableParser) readTemplate(f *template) {
-	kind := p.byte()
+	kind := p.readByte()
 	*f = template{kind: objects.Kind(kind &^ sizedTemplate), sized: kind&sizedTemplate != 0}
-	f.parents, f.links = p.number(objects.MaxEdges), p.number(objects.MaxEdges)
+	f.parents, f.links = p.readNumber(objects.MaxEdges), p.readNumber(objects.MaxEdges)
 	f.deltas = p.take(f.parents + f.links)
 	if !f.kind.Valid() {
 		p.fail("a template of kind %d", kind)
@@ -180,7 +180,7 @@ func (p *tableParser) readTemplate(f *template) {
 
 // parseRows makes the rows of all objects.
 func (p *tableParser) parseRows() {
-	t, at := p.table, p.table.begin()
+	t, at := p.table, p.table.initialCounts()
 	for i := range t.rows {
 		if i > 0 && i%checkpointEvery == 0 && at != p.checkpoints[i/checkpointEvery-1] {
 			p.fail("the columns do not fit the objects before %d", i)
@@ -191,11 +191,11 @@ func (p *tableParser) parseRows() {
 			return
 		}
 	}
-	if at.edge != t.explicit.n || at.sized != p.sizes.n ||
-		at.data[partTable] != len(t.data) || at.data[partContent] != t.contentSize || at.data[partOther] > maxData {
+	if at.explicit != t.explicitTargets.n || at.sized != p.sizes.n ||
+		at.data[sectionTable] != len(t.data) || at.data[sectionContent] != t.contentSize || at.data[sectionOther] > maxData {
 		p.fail("the columns do not fit the objects")
 	}
-	t.bodySize = at.data[partOther]
+	t.bodySize = at.data[sectionOther]
 }
 
 // maxData is the most bytes of data that the objects of a table may have.
@@ -209,8 +209,8 @@ func (p *tableParser) parseRow(i int, at *counts) (valid bool) {
 		return false
 	}
 	f := &t.templates[number]
-	data := &at.data[partOf(f.kind)]
-	r := row{from: uint32(*data), explicit: int32(at.edge), parent: -1, link: -1, template: uint16(number)}
+	data := &at.data[sectionOf(f.kind)]
+	r := row{from: uint32(*data), firstExplicit: int32(at.explicit), parent: -1, link: -1, template: uint16(number)}
 	valid = true
 	if f.sized {
 		size := 0
@@ -227,10 +227,10 @@ func (p *tableParser) parseRow(i int, at *counts) (valid bool) {
 		to := i - int(delta)
 		if delta == 0 {
 			to = len(t.ids)
-			if at.edge < t.explicit.n {
-				to = t.explicit.at(at.edge)
+			if at.explicit < t.explicitTargets.n {
+				to = t.explicitTargets.at(at.explicit)
 			}
-			at.edge++
+			at.explicit++
 		}
 		switch { // an object refers to those before it, or to ids that are not of the table
 		case to < 0 || to >= i && to < t.n || to >= len(t.ids):

@@ -10,7 +10,7 @@ import (
 )
 
 // TestEdgesReferToEarlierObjects changes each byte of the columns of a table whose templates have
-// one explicit edge each: no object refers to itself or to a later one.
+// one explicit target each: no object refers to itself or to a later one.
 func TestEdgesReferToEarlierObjects(t *testing.T) {
 	var list []objects.Object
 	places := map[objects.ID]int{}
