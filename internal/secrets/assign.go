@@ -33,45 +33,45 @@ func (v *view) assignment(rule string, at, end int) {
 	if end < len(v.text) && token.has(v.text[end]) || strings.HasSuffix(v.text[:begin], maskBegin) {
 		return
 	}
-	at, how := v.value(begin, end)
+	at, how := v.valueStart(begin, end)
 	if how == noValue || at == len(v.text) {
 		return
 	}
 	name := lower(v.text[begin:end])
-	password := endsIn(name, passwordEnds)
-	if !password && !endsIn(name, keyEnds) && !strings.HasPrefix(name, terraformName) {
+	password := hasSuffixIgnoringSeparators(name, passwordEnds)
+	if !password && !hasSuffixIgnoringSeparators(name, keyEnds) && !strings.HasPrefix(name, terraformName) {
 		return
 	}
-	from, to, quoted := v.around(at)
+	from, to, quoted := v.valueBounds(at)
 	value := v.text[from:to]
 	key := kindOfKey(rule, name)
 	if len(value) > maxToken || key == rule && isReference(value) || !quoted && v.isCode(to, value, how) {
 		return
 	}
 	switch {
-	case password && isPassword(value) && (quoted || isRandom(value) || how == tightValue && !isName(value) || strongPassword(value)):
-		v.found(rulePassword, from, to)
+	case password && mayBePassword(value) && (quoted || isRandom(value) || how == tightValue && !isIdentifier(value) || hasPunctuationAndMixed(value)):
+		v.addSpan(rulePassword, from, to)
 	case !password && isRandom(value) && !isExample(value) && !strings.ContainsAny(value, " \t"):
-		v.found(key, from, to)
+		v.addSpan(key, from, to)
 	}
 }
 
-// strongPassword reports whether a password has punctuation, and letters and digits or
+// hasPunctuationAndMixed reports whether a password has punctuation, and letters and digits or
 // letters of both cases, which no identifier has.
-func strongPassword(s string) bool {
+func hasPunctuationAndMixed(s string) bool {
 	sign := strings.ContainsFunc(s, func(r rune) bool { return r < 0x80 && !token.has(byte(r)) && r != '.' })
 	return sign && mixed(s)
 }
 
-// isName reports whether a value may be an identifier in a program.
-func isName(s string) bool {
+// isIdentifier reports whether a value may be an identifier in a program.
+func isIdentifier(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x80 && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 }
 
-// endsIn reports whether a name, without its - and _, ends in one of ends.
-func endsIn(name string, ends []string) bool {
+// hasSuffixIgnoringSeparators reports whether a name, without its - and _, ends in one of ends.
+func hasSuffixIgnoringSeparators(name string, ends []string) bool {
 	for _, end := range ends {
 		at := len(name)
 		for i := len(end) - 1; i >= 0; i-- {
@@ -94,41 +94,41 @@ func endsIn(name string, ends []string) bool {
 // kindOfKey returns the rule of a value by its name, which is in small letters.
 func kindOfKey(rule, name string) string {
 	switch {
-	case strings.Contains(name, "aws") || endsIn(name, []string{"secretaccesskey"}):
+	case strings.Contains(name, "aws") || hasSuffixIgnoringSeparators(name, []string{"secretaccesskey"}):
 		return ruleAWSSecret
 	case strings.HasPrefix(name, terraformName):
 		return ruleTerraform
 	case strings.Contains(name, "twilio"):
 		return ruleTwilio
-	case endsIn(name, []string{"accountkey", "sharedaccesskey"}):
+	case hasSuffixIgnoringSeparators(name, []string{"accountkey", "sharedaccesskey"}):
 		return ruleAzure
 	}
 	return rule
 }
 
-// manner is how a value follows its name.
-type manner uint8
+// spacing reports whether a value follows a name, and whether with space between them.
+type spacing uint8
 
 const (
-	noValue     manner = iota
-	tightValue         // NAME=VALUE
-	spacedValue        // NAME = VALUE, NAME: VALUE
+	noValue     spacing = iota
+	tightValue          // NAME=VALUE
+	spacedValue         // NAME = VALUE, NAME: VALUE
 )
 
-// value returns where the value of a name begins, which may be the end of the text.
-func (v *view) value(begin, end int) (from int, how manner) {
-	at := end
+// valueStart returns where the value of a name begins, which may be the end of the text.
+func (v *view) valueStart(nameBegin, nameEnd int) (from int, how spacing) {
+	at := nameEnd
 	skip := func(signs string) (n int) {
 		from := at
 		at = v.skip(at, signs)
 		return at - from
 	}
-	if begin >= 2 && v.text[begin-1] == '-' || strings.HasPrefix(v.text[begin:end], "--") { // a flag
+	if nameBegin >= 2 && v.text[nameBegin-1] == '-' || strings.HasPrefix(v.text[nameBegin:nameEnd], "--") { // a flag
 		if skip(" ") == 1 {
 			return at, tightValue
 		}
 	}
-	if begin > 0 && v.text[begin-1] == '<' && skip(">") == 1 {
+	if nameBegin > 0 && v.text[nameBegin-1] == '<' && skip(">") == 1 {
 		return at, tightValue
 	}
 	skip("\"'`])")
@@ -154,9 +154,9 @@ func (v *view) value(begin, end int) (from int, how manner) {
 // quotes are in the order of the sets of the bytes between them.
 const quotes = "\"'`"
 
-// around returns where the value at a position begins and ends, and whether it is in
+// valueBounds returns where the value at a position begins and ends, and whether it is in
 // quotes. A value whose quotes are not closed is read as one without.
-func (v *view) around(at int) (from, to int, quoted bool) {
+func (v *view) valueBounds(at int) (from, to int, quoted bool) {
 	if quote := strings.IndexByte(quotes, v.text[at]); quote >= 0 {
 		to = v.run(inDouble+set(quote), at+1)
 		if to < len(v.text) && v.text[to] == v.text[at] {
@@ -173,7 +173,7 @@ func (v *view) around(at int) (from, to int, quoted bool) {
 
 // isCode reports whether a value without quotes is an expression of a program: a call, a
 // member, an index.
-func (v *view) isCode(to int, value string, how manner) bool {
+func (v *view) isCode(to int, value string, how spacing) bool {
 	if to < len(v.text) && strings.IndexByte("([{", v.text[to]) >= 0 {
 		return true
 	}
@@ -188,8 +188,8 @@ func (v *view) isCode(to int, value string, how manner) bool {
 	return false
 }
 
-// schemes are the authentication schemes of an Authorization header.
-var schemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
+// authSchemes are the authentication schemes of an Authorization header.
+var authSchemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
 
 // auth examines an Authorization header, or the keyword Bearer alone.
 func (v *view) auth(rule string, at, end int) {
@@ -198,11 +198,11 @@ func (v *view) auth(rule string, at, end int) {
 	}
 	from, scheme := end, ""
 	if v.text[at]|0x20 == 'a' {
-		begin, how := v.value(at, end)
+		begin, how := v.valueStart(at, end)
 		if how == noValue || begin == len(v.text) {
 			return
 		}
-		from, scheme = v.scheme(begin)
+		from, scheme = v.authScheme(begin)
 	}
 	to := v.run(header, from)
 	if to < len(v.text) && strings.IndexByte("([{<", v.text[to]) >= 0 {
@@ -217,13 +217,13 @@ func (v *view) auth(rule string, at, end int) {
 	}
 	switch {
 	case scheme == "basic" && isBasic(value), scheme != "" && scheme != "basic" && len(value) >= 8 && mixed(value), isRandom(value):
-		v.found(rule, from, to)
+		v.addSpan(rule, from, to)
 	}
 }
 
-// scheme returns the scheme of an Authorization header, empty when it has none, and where
+// authScheme returns the scheme of an Authorization header, empty when it has none, and where
 // the credentials after it begin.
-func (v *view) scheme(at int) (from int, scheme string) {
+func (v *view) authScheme(at int) (from int, scheme string) {
 	if strings.IndexByte(quotes, v.text[at]) >= 0 {
 		at++
 	}
@@ -231,7 +231,7 @@ func (v *view) scheme(at int) (from int, scheme string) {
 	if to == len(v.text) || v.text[to] != ' ' || to-at > len("api-key") {
 		return at, ""
 	}
-	if word := lower(v.text[at:to]); slices.Contains(schemes, word) {
+	if word := lower(v.text[at:to]); slices.Contains(authSchemes, word) {
 		return to + 1, word
 	}
 	return at, ""

@@ -18,9 +18,9 @@ var sealed = []string{
 	"signature", "thoughtSignature", "thought_signature", "encrypted_content", "encryptedContent", "encrypted_index", "redactedContent",
 }
 
-// replaceInJSON replaces secrets by masks, only inside strings. The part of a secret that
+// replaceInJSONStrings replaces secrets by masks, only inside strings. The part of a secret that
 // is in a string is masked; an escape is replaced whole or not at all.
-func replaceInJSON(text string, spans []span) string {
+func replaceInJSONStrings(text string, spans []span) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	at, key := 0, ""

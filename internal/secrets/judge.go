@@ -74,16 +74,16 @@ func isRandom(s string) bool {
 		return false
 	}
 	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune("-_.:", r) }) {
-		if len(part) >= minPart && alternates(part) {
+		if len(part) >= minPart && hasAlternatingDigits(part) {
 			return true
 		}
 	}
 	return false
 }
 
-// alternates reports whether letters and digits alternate in a part of a value, or
+// hasAlternatingDigits reports whether letters and digits alternate in a part of a value, or
 // small letters and capitals around one group of digits.
-func alternates(part string) bool {
+func hasAlternatingDigits(part string) bool {
 	groups, turns := 0, 0
 	letters := isSmall(part[0]) || isCapital(part[0])
 	for i := 1; i < len(part); i++ {
@@ -125,9 +125,9 @@ var noPasswords = map[string]bool{
 	"x": true, "xx": true, "xxx": true, "p": true, "pass word": true, "validpassword": true, "strongpassword": true, "securepassword": true, "str": true, "int": true,
 }
 
-// isPassword reports whether a value may be a real password: it is no placeholder, and not
+// mayBePassword reports whether a value may be a real password: it is no placeholder, and not
 // letters alone.
-func isPassword(s string) bool {
+func mayBePassword(s string) bool {
 	if len(s) < 6 || len(s) > 256 || distinct(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
 		return false
 	}

@@ -16,16 +16,16 @@ func (v *view) cookies(rule string, at, end int) {
 	if at < *read || !v.begins(at) {
 		return
 	}
-	if from, how := v.value(at, end); how != noValue {
-		*read = v.pairs(rule, from)
+	if from, how := v.valueStart(at, end); how != noValue {
+		*read = v.cookiePairs(rule, from)
 	}
 }
 
 // attributes are the attribute names of a Set-Cookie header.
 var attributes = " domain expires max-age partitioned path priority samesite version "
 
-// pairs examines the values of a list of cookies, and returns where the list ends.
-func (v *view) pairs(rule string, at int) (end int) {
+// cookiePairs examines the values of a list of cookies, and returns where the list ends.
+func (v *view) cookiePairs(rule string, at int) (end int) {
 	for limit := at + maxToken; at < min(limit, len(v.text)); {
 		at = v.skip(at, "; \t,[\"'`")
 		to := v.run(dotted, at)
@@ -48,7 +48,7 @@ func (v *view) pairs(rule string, at int) (end int) {
 				at++
 			}
 		case len(value) >= 8 && len(value) <= maxToken && mixed(value) && !isExample(value) && !isReference(value):
-			v.found(rule, from, at)
+			v.addSpan(rule, from, at)
 		}
 	}
 	return at
@@ -83,7 +83,7 @@ func (v *view) option(at int) {
 	name := v.text[at:to]
 	switch name {
 	case "-b":
-		v.pairs(ruleCookie, v.skip(to, quotes+" ,"))
+		v.cookiePairs(ruleCookie, v.skip(to, quotes+" ,"))
 		return
 	case "--user", "--proxy-user":
 	default: // -u, -sSu, -uada
@@ -97,7 +97,7 @@ func (v *view) option(at int) {
 		to++
 	}
 	if to = v.skip(to, " =,\t"); to < len(v.text) {
-		if from, stop, _ := v.around(to); !strings.HasPrefix(v.text[from:stop], maskBegin) {
+		if from, stop, _ := v.valueBounds(to); !strings.HasPrefix(v.text[from:stop], maskBegin) {
 			v.user(ruleCurl, from, stop)
 		}
 	}
@@ -126,8 +126,8 @@ func (v *view) netrc(rule string, at, end int) {
 		name, value := next(), next()
 		switch lower(name) {
 		case "password":
-			if (login && isPassword(value) || strings.Contains(host, ".") && isURLPassword(value)) && !isReference(value) {
-				v.found(rule, from, to)
+			if (login && mayBePassword(value) || strings.Contains(host, ".") && mayBeURLPassword(value)) && !isReference(value) {
+				v.addSpan(rule, from, to)
 			}
 		case "login", "user":
 			login = true

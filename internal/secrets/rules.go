@@ -143,7 +143,7 @@ func (f format) look(rule, prefix string) func(v *view, at, end int) {
 		if len(body) < f.min || len(body) > maxToken || f.max > 0 && len(body) > f.max || f.fits != nil && !f.fits(body) || isExample(body) {
 			return
 		}
-		v.found(rule, at, stop)
+		v.addSpan(rule, at, stop)
 	}
 }
 

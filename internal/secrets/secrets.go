@@ -85,7 +85,7 @@ func ReplaceSecret(text, secret, with string) string {
 			}
 			at += end
 			end = at + len(secret)
-			v.found("", at, end)
+			v.addSpan("", at, end)
 		}
 	})
 	for i := range spans {
@@ -97,7 +97,7 @@ func ReplaceSecret(text, secret, with string) string {
 // replaceAll replaces secrets by masks; in JSON only inside strings.
 func replaceAll(text string, spans []span) string {
 	if len(spans) > 0 && isJSON(text) {
-		return replaceInJSON(text, spans)
+		return replaceInJSONStrings(text, spans)
 	}
 	text, _ = replace(text, spans)
 	return text

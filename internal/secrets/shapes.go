@@ -42,7 +42,7 @@ func (v *view) pem(rule string, at, end int) {
 		return -1
 	}, rest)
 	if len(key) >= 24 && distinct(key) > 8 && !strings.Contains(rest, "...") {
-		v.found(rule, at, body+stop)
+		v.addSpan(rule, at, body+stop)
 	}
 }
 
@@ -57,7 +57,7 @@ func (v *view) awsID(rule string, at, end int) {
 	if v.run(upper, at) != stop || stop < len(v.text) && word.has(v.text[stop]) || isExample(v.text[at:stop]) {
 		return
 	}
-	v.found(rule, at, stop)
+	v.addSpan(rule, at, stop)
 	const secret = 40
 	for i := stop; i < min(stop+near, len(v.text)); i++ {
 		if !b64.has(v.text[i]) {
@@ -65,7 +65,7 @@ func (v *view) awsID(rule string, at, end int) {
 		}
 		to := v.run(b64, i)
 		if value := v.text[i:to]; len(value) == secret && isRandom(value) && mixed(value) && !isExample(value) {
-			v.found(ruleAWSSecret, i, to)
+			v.addSpan(ruleAWSSecret, i, to)
 			return
 		}
 		i = to
@@ -80,7 +80,7 @@ func (v *view) terraform(rule string, at, end int) {
 	if begin < 0 || v.run(alnum, begin) != at || !v.begins(begin) || stop-end < 40 || stop-end > most || !mixed(v.text[end:stop]) {
 		return
 	}
-	v.found(rule, begin, stop)
+	v.addSpan(rule, begin, stop)
 }
 
 // telegram examines the middle of a token of a bot: digits, a colon, AA and more.
@@ -93,7 +93,7 @@ func (v *view) telegram(rule string, at, end int) {
 	if n := at - begin; n < 8 || n > 10 || stop-at-1 != 35 || v.text[at:end] != ":AA" || isExample(v.text[at+1:stop]) {
 		return
 	}
-	v.found(rule, begin, stop)
+	v.addSpan(rule, begin, stop)
 }
 
 // jwt examines the possible start of a JSON web token: its header is a JSON object that
@@ -121,7 +121,7 @@ func (v *view) jwt(rule string, at, _ int) {
 	}
 	decoded, err := base64.RawURLEncoding.DecodeString(head)
 	if err == nil && strings.Contains(string(decoded), `"alg"`) {
-		v.found(rule, at, from)
+		v.addSpan(rule, at, from)
 	}
 }
 
@@ -146,14 +146,14 @@ func (v *view) user(rule string, from, stop int) {
 	user, password, _ := strings.Cut(v.text[from:stop], ":")
 	switch has := password != ""; {
 	case !has && isRandom(user) && !isExample(user):
-		v.found(rule, from, from+len(user))
-	case has && (password != user && isURLPassword(password) || isRandom(password)) && !isReference(password):
-		v.found(rule, stop-len(password), stop)
+		v.addSpan(rule, from, from+len(user))
+	case has && (password != user && mayBeURLPassword(password) || isRandom(password)) && !isReference(password):
+		v.addSpan(rule, stop-len(password), stop)
 	}
 }
 
-// isURLPassword reports whether the password of a URL is no placeholder.
-func isURLPassword(s string) bool {
+// mayBeURLPassword reports whether the password of a URL is no placeholder.
+func mayBeURLPassword(s string) bool {
 	letters := strings.TrimRight(lower(s), "0123456789!")
 	return len(s) >= 4 && distinct(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
 }

@@ -106,8 +106,8 @@ type view struct {
 	spans []span
 }
 
-// found adds a secret.
-func (v *view) found(rule string, start, end int) {
+// addSpan adds a secret.
+func (v *view) addSpan(rule string, start, end int) {
 	v.spans = append(v.spans, span{start: start, end: end, rule: rule, secret: v.text[start:end]})
 }
 
@@ -233,17 +233,17 @@ func place(shifts []shift, plain int) int {
 // unescape decodes one kind of escapes of a text: those of JSON strings and programs, or
 // else those of URLs, or else those of HTML. There are no shifts when the text has none.
 func unescape(text string) (plain string, shifts []shift) {
-	for _, sign := range []byte(`\%&`) {
-		if plain, shifts = without(text, sign); len(shifts) > 0 {
+	for _, introducer := range []byte(`\%&`) {
+		if plain, shifts = unescapeAfter(text, introducer); len(shifts) > 0 {
 			break
 		}
 	}
 	return plain, shifts
 }
 
-// without decodes the escapes of a text that begin with sign.
-func without(text string, sign byte) (plain string, shifts []shift) {
-	i := strings.IndexByte(text, sign)
+// unescapeAfter decodes the escapes of a text that begin with one byte.
+func unescapeAfter(text string, introducer byte) (plain string, shifts []shift) {
+	i := strings.IndexByte(text, introducer)
 	if i < 0 {
 		return "", nil
 	}
@@ -262,7 +262,7 @@ func without(text string, sign byte) (plain string, shifts []shift) {
 		} else {
 			size = 1
 		}
-		next := strings.IndexByte(text[i+size:], sign)
+		next := strings.IndexByte(text[i+size:], introducer)
 		if next < 0 {
 			break
 		}
