@@ -26,15 +26,15 @@ const (
 // section is the path of the store's folder.
 const storeTable = "store"
 
-// leaf is one value of a document. It is a table only if the setting's value is a JSON object.
-type leaf struct {
+// docValue is one value of a document. It is a table only if the setting's value is a JSON object.
+type docValue struct {
 	section []string // of a store; nil: it is in none
 	path    []string // in that section
 	value   any
 }
 
-// decodeLeaves decodes a document of a limited size and returns its values, sorted by name.
-func decodeLeaves(text []byte) ([]leaf, error) {
+// decodeSortedValues decodes a document of a limited size and returns its values, sorted by name.
+func decodeSortedValues(text []byte) ([]docValue, error) {
 	if bytes.Count(text, []byte("="))+bytes.Count(text, []byte("[")) > maxKeys {
 		return nil, fmt.Errorf("more than %d keys and tables", maxKeys)
 	}
@@ -42,13 +42,13 @@ func decodeLeaves(text []byte) ([]leaf, error) {
 	if err := toml.Unmarshal(text, &doc); err != nil {
 		return nil, err
 	}
-	var list []leaf
+	var list []docValue
 	var walk func(value any, section, path []string) error
 	walk = func(value any, section, path []string) error {
 		if len(section)+len(path) > maxDepth {
 			return fmt.Errorf("keys are nested more than %d deep", maxDepth)
 		}
-		l := leaf{section, slices.Clone(path), value}
+		l := docValue{section, slices.Clone(path), value}
 		table, isTable := value.(map[string]any)
 		key, known := lookup(l.name())
 		switch {
@@ -68,17 +68,17 @@ func decodeLeaves(text []byte) ([]leaf, error) {
 	if err := walk(doc, nil, nil); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(a, b leaf) int {
+	slices.SortFunc(list, func(a, b docValue) int {
 		return cmp.Or(slices.Compare(a.section, b.section), slices.Compare(a.path, b.path))
 	})
 	return list, nil
 }
 
 // name returns the name of the setting as it is spelled in the file.
-func (l leaf) name() string { return strings.Join(l.path, ".") }
+func (l docValue) name() string { return strings.Join(l.path, ".") }
 
 // ignoredItem returns an ignored setting as it is in the file, with secrets masked.
-func (l leaf) ignoredItem() Item {
+func (l docValue) ignoredItem() Item {
 	i := Item{Key: Key{Name: shortenForError(l.name())}}
 	if key, known := lookup(l.name()); known {
 		i.Key = key
@@ -91,7 +91,7 @@ func (l leaf) ignoredItem() Item {
 }
 
 // addTo adds the canonical value of a setting to a map.
-func (l leaf) addTo(set map[string]string) error {
+func (l docValue) addTo(set map[string]string) error {
 	key, err := Find(l.name())
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (k Key) tomlPath() []string {
 }
 
 // lineOf returns the line number of a value; 0 if unknown.
-func lineOf(text []byte, of leaf) int {
+func lineOf(text []byte, of docValue) int {
 	path := slices.Concat(of.section, of.path)
 	for _, x := range parseExpressions(text) {
 		if !x.head && len(x.path) <= len(path) && slices.Equal(x.path, path[:len(x.path)]) {

@@ -134,7 +134,7 @@ func setValue(text []byte, section []string, e edit) []byte {
 	path := slices.Concat(section, e.key.tomlPath())
 	parent := path[:len(path)-1]
 	value := " = " + tomlText(e.key.tomlValue(e.value))
-	isAt := func(a, b []string) bool { return flatPath(section, a) == flatPath(section, b) }
+	isAt := func(a, b []string) bool { return foldedKeyOfPath(section, a) == foldedKeyOfPath(section, b) }
 	var present, inline, neighbour, head, firstHead *expression
 	for _, x := range parseExpressions(text) {
 		if x.head && firstHead == nil {
@@ -161,10 +161,10 @@ func setValue(text []byte, section []string, e edit) []byte {
 	if bytes.Contains(text, []byte("\r\n")) {
 		nl = "\r\n"
 	}
-	assign := joinKeys(path[len(parent):]) + value + nl
+	assign := dottedKey(path[len(parent):]) + value + nl
 	switch {
 	case inline != nil:
-		assign = " " + joinKeys(path[len(inline.path):]) + value
+		assign = " " + dottedKey(path[len(inline.path):]) + value
 		rest := text[inline.value+1:]
 		if !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("}")) {
 			assign += "," // TOML 1.0 allows none before the brace
@@ -172,14 +172,14 @@ func setValue(text []byte, section []string, e edit) []byte {
 		return slices.Concat(text[:inline.value+1], []byte(assign), rest)
 	case neighbour != nil:
 		indent := text[lineStart(text, neighbour.start):neighbour.start]
-		assign = string(indent) + joinKeys(path[len(path)-neighbour.ownParts:]) + value + nl
+		assign = string(indent) + dottedKey(path[len(path)-neighbour.ownParts:]) + value + nl
 		return insertLine(text, lineEnd(text, neighbour.end), assign, nl)
 	case head != nil:
 		return insertLine(text, lineEnd(text, head.end), assign, nl)
 	case len(parent) == 0 && firstHead != nil:
 		return insertLine(text, commentBlockStart(text, lineStart(text, firstHead.start)), assign+nl, nl)
 	case len(parent) > 0:
-		assign = "[" + joinKeys(parent) + "]" + nl + assign
+		assign = "[" + dottedKey(parent) + "]" + nl + assign
 		if len(text) > 0 {
 			assign = nl + assign
 		}
@@ -213,11 +213,11 @@ func commentBlockStart(text []byte, at int) int {
 // it, or the comma before the last value.
 func removeValues(text []byte, section []string, name string) []byte {
 	key, _ := lookup(name)
-	name = flatName(section, name)
+	name = foldedKey(section, name)
 	var kept []byte
 	at := 0 // what comes before it is kept or removed
 	for _, x := range parseExpressions(text) {
-		own := flatPath(section, x.path)
+		own := foldedKeyOfPath(section, x.path)
 		isPart := key.Type == JSON && strings.HasPrefix(own+".", name+".")
 		if x.start < at || !isPart && (x.head || own != name) {
 			continue
@@ -245,7 +245,7 @@ func checkEdits(was map[string]any, after []byte, section []string, edits []edit
 		return err
 	}
 	for _, e := range edits {
-		at := flatName(section, e.name)
+		at := foldedKey(section, e.name)
 		value, there := is[at]
 		text, _ := valueText(value)
 		if e.set {
@@ -265,16 +265,16 @@ func checkEdits(was map[string]any, after []byte, section []string, edits []edit
 
 // valuesByName returns the values of a document by section and name.
 func valuesByName(text []byte) (map[string]any, error) {
-	list, err := decodeLeaves(text)
+	list, err := decodeSortedValues(text)
 	values := map[string]any{}
 	for _, l := range list {
-		values[flatName(l.section, l.name())] = l.value
+		values[foldedKey(l.section, l.name())] = l.value
 	}
 	return values, err
 }
 
-// flatName returns a map key for a name in a section. All spellings of a name have the same key.
-func flatName(section []string, name string) string {
+// foldedKey returns a map key for a name in a section. All spellings of a name have the same key.
+func foldedKey(section []string, name string) string {
 	return strings.Join(append(slices.Clone(section), foldFixedParts(name)), "\x00")
 }
 
@@ -298,10 +298,10 @@ func foldFixedParts(name string) string {
 	return folded
 }
 
-// flatPath returns the map key of flatName for a path that may begin with the section.
-func flatPath(section, path []string) string {
+// foldedKeyOfPath returns the foldedKey of a path that may begin with the section.
+func foldedKeyOfPath(section, path []string) string {
 	n := min(len(section), len(path))
-	return flatName(path[:n], strings.Join(path[n:], "."))
+	return foldedKey(path[:n], strings.Join(path[n:], "."))
 }
 
 // tomlText returns a value as TOML, on one line.
@@ -313,8 +313,8 @@ func tomlText(value any) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(b), "v = "), "\n")
 }
 
-// joinKeys returns a dotted key, with its parts in quotes where TOML wants them.
-func joinKeys(path []string) string {
+// dottedKey returns the dotted key of a path, with its parts in quotes where TOML wants them.
+func dottedKey(path []string) string {
 	parts := make([]string, len(path))
 	for i, part := range path {
 		parts[i] = part

@@ -53,8 +53,8 @@ func (k Key) withPart(part string) Key {
 	return k
 }
 
-func isModelName(name string) bool {
-	return name != "" && len(name) <= maxModel && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f })
+func isValidModelName(model string) bool {
+	return model != "" && len(model) <= maxModel && utf8.ValidString(model) && !strings.ContainsFunc(model, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
 // setNames returns the full names, sorted, of the settings of a family that are set.

@@ -117,7 +117,7 @@ func (f File) section() []string {
 // parseSettings returns the settings in a section of a document. The error names the line if it is
 // known.
 func parseSettings(text []byte, section []string, trusted bool) (*Contents, error) {
-	list, err := decodeLeaves(text)
+	list, err := decodeSortedValues(text)
 	if err != nil {
 		return nil, atLine(lineOfError(err), err)
 	}

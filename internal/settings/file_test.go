@@ -342,7 +342,7 @@ func FuzzSetText(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				delete(was, flatName(section, name))
+				delete(was, foldedKey(section, name))
 				if is, err := valuesByName(back); err != nil || !reflect.DeepEqual(was, is) {
 					t.Errorf("%q: set and unset of %s in %q gave %q, %v", text, name, section, back, err)
 				}

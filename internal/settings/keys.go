@@ -114,7 +114,7 @@ func lookup(name string) (Key, bool) {
 			if checkHeader(part, name) == nil {
 				return k.withPart(textproto.CanonicalMIMEHeaderKey(part)), true
 			}
-		case isModelName(part):
+		case isValidModelName(part):
 			return k.withPart(strings.ToLower(part)), true
 		}
 	}

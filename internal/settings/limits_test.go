@@ -117,7 +117,7 @@ func TestTooLargeIsRefused(t *testing.T) {
 		t.Error("too many changes: they were made")
 	}
 	for name, text := range large {
-		if _, err := decodeLeaves([]byte(text(maxKeys - 10))); err != nil {
+		if _, err := decodeSortedValues([]byte(text(maxKeys - 10))); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

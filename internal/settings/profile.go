@@ -34,14 +34,14 @@ func (f File) Profile(name string) (File, error) {
 	if !ok {
 		return f, &ProfileError{Name: name, Why: "a name is letters, digits, dots, - and _"}
 	}
-	dir, err := f.profileDir()
+	dir, err := f.checkedProfileDir()
 	f.Path, f.Store = filepath.Join(dir, name+".toml"), ""
 	return f, err
 }
 
-// profileDir returns the folder of the profiles. In the folder of a store it may not be a
+// checkedProfileDir returns the folder of the profiles. In the folder of a store it may not be a
 // symbolic link, which could lead anywhere.
-func (f File) profileDir() (string, error) {
+func (f File) checkedProfileDir() (string, error) {
 	dir := filepath.Join(filepath.Dir(f.Path), "profiles")
 	if !f.Folder {
 		return dir, nil
@@ -63,7 +63,7 @@ func (f File) ProfileName() string { return strings.TrimSuffix(filepath.Base(f.P
 
 // Profiles returns the profiles beside the file.
 func (f File) Profiles() ([]File, error) {
-	dir, err := f.profileDir()
+	dir, err := f.checkedProfileDir()
 	if err != nil {
 		return nil, err
 	}
