@@ -42,11 +42,11 @@ func isClaudeCode(v rawjson.Value) bool {
 	return false
 }
 
-// readClaudeCode reads a session log. v is its first value; whole means that the file has no
+// readClaudeCode reads a session log. v is its first value; onlyValue means that the file has no
 // other.
-func readClaudeCode(l *lines, v rawjson.Value, whole bool, out *sink) error {
+func readClaudeCode(l *lines, v rawjson.Value, onlyValue bool, out *sink) error {
 	c := &claudeCode{
-		out: out, byLineID: map[string]lineContext{}, calls: map[string]string{}, currentThread: map[string]*thread{}, counts: map[string]int{},
+		out: out, byLineID: map[string]threadPosition{}, calls: map[string]string{}, currentThread: map[string]*thread{}, counts: map[string]int{},
 	}
 	defer c.flushAll()
 	if list := v.Get("loglines"); list != nil {
@@ -63,7 +63,7 @@ func readClaudeCode(l *lines, v rawjson.Value, whole bool, out *sink) error {
 		if err := c.addLine(v); err != nil {
 			l.skip(l.lineError(err))
 		}
-		if whole || out.stopped {
+		if onlyValue || out.stopped {
 			return nil
 		}
 		var err error
@@ -96,7 +96,7 @@ func readClaudeLine(v rawjson.Value) (l claudeLine) {
 			l.parent, l.orphan = m.Text(), m.Kind() == rawjson.KindNull
 		default:
 			if at := texts[key]; at != nil {
-				*at = shortText(m)
+				*at = textUnlessLong(m)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func readTime(text string) time.Time {
 // longer one is ignored.
 const maxName = 64 << 10
 
-// shortText returns the text of an id or another name; empty if it is longer than maxName.
-func shortText(v rawjson.Value) string {
+// textUnlessLong returns the text of an id or another name; empty if it is longer than maxName.
+func textUnlessLong(v rawjson.Value) string {
 	if s := v.Text(); len(s) <= maxName {
 		return s
 	}
@@ -175,8 +175,8 @@ func (l *claudeLine) entry(line int) Entry {
 // setResponse sets the model, response id, finish reason and usage from a line of a response. Each
 // line of the response repeats them, and the last one counts.
 func (e *Entry) setResponse(message rawjson.Value) {
-	e.Model, e.ResponseID = shortText(message.Get("model")), shortText(message.Get("id"))
-	if why := shortText(message.Get("stop_reason")); why != "" {
+	e.Model, e.ResponseID = textUnlessLong(message.Get("model")), textUnlessLong(message.Get("id"))
+	if why := textUnlessLong(message.Get("stop_reason")); why != "" {
 		e.Finish = why
 	}
 	u := message.Get("usage")

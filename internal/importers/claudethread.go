@@ -15,20 +15,20 @@ import (
 // an earlier parent begins a new thread.
 type claudeCode struct {
 	out           *sink
-	n, nth        int                    // line of the file, and which record on it
-	byLineID      map[string]lineContext // by the id of a line: its position, or that of its nearest message above
-	calls         map[string]string      // by the id of a call: the message that has the call
+	n, nth        int                       // line of the file, and which record on it
+	byLineID      map[string]threadPosition // by the id of a line: its position, or that of its nearest message above
+	calls         map[string]string         // by the id of a call: the message that has the call
 	currentThread map[string]*thread
 	threads       []*thread
 	counts        map[string]int // number of threads by session and kind
 }
 
-// lineContext is the position of a line in a thread.
-type lineContext struct {
+// threadPosition is the position of a line in a thread.
+type threadPosition struct {
 	thread     *thread // nil: before the beginning of the log, or unknown
 	index      int
 	id         string // id of the line, or of the nearest message line before it
-	group      string // id of its message
+	messageID  string // id of its message
 	before     string // for a compaction: the last line that it replaces
 	compaction bool   // the line is a compaction: the next line begins a new thread
 }
@@ -37,8 +37,8 @@ type thread struct {
 	session, name, from string
 	side                bool
 	lineCount           int    // lines so far
-	group               string // message id of the last lines
-	groupStart          int    // index of the first of those lines
+	messageID           string // message id of the last lines
+	messageStart        int    // index of the first of those lines
 	id                  string // of the last line
 
 	open    *Entry  // message that may get more lines
@@ -58,30 +58,30 @@ func (c *claudeCode) addLine(v []byte) error {
 			l.uuid += fmt.Sprintf("-%d", c.nth)
 		}
 	}
-	on, known := c.byLineID[l.parent]
+	parent, known := c.byLineID[l.parent]
 	switch {
 	case l.subtype == "compact_boundary":
-		c.byLineID[l.uuid] = lineContext{compaction: true, before: l.before}
+		c.byLineID[l.uuid] = threadPosition{compaction: true, before: l.before}
 		return nil
 	case !l.isMessage():
 		if known || l.parent != "" {
-			c.byLineID[l.uuid] = on
+			c.byLineID[l.uuid] = parent
 		}
 		return nil
 	}
 	blocks, err := l.blocks()
 	if err != nil || len(blocks) == 0 {
-		c.byLineID[l.uuid] = on
+		c.byLineID[l.uuid] = parent
 		return err
 	}
-	group := c.messageIDOf(&l, blocks)
-	t := c.findThread(&l, on, group)
-	if t.group != group {
-		t.group, t.groupStart = group, t.lineCount
+	messageID := c.messageIDOf(&l, blocks)
+	t := c.findThread(&l, parent, messageID)
+	if t.messageID != messageID {
+		t.messageID, t.messageStart = messageID, t.lineCount
 	}
-	c.byLineID[l.uuid] = lineContext{thread: t, index: t.lineCount, id: l.uuid, group: group}
+	c.byLineID[l.uuid] = threadPosition{thread: t, index: t.lineCount, id: l.uuid, messageID: messageID}
 	t.lineCount, t.id = t.lineCount+1, l.uuid
-	c.addBlocks(t, &l, on, blocks)
+	c.addBlocks(t, &l, parent, blocks)
 	return nil
 }
 
@@ -102,49 +102,49 @@ func (c *claudeCode) messageIDOf(l *claudeLine, blocks []content.Block) string {
 	return l.uuid
 }
 
-// findThread returns the thread that a line continues, or begins one. on is the position of the
-// line's parent, and group the message id of the line.
-func (c *claudeCode) findThread(l *claudeLine, on lineContext, group string) *thread {
+// findThread returns the thread that a line continues, or begins one. parent is the position of the
+// line's parent, and messageID that of its message.
+func (c *claudeCode) findThread(l *claudeLine, parent threadPosition, messageID string) *thread {
 	who := l.session + "\x00" + l.agent
 	if l.side {
 		who += "\x00side"
 	}
 	now := c.currentThread[who]
-	t := on.thread
+	t := parent.thread
 	switch {
-	case on.compaction:
+	case parent.compaction:
 		t = c.beginThread(l, "compact", "")
 	case l.side && (t == nil || !t.side):
 		// Without an agent id, each line whose parent is not in a side thread begins a side
 		// thread.
-		if t = now; t == nil || l.agent == "" && (l.orphan || on.thread != nil) {
+		if t = now; t == nil || l.agent == "" && (l.orphan || parent.thread != nil) {
 			t = c.beginThread(l, "agent", "")
 		}
 	case (t == nil || t.side != l.side) && now == nil:
 		t = c.beginThread(l, "", "")
 	case t != nil && t.side != l.side:
 		t = now
-	case t == nil && l.orphan && l.kind == "user" && group == l.uuid:
+	case t == nil && l.orphan && l.kind == "user" && messageID == l.uuid:
 		t = c.beginThread(l, "fork", "")
 	case t == nil:
 		t = now
 	case t.session != l.session:
 		if now == nil {
-			t = c.beginThread(l, "", on.id)
+			t = c.beginThread(l, "", parent.id)
 		} else {
-			t = c.beginThread(l, "fork", on.id)
+			t = c.beginThread(l, "fork", parent.id)
 		}
-	case on.id != t.id && !(on.group == t.group && on.index >= t.groupStart):
-		t = c.beginThread(l, "fork", on.id)
+	case parent.id != t.id && !(parent.messageID == t.messageID && parent.index >= t.messageStart):
+		t = c.beginThread(l, "fork", parent.id)
 	}
 	c.currentThread[who] = t
 	return t
 }
 
 // beginThread begins a thread of a kind: agent, compact, fork, or empty for the first of a
-// session. after is the id of the line that it follows; empty: none.
-func (c *claudeCode) beginThread(l *claudeLine, kind, after string) *thread {
-	t := &thread{session: l.session, from: after, side: l.side}
+// session. parentID is the id of the line that it follows; empty: none.
+func (c *claudeCode) beginThread(l *claudeLine, kind, parentID string) *thread {
+	t := &thread{session: l.session, from: parentID, side: l.side}
 	switch {
 	case kind == "agent" && l.agent != "":
 		t.name = threadName("agent-" + l.agent)
@@ -164,10 +164,10 @@ func (c *claudeCode) beginThread(l *claudeLine, kind, after string) *thread {
 }
 
 // addBlocks adds the blocks of a line to their message.
-func (c *claudeCode) addBlocks(t *thread, l *claudeLine, on lineContext, blocks []content.Block) {
+func (c *claudeCode) addBlocks(t *thread, l *claudeLine, parent threadPosition, blocks []content.Block) {
 	e := l.entry(c.n)
-	if e.Compaction && on.before != "" {
-		e.Original["compacted"] = on.before
+	if e.Compaction && parent.before != "" {
+		e.Original["compacted"] = parent.before
 	}
 	for _, b := range blocks {
 		e.Parts = append(e.Parts, Part{ID: l.uuid, Time: l.time, Block: b})

@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// detectFormat returns the format of a request body. It looks for members that only one of the two
+// detectBodyFormat returns the format of a request body. It looks for members that only one of the two
 // formats has. A body that could be in both is OpenAI's, unless its model is a Claude model.
-func detectFormat(v rawjson.Value) Format {
+func detectBodyFormat(v rawjson.Value) Format {
 	if _, api := conversationMember(v); api == "responses" || api == "gemini" {
 		return OpenAI // or at least not Anthropic
 	}

@@ -107,7 +107,7 @@ func (l *lines) nextValue() (rawjson.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := l.parseFirstValue(line)
+		v, err := l.parseLeadingValue(line)
 		if err == nil {
 			return v, nil
 		}
@@ -122,9 +122,9 @@ func (l *lines) skipUnreadable(err error) {
 	}
 }
 
-// parseFirstValue parses the first value of a line, and keeps the rest of the line. Only an object
+// parseLeadingValue parses the first value of a line, and keeps the rest of the line. Only an object
 // or an array may be followed by another value.
-func (l *lines) parseFirstValue(line []byte) (rawjson.Value, error) {
+func (l *lines) parseLeadingValue(line []byte) (rawjson.Value, error) {
 	v, rest, err := rawjson.ParseFirst(line)
 	if k := v.Kind(); len(rest) > 0 && k != rawjson.KindObject && k != rawjson.KindArray {
 		_, err = rawjson.Parse(line)

@@ -14,13 +14,13 @@ import (
 )
 
 // readMessages reads message arrays and request bodies: one in the file, one on each line, or an
-// array of them; or one conversation with a message on each line. v is the first value; whole
+// array of them; or one conversation with a message on each line. v is the first value; onlyValue
 // means that the file has no other.
-func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) error {
-	m := messageReader{l: l, format: f, out: out, maxHeldBytes: maxHeld}
+func readMessages(l *lines, v rawjson.Value, onlyValue bool, f Format, out *sink) error {
+	m := messageReader{l: l, format: f, out: out, maxBufferedBytes: maxBuffered}
 	single := v.Kind() == rawjson.KindObject && !isBody(v)
 	switch {
-	case single && !whole:
+	case single && !onlyValue:
 		return m.readMessagePerLine(v)
 	case single:
 		var list rawjson.Array
@@ -33,7 +33,7 @@ func readMessages(l *lines, v rawjson.Value, whole bool, f Format, out *sink) er
 		return nil
 	}
 	for {
-		if m.emitConversation(v); whole || out.stopped {
+		if m.emitConversation(v); onlyValue || out.stopped {
 			return nil
 		}
 		var err error
@@ -68,16 +68,16 @@ func isBody(v rawjson.Value) bool {
 
 // messageReader reads message arrays and request bodies, one conversation after another.
 type messageReader struct {
-	l            *lines
-	format       Format
-	out          *sink
-	n            int // conversations so far
-	maxHeldBytes int // largest size in bytes of the lines that are held until their format is known
+	l                *lines
+	format           Format
+	out              *sink
+	n                int // conversations so far
+	maxBufferedBytes int // largest size in bytes of the lines that are buffered until their format is known
 
-	line    int    // line of the present message, or of the beginning of the conversation
-	session string // of the conversation
-	id      string // id of its last block
-	hashed  []byte // buffer with the bytes that the id is the hash of
+	line      int    // line of the present message, or of the beginning of the conversation
+	session   string // of the conversation
+	id        string // id of its last block
+	hashInput []byte // buffer with the bytes that the id is the hash of
 }
 
 // decoded is a conversation and its dialect.
@@ -93,7 +93,7 @@ func (m *messageReader) decodeConversation(v rawjson.Value) (decoded, error) {
 	}
 	f := m.format
 	if f == Auto {
-		f = detectFormat(v)
+		f = detectBodyFormat(v)
 	}
 	api := "messages"
 	if f == OpenAI {
@@ -157,33 +157,33 @@ func (m *messageReader) emitMessage(said content.Message, api, model string) {
 		e.Dialect, e.Model = api, model
 	}
 	for i, b := range said.Blocks {
-		m.id = m.chainedID(said.Role, b)
+		m.id = m.chainedHash(said.Role, b)
 		e.Parts[i] = Part{ID: m.id, Block: b}
 	}
 	m.out.yieldEntry(e)
 }
 
-// chainedID returns an id for a block of a source without ids: the hash of its content and of the
+// chainedHash returns an id for a block of a source without ids: the hash of its content and of the
 // id before it. Therefore a conversation that has grown keeps its ids, and a conversation with the
 // same beginning has other ids from the first difference on. The hash does not cover the dialect,
 // which may become known only later.
-func (m *messageReader) chainedID(role content.Role, b content.Block) string {
-	m.hashed = m.hashed[:0]
-	m.addHashed(m.id, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data)
+func (m *messageReader) chainedHash(role content.Role, b content.Block) string {
+	m.hashInput = m.hashInput[:0]
+	m.addHashInput(m.id, role.String(), b.Kind().String(), b.String(), b.Form().Seal.Data)
 	switch b := b.(type) {
 	case content.ToolCall:
-		m.addHashed(b.CallID, b.Name)
+		m.addHashInput(b.CallID, b.Name)
 	case content.ToolResult:
-		m.addHashed(b.CallID)
+		m.addHashInput(b.CallID)
 	case content.Media:
-		m.addHashed(b.Data)
+		m.addHashInput(b.Data)
 	}
-	sum := sha256.Sum256(m.hashed)
+	sum := sha256.Sum256(m.hashInput)
 	return hex.EncodeToString(sum[:16])
 }
 
-func (m *messageReader) addHashed(list ...string) {
+func (m *messageReader) addHashInput(list ...string) {
 	for _, s := range list {
-		m.hashed = append(append(strconv.AppendInt(m.hashed, int64(len(s)), 10), ':'), s...)
+		m.hashInput = append(append(strconv.AppendInt(m.hashInput, int64(len(s)), 10), ':'), s...)
 	}
 }

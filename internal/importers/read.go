@@ -16,7 +16,7 @@ import (
 func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := newLines(name, r)
-		v, whole, err := l.firstValue()
+		v, onlyValue, err := l.firstValue()
 		if err == io.EOF {
 			err = &UnknownError{name, "it is empty"}
 		}
@@ -33,9 +33,9 @@ func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 		out := &sink{yield: yield}
 		switch {
 		case f == ClaudeCode:
-			err = readClaudeCode(l, v, whole, out)
+			err = readClaudeCode(l, v, onlyValue, out)
 		default:
-			err = readMessages(l, v, whole, f, out)
+			err = readMessages(l, v, onlyValue, f, out)
 		}
 		bad := l.skippedErrors()
 		if err != nil {
@@ -67,15 +67,15 @@ func (s *sink) yieldError(err error) {
 }
 
 // firstValue returns the first value in the file, and skips lines before it that are not JSON.
-// whole reports that the file is one JSON text, on one line or many.
-func (l *lines) firstValue() (v rawjson.Value, whole bool, err error) {
+// onlyValue reports that the file is one JSON text, on one line or many.
+func (l *lines) firstValue() (v rawjson.Value, onlyValue bool, err error) {
 	cut := false // the line before this one, or the text over many lines, was cut off
 	for {
 		if _, err := l.nextLine(); err != nil {
 			return nil, false, err
 		}
 		l.line = bytes.Clone(l.line) // reading ahead may overwrite the buffer
-		v, err = l.parseFirstValue(bytes.TrimSpace(l.line))
+		v, err = l.parseLeadingValue(bytes.TrimSpace(l.line))
 		switch {
 		case err == nil && cut && len(l.rest) > 0: // the line is part of a text over many lines
 			return nil, false, l.skippedFirst[0]

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// maxHeld is the largest size in bytes of the lines that are held until the format of a
+// maxBuffered is the largest size in bytes of the lines that are buffered until the format of a
 // conversation with a message on each line is known. If it is not known by then, it is OpenAI's.
-const maxHeld = 64 << 20
+const maxBuffered = 64 << 20
 
 // numberedValue is a value with its line number.
 type numberedValue struct {
@@ -23,26 +23,26 @@ type numberedValue struct {
 // readAhead reads from the first line until the format of a conversation with a message on each
 // line is known. It returns the format and the values that it read. err is the reason if no more
 // can be read.
-func (m *messageReader) readAhead(v rawjson.Value) (l listShape, held []numberedValue, err error) {
-	held = []numberedValue{{bytes.Clone(v), m.l.lineNumber}}
+func (m *messageReader) readAhead(v rawjson.Value) (l listShape, buffered []numberedValue, err error) {
+	buffered = []numberedValue{{bytes.Clone(v), m.l.lineNumber}}
 	size := len(v)
-	for l.add(v); !l.isItems && m.format != Anthropic && size < m.maxHeldBytes; l.add(v) {
+	for l.add(v); !l.isItems && m.format != Anthropic && size < m.maxBufferedBytes; l.add(v) {
 		if v, err = m.l.nextValue(); err != nil {
-			return l, held, err
+			return l, buffered, err
 		}
-		held = append(held, numberedValue{bytes.Clone(v), m.l.lineNumber})
+		buffered = append(buffered, numberedValue{bytes.Clone(v), m.l.lineNumber})
 		size += len(v)
 	}
-	return l, held, nil
+	return l, buffered, nil
 }
 
 // readMessagePerLine reads a conversation with a message on each line. Only a later message may
-// show the format of the first ones, so these are held until then.
+// show the format of the first ones, so these are buffered until then.
 func (m *messageReader) readMessagePerLine(v rawjson.Value) error {
-	l, held, ended := m.readAhead(v)
+	l, buffered, ended := m.readAhead(v)
 	_, api := l.dialectFor(m.format)
 	var list iter.Seq[json.RawMessage] = func(yield func(json.RawMessage) bool) {
-		for _, h := range held {
+		for _, h := range buffered {
 			if m.line = h.line; !yield(json.RawMessage(h.value)) {
 				return
 			}

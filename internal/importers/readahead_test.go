@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestMoreLinesThanAreHeld: a file with a message on each line may be of any length.
-// What is not clear from the lines that are held is OpenAI's, and the rest is read line
+// TestMoreLinesThanAreBuffered: a file with a message on each line may be of any length.
+// What is not clear from the lines that are buffered is OpenAI's, and the rest is read line
 // by line.
-func TestMoreLinesThanAreHeld(t *testing.T) {
+func TestMoreLinesThanAreBuffered(t *testing.T) {
 	var text strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&text, `{"role":%q,"content":"words %d"}`+"\n", []string{"user", "assistant"}[i%2], i)
@@ -24,13 +24,13 @@ func TestMoreLinesThanAreHeld(t *testing.T) {
 		l := newLines("log", strings.NewReader(text.String()+end))
 		v, _, err := l.firstValue()
 		if err == nil {
-			m := messageReader{l: l, format: Auto, out: out, maxHeldBytes: most}
+			m := messageReader{l: l, format: Auto, out: out, maxBufferedBytes: most}
 			err = m.readMessagePerLine(v)
 		}
 		return ids, dialects, errors.Join(append(l.skippedErrors(), err)...)
 	}
 	const anthropic = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"c"}]}`
-	want, clear, err := ids(anthropic, maxHeld)
+	want, clear, err := ids(anthropic, maxBuffered)
 	if err != nil || len(want) != 101 || clear[1] != "messages" {
 		t.Fatalf("%d entries in %q, %v", len(want), clear[1], err)
 	}
@@ -40,10 +40,10 @@ func TestMoreLinesThanAreHeld(t *testing.T) {
 	}
 	have, _, err = ids(`{"role":"boss"}`, 1000)
 	if err == nil || !strings.HasPrefix(err.Error(), "log:101: decode message: chat: want a message") || len(have) != 100 {
-		t.Errorf("a line that is none, behind those that are held: %d entries, %v", len(have), err)
+		t.Errorf("a line that is none, behind those that are buffered: %d entries, %v", len(have), err)
 	}
 	have, _, err = ids(`{"role":`, 1000)
 	if err == nil || !strings.HasPrefix(err.Error(), "log:101: the last line is damaged") || len(have) != 100 {
-		t.Errorf("a line that is cut off, behind those that are held: %d entries, %v", len(have), err)
+		t.Errorf("a line that is cut off, behind those that are buffered: %d entries, %v", len(have), err)
 	}
 }
