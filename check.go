@@ -100,10 +100,10 @@ func unansweredProblem(at objects.ID, call content.ToolCall) Problem {
 }
 
 // problems returns the problems of a request: first those that its history shows, then those
-// that its target finds. kept is the reasoning that is sent without being committed, by the
+// that its target finds. uncommitted is the reasoning that is sent without being committed, by the
 // commit that it comes before.
-func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
-	list, err := r.historyProblems(ctx, p, t, req, kept)
+func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, uncommitted map[objects.ID][]content.Block) ([]Problem, error) {
+	list, err := r.historyProblems(ctx, p, t, req, uncommitted)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, re
 		if found.Rule == "tool-result-missing" && pending[found.CallID] {
 			continue // it is in the list already
 		}
-		list = append(list, Problem{Problem: found, Commit: problemCommit(p, found, len(kept) == 0)})
+		list = append(list, Problem{Problem: found, Commit: problemCommit(p, found, len(uncommitted) == 0)})
 	}
 	return list, nil
 }
@@ -168,7 +168,7 @@ const (
 )
 
 // historyProblems returns the problems that the history of a prompt shows.
-func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, kept map[objects.ID][]content.Block) ([]Problem, error) {
+func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, uncommitted map[objects.ID][]content.Block) ([]Problem, error) {
 	var list []Problem
 	for _, pending := range p.Pending {
 		list = append(list, Problem{Commit: pending.Commit, Problem: llm.Problem{
@@ -191,7 +191,7 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 		list = append(list, closedTurnProblems(p)...)
 	}
 	for i := range loop {
-		list = append(list, loop[i].problems(strict, keeps, kept)...)
+		list = append(list, loop[i].problems(strict, keeps, uncommitted)...)
 	}
 	return list, nil
 }
@@ -280,7 +280,7 @@ func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]loop
 // problems returns the problems with the reasoning of a response whose tool calls are sent.
 // strict tells that the target is known to refuse such requests; keeps tells that it refuses
 // a request in which reasoning is missing, sealed or not.
-func (l *loopResponse) problems(strict, keeps bool, kept map[objects.ID][]content.Block) (list []Problem) {
+func (l *loopResponse) problems(strict, keeps bool, uncommitted map[objects.ID][]content.Block) (list []Problem) {
 	if len(l.calls) == 0 {
 		return nil
 	}
@@ -291,7 +291,7 @@ func (l *loopResponse) problems(strict, keeps bool, kept map[objects.ID][]conten
 	}
 	remembered := false
 	for _, e := range l.sent {
-		remembered = remembered || len(kept[e.ID]) > 0
+		remembered = remembered || len(uncommitted[e.ID]) > 0
 	}
 	if l.origin.UncommittedReasoning > 0 && !remembered {
 		add(ruleNotKept, call, "the thoughts before this tool call were not committed, and its provider wants them back")

@@ -57,7 +57,7 @@ func (p *picker) addRevision(ctx context.Context, b *Branch, rev string) error {
 		list, err := commit.IncomingCommits(ctx, p.repo.store, from, to)
 		for _, c := range list {
 			if err == nil && c.Op != commit.Merge && c.Op != commit.Compress {
-				err = p.addBlock(ctx, c)
+				err = p.addWithToolPair(ctx, c)
 			}
 		}
 		return err
@@ -72,12 +72,12 @@ func (p *picker) addRevision(ctx context.Context, b *Branch, rev string) error {
 	if c.Op == commit.Merge {
 		return &refs.UnknownError{Rev: rev, Why: "it is a merge; name the commits that it brought, such as " + c.Parents[0].Short() + ".." + c.Parents[1].Short()}
 	}
-	return p.addBlock(ctx, c)
+	return p.addWithToolPair(ctx, c)
 }
 
-// addBlock adds a commit; of a tool call or a tool result also its counterpart and the
+// addWithToolPair adds a commit; of a tool call or a tool result also its counterpart and the
 // reasoning before the call.
-func (p *picker) addBlock(ctx context.Context, c *commit.Commit) error {
+func (p *picker) addWithToolPair(ctx context.Context, c *commit.Commit) error {
 	if c.Op != commit.Append || c.Kind != content.KindToolCall && c.Kind != content.KindToolResult {
 		p.add(c)
 		return nil

@@ -213,8 +213,9 @@ const SummaryInstruction = "You keep the memory of a conversation between a user
 	"superseded. Write plain text, as short as that allows, and nothing about this task."
 
 // generateSummary asks a model for the summary of a range. The request is a short history
-// of its own, which is on no branch; the manifest links to it. put holds the manifest.
-func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm.Client, r *Summary) (text string, origin *commit.Origin, put []objects.Object, err error) {
+// of its own, which is on no branch: generateSummary writes it to the store. manifests holds the
+// manifest that links to it, which the caller has to write.
+func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm.Client, r *Summary) (text string, origin *commit.Origin, manifests []objects.Object, err error) {
 	if len(r.Commits) > compile.MaxSources {
 		return "", nil, nil, &compile.RangeError{Why: fmt.Sprintf("a model is shown at most %d commits at once, and the range has %d", compile.MaxSources, len(r.Commits))}
 	}

@@ -51,7 +51,7 @@ func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[BranchC
 			if ref.Target == last {
 				continue
 			}
-			change, err := b.change(ctx, last, ref.Target)
+			change, err := b.describeMove(ctx, last, ref.Target)
 			if !yield(change, err) || err != nil {
 				return
 			}
@@ -60,8 +60,8 @@ func (b *Branch) Follow(ctx context.Context, after objects.ID) iter.Seq2[BranchC
 	}
 }
 
-// change describes the move of the branch between two commits.
-func (b *Branch) change(ctx context.Context, from, to objects.ID) (BranchChange, error) {
+// describeMove describes the move of the branch between two commits.
+func (b *Branch) describeMove(ctx context.Context, from, to objects.ID) (BranchChange, error) {
 	c := BranchChange{Type: Appended, Branch: b.name, Old: from, New: to}
 	if to.IsZero() {
 		c.Type = Deleted

@@ -17,7 +17,7 @@ func (b *Branch) Fork(ctx context.Context, name, at string) (*Branch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fork: %w", err)
 	}
-	if err := b.repo.newRef(ctx, "fork branch", refs.Heads, name, id); err != nil {
+	if err := b.repo.createRef(ctx, "fork branch", refs.Heads, name, id); err != nil {
 		return nil, err
 	}
 	forked := b.repo.Branch(name)

@@ -30,7 +30,7 @@ const keySearchLimit = 1000
 // except when the key is the id of a response: the provider chooses that id, so another
 // response with the same id is added.
 func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects.ID, draft func(tip *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
-	done, err := b.commitsWithKey(ctx, tip, c.key)
+	done, err := b.lastCommitsWithKey(ctx, tip, c.key)
 	if err != nil || len(done) == 0 {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func sameContent(a, b *commit.Commit) bool {
 		a.Target == b.Target && a.First == b.First && a.Scope == b.Scope && a.Priority == b.Priority
 }
 
-// commitsWithKey returns the latest commits with an idempotency key, oldest first.
-func (b *Branch) commitsWithKey(ctx context.Context, tip objects.ID, key commit.Key) ([]objects.ID, error) {
+// lastCommitsWithKey returns the latest commits with an idempotency key, oldest first.
+func (b *Branch) lastCommitsWithKey(ctx context.Context, tip objects.ID, key commit.Key) ([]objects.ID, error) {
 	var ids []objects.ID
 	for c, err := range commit.Walk(ctx, b.repo.store, tip, keySearchLimit) {
 		if err != nil {

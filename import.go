@@ -39,8 +39,8 @@ type ImportedPart struct {
 	Block content.Block // a block that content.CheckBlock refuses ends the import
 }
 
-// check returns an error for a message whose blocks or times cannot be stored.
-func (m *ImportedMessage) check() error {
+// checkBlocksAndTimes returns an error for a message whose blocks or times cannot be stored.
+func (m *ImportedMessage) checkBlocksAndTimes() error {
 	for _, p := range m.Parts {
 		if err := cmp.Or(content.CheckBlock(p.Block), checkTime(p.Time)); err != nil {
 			return fmt.Errorf("part %q: %w", p.ID, err)
@@ -199,7 +199,7 @@ func (m *importer) readImported(ctx context.Context, g *importedBranch) error {
 
 // add adds the new parts of one message to the batch, and writes the batch when it is full.
 func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
-	if err := f.check(); err != nil {
+	if err := f.checkBlocksAndTimes(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
 	g, err := m.loadBranch(ctx, f)
@@ -227,7 +227,7 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 			m.at[position] = g.last
 			continue
 		}
-		if err := m.prepareBranch(ctx, g, f); err != nil {
+		if err := m.findBranchStart(ctx, g, f); err != nil {
 			return err
 		}
 		g.Parts++
@@ -246,18 +246,18 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 	return nil
 }
 
-// prepareBranch prepares a branch for its first new part: it refuses a branch that has
-// diverged from the source, and sets the commit that a new branch begins after.
-func (m *importer) prepareBranch(ctx context.Context, g *importedBranch, f *ImportedMessage) error {
+// findBranchStart finds the commit that a new branch begins after, when first is the message with
+// its first new part. It refuses an existing branch that has diverged from the source.
+func (m *importer) findBranchStart(ctx context.Context, g *importedBranch, first *ImportedMessage) error {
 	switch {
 	case g.ready:
 		return nil
 	case !g.stored.IsZero() && (g.foreign || !g.reached):
 		return &DivergedError{g.name}
-	case g.stored.IsZero() && f.From != "":
-		at, known := m.at[partKey{f.Origin.Importer, f.From}]
+	case g.stored.IsZero() && first.From != "":
+		at, known := m.at[partKey{first.Origin.Importer, first.From}]
 		if !known {
-			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, f.From)
+			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, first.From)
 		}
 		if m.dry || at.IsZero() { // zero: after parts without content
 			break

@@ -54,8 +54,8 @@ func (e *MergeConflictError) Error() string {
 	return text
 }
 
-// sameChange reports whether two changes of one block have the same effect.
-func sameChange(a, b *commit.Commit) bool {
+// haveSameEffect reports whether two changes of one block have the same effect.
+func haveSameEffect(a, b *commit.Commit) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -112,11 +112,12 @@ func (p *mergePlan) build(ctx context.Context, r *MergeResult) error {
 }
 
 // mergeChange decides which change of a block is in effect after the merge. bothChanged
-// tells that both histories changed the block since the merge base. lastInOrder is the
-// change that comes last in the order of the merged history.
-func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, bothChanged bool, ours, theirs, lastInOrder *commit.Commit) error {
+// tells that both histories changed the block since the merge base. inEffect is the
+// change that is in effect without being restated: the last one in the order of the merged
+// history.
+func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, bothChanged bool, ours, theirs, inEffect *commit.Commit) error {
 	winner := theirs
-	if bothChanged && !sameChange(ours, theirs) {
+	if bothChanged && !haveSameEffect(ours, theirs) {
 		change, err := p.resolveConflict(ctx, key, ours, theirs)
 		if err != nil || change == nil {
 			return err
@@ -133,10 +134,10 @@ func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, both
 	if err != nil {
 		return err
 	}
-	if !sameChange(winner, ours) && !p.incoming[key.Target] {
+	if !haveSameEffect(winner, ours) && !p.incoming[key.Target] {
 		p.theirs = append(p.theirs, change)
 	}
-	if !sameChange(winner, lastInOrder) {
+	if !haveSameEffect(winner, inEffect) {
 		p.restate = append(p.restate, change)
 	}
 	return nil

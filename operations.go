@@ -47,8 +47,8 @@ func (op *Operation) moves(ref string) bool {
 	return slices.ContainsFunc(op.Refs, func(u objects.RefUpdate) bool { return u.Name == ref })
 }
 
-// addEarlier adds an earlier entry of the same operation.
-func (op *Operation) addEarlier(e objects.LogEntry) {
+// addEarlierEntry adds an entry of the same operation that is earlier in the log.
+func (op *Operation) addEarlierEntry(e objects.LogEntry) {
 	op.Parts = append(op.Parts, e.Seq)
 	op.Refs = slices.Clone(op.Refs)
 	for _, u := range e.Refs {
@@ -116,7 +116,7 @@ func (o *operationReader) add(e objects.LogEntry) {
 		}
 		o.open = append(o.open, op)
 	} else {
-		o.open[at].addEarlier(e)
+		o.open[at].addEarlierEntry(e)
 	}
 	op := o.open[at]
 	op.begun = op.begun || !e.Note.Continues

@@ -64,7 +64,7 @@ func (b *Branch) prepare(ctx context.Context, c *callOptions, stream bool) (*Exc
 	}
 	x := &Exchange{Target: c.target, options: c, tip: tip, started: b.repo.clock()}
 	if !c.key.IsZero() {
-		if x.earlier, err = b.commitsWithKey(ctx, tip, c.key); err != nil || len(x.earlier) > 0 {
+		if x.earlier, err = b.lastCommitsWithKey(ctx, tip, c.key); err != nil || len(x.earlier) > 0 {
 			return x, err
 		}
 	}
@@ -85,8 +85,8 @@ func (b *Branch) buildRequest(ctx context.Context, x *Exchange, stream bool) (er
 	if calls := x.Prompt.Pending; len(calls) > 0 {
 		return pendingError(b.name, calls)
 	}
-	messages, kept := b.withUncommitted(x)
-	for _, thoughts := range kept {
+	messages, uncommitted := b.withUncommittedReasoning(x)
+	for _, thoughts := range uncommitted {
 		x.uncommitted += len(thoughts)
 	}
 	if len(messages) == 0 {
@@ -99,7 +99,7 @@ func (b *Branch) buildRequest(ctx context.Context, x *Exchange, stream bool) (er
 		}
 		x.Request.Body = x.Body
 	}
-	if err := b.checkRequest(ctx, x, kept); err != nil {
+	if err := b.checkRequest(ctx, x, uncommitted); err != nil {
 		return err
 	}
 	if x.meter, err = b.newBudgetMeter(ctx, c, x.Prompt, x.modelName()); err != nil {
@@ -120,8 +120,8 @@ func (x *Exchange) modelName() string {
 }
 
 // checkRequest returns a *[RuleError] when the provider would refuse the request.
-func (b *Branch) checkRequest(ctx context.Context, x *Exchange, kept map[objects.ID][]content.Block) error {
-	problems, err := b.repo.problems(ctx, x.Prompt, x.Target, x.Request, kept)
+func (b *Branch) checkRequest(ctx context.Context, x *Exchange, uncommitted map[objects.ID][]content.Block) error {
+	problems, err := b.repo.problems(ctx, x.Prompt, x.Target, x.Request, uncommitted)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (w *recordWriter) request() error {
 		return err
 	}
 	for _, m := range w.r.Messages {
-		if err := w.message(m); err != nil {
+		if err := w.writeMessage(m); err != nil {
 			return err
 		}
 	}
@@ -176,8 +176,8 @@ func (w *recordWriter) edits() error {
 	return nil
 }
 
-// message writes a message.
-func (w *recordWriter) message(m content.Message) error {
+// writeMessage writes a message.
+func (w *recordWriter) writeMessage(m content.Message) error {
 	if err := content.CheckBlocks(m.Blocks); err != nil {
 		return err
 	}
@@ -235,13 +235,13 @@ func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
 	}
 	m.Prev, m.Model, m.Sent = w.r.Previous, cmp.Or(m.Model, w.r.Address.Model), objects.Hash(w.r.Body)
 	m.Provider, m.Dialect = w.r.Address.Provider, w.r.Address.Dialect
-	m.Options.Policy.IncludeReasoning = repeatsReasoning(req.Messages)
+	m.Options.Policy.IncludeReasoning = hasReasoningOfClosedTurn(req.Messages)
 	w.put = append(w.put, tools...)
 	return m, nil
 }
 
-// repeatsReasoning reports whether a request contains reasoning of a closed turn.
-func repeatsReasoning(messages []content.Message) bool {
+// hasReasoningOfClosedTurn reports whether a request contains reasoning of a closed turn.
+func hasReasoningOfClosedTurn(messages []content.Message) bool {
 	hasReasoning := false
 	for _, m := range messages {
 		if m.Role == content.RoleUser && hasReasoning {

@@ -61,7 +61,7 @@ func (r *Repo) Tag(ctx context.Context, name, rev string) error {
 	if err != nil {
 		return fmt.Errorf("tag: %w", err)
 	}
-	return r.newRef(ctx, "tag", refs.Tags, name, id)
+	return r.createRef(ctx, "tag", refs.Tags, name, id)
 }
 
 // DeleteRefs deletes branches, tags and rescue refs, by their full names such as
@@ -85,8 +85,8 @@ func (r *Repo) DeleteRefs(ctx context.Context, names []string) error {
 	return nil
 }
 
-// newRef creates a ref, which must not exist yet.
-func (r *Repo) newRef(ctx context.Context, command, folder, name string, at objects.ID) error {
+// createRef creates a ref, which must not exist yet.
+func (r *Repo) createRef(ctx context.Context, command, folder, name string, at objects.ID) error {
 	if err := refs.Check(name); err != nil {
 		return fmt.Errorf("%s %w", command, err)
 	}

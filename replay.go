@@ -51,7 +51,7 @@ func (r *Repo) Replay(ctx context.Context, client llm.Client, rev, branch string
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	if err := r.newRef(ctx, "replay on branch", refs.Heads, branch, asked.Head); err != nil {
+	if err := r.createRef(ctx, "replay on branch", refs.Heads, branch, asked.Head); err != nil {
 		return nil, err
 	}
 	again.Branch = r.Branch(branch)
@@ -79,7 +79,7 @@ func (r *Repo) replayOptions(m *compile.Manifest, req *llm.Request, o AskOptions
 		"tool_choice":                  m.ToolChoice,
 	}
 	for name, value := range m.RequestSettings {
-		if isRepeatable(name) {
+		if canReplaySetting(name) {
 			set[name] = value
 		}
 	}
@@ -97,10 +97,10 @@ func (r *Repo) replayOptions(m *compile.Manifest, req *llm.Request, o AskOptions
 	return r.resolveAskWith(v, o)
 }
 
-// isRepeatable reports whether a replay repeats a setting of a manifest. The manifests of a
+// canReplaySetting reports whether a replay repeats a setting of a manifest. The manifests of a
 // store are not trusted, because the store may come from somebody else: their settings may
 // shape the request and nothing more.
-func isRepeatable(name string) bool {
+func canReplaySetting(name string) bool {
 	key, err := settings.Find(name)
 	return err == nil && (key.Safety == settings.Safe || key.Name == history.SettingExtra)
 }

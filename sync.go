@@ -58,7 +58,7 @@ const maxSyncRaces = 16
 // blocks; in a message without a role, each block has its usual role. A note is an error.
 func (b *Branch) Sync(ctx context.Context, messages []content.Message) (*SyncResult, error) {
 	c := b.repo.defaultOptions()
-	list, err := newSyncList(messages)
+	list, err := splitByRole(messages)
 	if err != nil {
 		return nil, fmt.Errorf("sync: %w", err)
 	}
@@ -72,19 +72,19 @@ func (b *Branch) Sync(ctx context.Context, messages []content.Message) (*SyncRes
 	return nil, err
 }
 
-// syncList is the list of a client. Each message has the role of all its blocks, and
+// clientMessages is the list of a client. Each message has the role of all its blocks, and
 // there are no empty blocks.
-type syncList struct {
+type clientMessages struct {
 	messages     []content.Message
-	of           []int // for each block: the index of the client's message
+	sentIn       []int // for each block: the index of the client's message
 	count        int   // number of the client's messages
 	instructions bool  // the list has at least one instruction
 }
 
-// newSyncList checks the messages of a client, drops their empty blocks, and splits each
+// splitByRole checks the messages of a client, drops their empty blocks, and splits each
 // message into messages of one role.
-func newSyncList(messages []content.Message) (*syncList, error) {
-	l := &syncList{count: len(messages)}
+func splitByRole(messages []content.Message) (*clientMessages, error) {
+	l := &clientMessages{count: len(messages)}
 	for i, m := range messages {
 		if err := content.CheckBlocks(m.Blocks); err != nil {
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
@@ -107,7 +107,7 @@ func newSyncList(messages []content.Message) (*syncList, error) {
 			}
 			last := &l.messages[len(l.messages)-1]
 			last.Blocks = append(last.Blocks, block)
-			l.of = append(l.of, i)
+			l.sentIn = append(l.sentIn, i)
 			l.instructions = l.instructions || role == content.RoleSystem
 		}
 	}
@@ -116,11 +116,11 @@ func newSyncList(messages []content.Message) (*syncList, error) {
 
 // messagesWithin returns the number of the client's messages that lie completely within the
 // first n blocks.
-func (l *syncList) messagesWithin(n int) int {
-	if n == len(l.of) {
+func (l *clientMessages) messagesWithin(n int) int {
+	if n == len(l.sentIn) {
 		return l.count
 	}
-	return l.of[n]
+	return l.sentIn[n]
 }
 
 // syncTarget is the branch and the commit after which the new blocks of a list are committed.
@@ -133,19 +133,19 @@ type syncTarget struct {
 }
 
 // syncOnce is one attempt of Sync.
-func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (*SyncResult, error) {
+func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *clientMessages) (*SyncResult, error) {
 	at, err := b.repo.findTarget(ctx, c, b.name, list)
 	if err != nil {
 		return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
 	}
 	forks := map[string]bool{}
-	if !at.whole && at.listed < len(list.of) {
+	if !at.whole && at.listed < len(list.sentIn) {
 		if at, err = b.findTargetAmongForks(ctx, c, list, at, forks); err != nil {
 			return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
 		}
 	}
 	result := &SyncResult{Branch: at.branch, Tip: at.tip, Known: list.messagesWithin(at.listed)}
-	if at.listed == len(list.of) {
+	if at.listed == len(list.sentIn) {
 		return result, nil
 	}
 	if !at.whole {
@@ -170,7 +170,7 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *syncList) (
 
 // findTargetAmongForks looks for a target that is better than best on the forks that earlier
 // calls made and on the branch that they are forks of. It adds their names to names.
-func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list *syncList, best syncTarget, names map[string]bool) (syncTarget, error) {
+func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list *clientMessages, best syncTarget, names map[string]bool) (syncTarget, error) {
 	found, err := b.repo.store.Refs(ctx, objects.RefQuery{Prefix: refs.Heads + reconcile.ForkedFrom(b.name) + reconcile.ForkSuffix})
 	if err != nil {
 		return best, err
@@ -187,7 +187,7 @@ func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list 
 		if err != nil {
 			return best, err
 		}
-		ends := at.whole || at.listed == len(list.of) // no fork is needed
+		ends := at.whole || at.listed == len(list.sentIn) // no fork is needed
 		if at.tip.IsZero() {
 			continue
 		}
@@ -199,7 +199,7 @@ func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list 
 }
 
 // findTarget returns the target of a list on one branch.
-func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, list *syncList) (syncTarget, error) {
+func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, list *clientMessages) (syncTarget, error) {
 	tip, err := r.Branch(branch).Tip(ctx)
 	if err != nil {
 		return syncTarget{}, err
@@ -211,20 +211,20 @@ func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, li
 	if !list.instructions {
 		h.blocks = slices.DeleteFunc(h.blocks, func(s saidBlock) bool { return h.line[s.at].Role == content.RoleSystem })
 	}
-	masks := c.newMasker().Mode != history.MaskOff
-	theirs, err := h.normalize(list.messages, masks)
+	maskSecrets := c.newMasker().Mode != history.MaskOff
+	theirs, err := h.replaceSecretsAndPurged(list.messages, maskSecrets)
 	if err != nil {
 		return syncTarget{}, err
 	}
 	best := syncTarget{branch: branch, tip: tip, listed: -1}
 	for _, edited := range []bool{true, false} {
-		at := h.matchList(theirs, edited, masks)
+		at := h.matchList(theirs, edited, maskSecrets)
 		at.branch, at.tip = branch, tip
 		if at.whole && !best.whole || at.whole == best.whole && at.listed > best.listed {
 			best = at
 		}
 	}
-	if best.whole || best.listed == len(list.of) || tip.IsZero() {
+	if best.whole || best.listed == len(list.sentIn) || tip.IsZero() {
 		return best, nil
 	}
 	p, err := compile.Chain(ctx, r.store, tip, c.compilerOptions())
@@ -235,7 +235,7 @@ func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, li
 	if !list.instructions {
 		prompt = slices.DeleteFunc(slices.Clone(prompt), func(m content.Message) bool { return m.Role == content.RoleSystem })
 	}
-	if m := reconcile.CompareMessages(maskedMessages(prompt, masks), theirs); m.Whole && m.Listed > best.listed {
+	if m := reconcile.CompareMessages(maskedMessages(prompt, maskSecrets), theirs); m.Whole && m.Listed > best.listed {
 		best = syncTarget{branch: branch, tip: tip, base: tip, listed: m.Listed, whole: true}
 	}
 	return best, nil
@@ -243,7 +243,7 @@ func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, li
 
 // matchList compares a list with the blocks of the history, after their edits or before
 // them, and returns the target for the rest of the list.
-func (h *branchHistory) matchList(list []content.Message, afterEdits, masks bool) syncTarget {
+func (h *branchHistory) matchList(list []content.Message, afterEdits, maskSecrets bool) syncTarget {
 	block := func(s *saidBlock) content.Block {
 		if afterEdits {
 			return s.block
@@ -252,7 +252,7 @@ func (h *branchHistory) matchList(list []content.Message, afterEdits, masks bool
 	}
 	n := len(h.blocks)
 	for {
-		m := reconcile.CompareMessages(maskedMessages(messagesOf(h, h.blocks[:n], block), masks), list)
+		m := reconcile.CompareMessages(maskedMessages(messagesOf(h, h.blocks[:n], block), maskSecrets), list)
 		if m.Whole && n == len(h.blocks) {
 			at := syncTarget{listed: m.Listed, whole: true}
 			if len(h.line) > 0 {
@@ -309,9 +309,9 @@ func countBlocks(messages []content.Message) (n int) {
 	return n
 }
 
-// normalize returns the list of a client in the form that is compared with the history:
-// with its secrets masked if masks is true, and with placeholders for purged blocks.
-func (h *branchHistory) normalize(list []content.Message, masks bool) ([]content.Message, error) {
+// replaceSecretsAndPurged returns the list of a client in the form that is compared with the history:
+// with its secrets masked if maskSecrets is true, and with placeholders for purged blocks.
+func (h *branchHistory) replaceSecretsAndPurged(list []content.Message, maskSecrets bool) ([]content.Message, error) {
 	purged := map[objects.ID]content.Block{}
 	for _, s := range h.blocks {
 		for _, c := range []*commit.Commit{h.line[s.at], h.line[s.edit]} {
@@ -320,7 +320,7 @@ func (h *branchHistory) normalize(list []content.Message, masks bool) ([]content
 			}
 		}
 	}
-	list = maskedMessages(list, masks)
+	list = maskedMessages(list, maskSecrets)
 	if len(purged) == 0 {
 		return list, nil
 	}
@@ -341,10 +341,10 @@ func (h *branchHistory) normalize(list []content.Message, masks bool) ([]content
 	return all, nil
 }
 
-// maskedMessages returns messages with their secrets masked, if enabled. Stored blocks may
+// maskedMessages returns messages with their secrets masked, if maskSecrets. Stored blocks may
 // be masked while a client sends the secrets again, so both sides are compared masked.
-func maskedMessages(messages []content.Message, enabled bool) []content.Message {
-	if !enabled {
+func maskedMessages(messages []content.Message, maskSecrets bool) []content.Message {
+	if !maskSecrets {
 		return messages
 	}
 	all := slices.Clone(messages)

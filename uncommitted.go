@@ -25,9 +25,9 @@ func (b *Branch) rememberReasoning(unkept map[int][]content.Block, commits []*co
 	}
 }
 
-// withUncommitted returns the messages of a prompt, together with the reasoning that was not
-// committed but has to be sent. kept is that reasoning, by the commit that it comes before.
-func (b *Branch) withUncommitted(x *Exchange) (messages []content.Message, kept map[objects.ID][]content.Block) {
+// withUncommittedReasoning returns the messages of a prompt, together with the reasoning that was not
+// committed but has to be sent. uncommitted is that reasoning, by the commit that it comes before.
+func (b *Branch) withUncommittedReasoning(x *Exchange) (messages []content.Message, uncommitted map[objects.ID][]content.Block) {
 	open := map[objects.ID]bool{}
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
 	keeps := x.options.compilerOptions().KeepToolReasoning
@@ -36,9 +36,9 @@ func (b *Branch) withUncommitted(x *Exchange) (messages []content.Message, kept 
 	}
 	b.mu.Lock()
 	maps.DeleteFunc(b.uncommitted, func(id objects.ID, _ []content.Block) bool { return !open[id] })
-	kept = maps.Clone(b.uncommitted)
+	uncommitted = maps.Clone(b.uncommitted)
 	b.mu.Unlock()
-	if len(kept) == 0 || x.Target != nil && !x.Target.NeedsReasoningInToolLoop() {
+	if len(uncommitted) == 0 || x.Target != nil && !x.Target.NeedsReasoningInToolLoop() {
 		return x.Prompt.Messages, nil
 	}
 	messages = make([]content.Message, len(x.Prompt.Messages))
@@ -46,8 +46,8 @@ func (b *Branch) withUncommitted(x *Exchange) (messages []content.Message, kept 
 		m := x.Prompt.Messages[i]
 		messages[i] = content.Message{Role: m.Role}
 		for j, block := range m.Blocks {
-			messages[i].Blocks = append(append(messages[i].Blocks, kept[commits[j]]...), block)
+			messages[i].Blocks = append(append(messages[i].Blocks, uncommitted[commits[j]]...), block)
 		}
 	}
-	return messages, kept
+	return messages, uncommitted
 }

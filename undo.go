@@ -54,7 +54,7 @@ func (r *Repo) Undo(ctx context.Context, o UndoOptions) (Operation, error) {
 // selected operation since, the error is a *[MovedError], and nothing is done.
 func (r *Repo) Redo(ctx context.Context, o UndoOptions) (Operation, error) {
 	c := r.defaultOptions()
-	op, undo, err := r.findUndone(ctx, o)
+	op, undo, err := r.findRedoable(ctx, o)
 	if err == nil {
 		err = r.applyReversal(ctx, c, "redo", o, op, undo, op.Refs)
 	}
@@ -87,9 +87,9 @@ func (r *Repo) findUndoable(ctx context.Context, o UndoOptions) (Operation, erro
 	return Operation{}, o.notFound("there is nothing left to undo")
 }
 
-// findUndone returns the operation to do again. undoGroup is the group of the undo that took
+// findRedoable returns the operation to do again. undoGroup is the group of the undo that took
 // it back.
-func (r *Repo) findUndone(ctx context.Context, o UndoOptions) (op Operation, undoGroup objects.Group, err error) {
+func (r *Repo) findRedoable(ctx context.Context, o UndoOptions) (op Operation, undoGroup objects.Group, err error) {
 	undos := map[uint64]objects.Group{} // by operation: the group of its undo; zero when it was redone
 	chosen := uint64(0)
 	for op, err := range r.Operations(ctx) {
