@@ -58,10 +58,10 @@ type prefix struct {
 	lastReasoningTurn int32
 
 	tokens       Tokens
-	messageCount int          // messages of the prompt that are complete
-	blockCount   int          // blocks of these
-	openResults  *openResults // a message that later results may still join; nil: none
-	calls        int          // tool calls sent
+	messageCount int                    // messages of the prompt that are complete
+	blockCount   int                    // blocks of these
+	toolMessage  *unfinishedToolMessage // a message that later results may still join; nil: none
+	calls        int                    // tool calls sent
 	lastSent     *Entry
 
 	newest promptSlices // of the last prompt compiled from it; guarded by promptCache.mu
@@ -95,11 +95,11 @@ func (m *promptCache) walkStops() (list []walkStop) {
 
 // reached reports whether a walk that has come to commit id stops there, and returns the cached
 // entries after the prefix, up to that commit.
-func (s *walkStop) reached(id objects.ID) (between []Entry, ok bool) {
+func (s *walkStop) reached(id objects.ID) (afterPrefix []Entry, ok bool) {
 	if s.prefix.tip == id {
 		return nil, true
 	}
-	if n := len(s.tail); n > 0 && s.tail[n-1].ID == id && onlyAppends(s.tail) {
+	if n := len(s.tail); n > 0 && s.tail[n-1].ID == id && changeNothingBefore(s.tail) {
 		return s.tail, true
 	}
 	return nil, false
@@ -117,7 +117,7 @@ func (m *promptCache) add(h *history, p *prefix, prompt promptSlices) {
 		}
 		return
 	}
-	if n := len(prompt.entries) - p.count; !onlyAppends(h.entries[len(h.entries)-n:]) {
+	if n := len(prompt.entries) - p.count; !changeNothingBefore(h.entries[len(h.entries)-n:]) {
 		return // what comes after the prefix may have changed what is in it
 	}
 	p.newest = prompt
@@ -138,9 +138,9 @@ func (m *promptCache) evict() {
 	}
 }
 
-// onlyAppends reports whether entries are appended blocks, no system blocks: such entries change
-// nothing before them.
-func onlyAppends(entries []Entry) bool {
+// changeNothingBefore reports whether entries change nothing before them: they are appended blocks, and
+// no system blocks.
+func changeNothingBefore(entries []Entry) bool {
 	for i := range entries {
 		if e := &entries[i]; e.Op != commit.Append || e.Kind == content.KindSystem {
 			return false
@@ -152,7 +152,7 @@ func onlyAppends(entries []Entry) bool {
 // stillValid reports whether compiling without the cache would give the same prefix, when the
 // commits of h follow it: h must begin with a new turn, and change nothing in the prefix.
 func (p *prefix) stillValid(h *history, o Options) bool {
-	if len(h.entries) == 0 || !h.entries[0].beginsTurn() || !onlyAppends(h.entries) {
+	if len(h.entries) == 0 || !h.entries[0].beginsTurn() || !changeNothingBefore(h.entries) {
 		return false
 	}
 	return o.Policy.Strip != priority.StripAllButLast || h.reasoningTurn == p.lastReasoningTurn ||
@@ -220,13 +220,13 @@ func commonLen(a, b int, equal func(i int) bool) (n int) {
 	return n
 }
 
-// appendShared returns the first n elements of *list followed by more. The first `shared`
-// elements of more are already in *list, after the first n. When *list ends after these, the rest
+// appendShared returns the first n elements of *list followed by more. The first alreadyInList
+// elements of more are in *list, after the first n. When *list ends after these, the rest
 // of more is written into its free capacity, and *list loses that capacity, so that no other
 // prompt writes to it.
-func appendShared[T any](list *[]T, n int, more []T, shared int) []T {
-	have, at := *list, n+shared
-	more = more[shared:]
+func appendShared[T any](list *[]T, n int, more []T, alreadyInList int) []T {
+	have, at := *list, n+alreadyInList
+	more = more[alreadyInList:]
 	switch {
 	case at == 0 && len(more) == 0:
 		return nil

@@ -88,7 +88,7 @@ type Tokens struct {
 	Hidden          int `json:"hidden"`           // what is left out, without reasoning
 	HiddenReasoning int `json:"hidden_reasoning"` // reasoning that is left out
 
-	weights // in bytes, while estimates are added up
+	byteSums // while estimates are added up
 }
 
 // Pending is a tool call at the end of the history that has no result yet.
@@ -122,7 +122,7 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
 	h, err := decideHistory(ctx, r, head, o)
 	if err == nil {
-		err = h.load(ctx, r, h.toolCallsAndResults())
+		err = h.load(ctx, r, h.toolsOfSentTurns())
 	}
 	if err == nil {
 		h.leaveOutPurged()
@@ -134,10 +134,10 @@ func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Optio
 		return nil, err
 	}
 	h.leaveOutPurged()
-	p := h.prompt(head)
+	p := h.buildPrompt(head)
 	p.Scale = h.scale
 	if o.Budget <= 0 {
-		if p.Scale, err = h.findScale(ctx, r, p.Entries, p.Tokens.weights); err != nil {
+		if p.Scale, err = h.findScale(ctx, r, p.Entries, p.Tokens.byteSums); err != nil {
 			return nil, err
 		}
 	}
@@ -163,14 +163,14 @@ func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Opt
 
 // applyPolicy decides which entries are sent, before tool calls and results are read and paired.
 func (h *history) applyPolicy(ctx context.Context, r objects.Reader, o Options) (err error) {
-	h.decide(o)
+	h.decideLevels(o)
 	h.applySummaries()
 	if err := h.load(ctx, r, h.sentSystems()); err != nil {
 		return err
 	}
 	h.replaceSystems()
 	if o.Budget > 0 {
-		if h.scale, err = h.findScale(ctx, r, h.entries, h.weights()); err != nil {
+		if h.scale, err = h.findScale(ctx, r, h.entries, h.sumBytes()); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func Decisions(ctx context.Context, r objects.Reader, head objects.ID, o Options
 	if err != nil {
 		return nil, fmt.Errorf("walk %s: %w", head.Short(), err)
 	}
-	h.decide(o)
+	h.decideLevels(o)
 	h.applySummaries()
 	return h.entries, nil
 }

@@ -30,8 +30,9 @@ func (h *history) openLoopStart() int {
 	return 0
 }
 
-// decide sets the level and the weight of every entry. The policy decides on the level.
-func (h *history) decide(o Options) {
+// decideLevels sets the level, the bytes and the flags of every entry. The policy decides on the
+// level.
+func (h *history) decideLevels(o Options) {
 	open := h.openLoopStart()
 	tools := h.tools // of this turn and later ones
 	for i := range h.entries {
@@ -62,19 +63,19 @@ func (h *history) decide(o Options) {
 		if e.Sent && (e.Role == content.NoRole || e.Kind.Traits().Private) {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
-		h.setWeight(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
+		h.setPromptBytesAndFlags(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
 	}
 }
 
-// setWeight sets the weight, the tokens and the flags of an entry whose level is decided.
+// setPromptBytesAndFlags sets the bytes, the tokens and the flags of an entry whose level is decided.
 // explicitLevel tells that its commit or an annotation set the level.
-func (h *history) setWeight(e *Entry, explicitLevel, turnHasTools bool) {
+func (h *history) setPromptBytesAndFlags(e *Entry, explicitLevel, turnHasTools bool) {
 	size := int64(e.Size)
 	if edit := h.editOf(e); edit != nil {
 		e.ensureExtra().editedBy, size = edit.ID, edit.Size
 	}
-	weight := e.Kind.PromptBytes(size)
-	e.weight, e.Tokens = int32(min(weight, math.MaxInt32)), int32(min(Estimate(weight), math.MaxInt32))
+	bytes := e.Kind.PromptBytes(size)
+	e.promptBytes, e.Tokens = int32(min(bytes, math.MaxInt32)), int32(min(Estimate(bytes), math.MaxInt32))
 	if e.Sent && (explicitLevel || !e.isReasoning()) {
 		e.flags |= counted
 	}

@@ -31,11 +31,11 @@ type Entry struct {
 	Level    priority.Level // decided
 	Sent     bool
 
-	reason  reasonCode
-	flags   entryFlags
-	message int32           // number of the message of the history
-	weight  int32           // bytes of the prompt; Tokens is their estimate
-	locator objects.Locator // of the content
+	reason      reasonCode
+	flags       entryFlags
+	message     int32           // number of the message of the history
+	promptBytes int32           // bytes of the prompt; Tokens is their estimate
+	locator     objects.Locator // of the content
 }
 
 // entryFlags are flags of an entry.
@@ -150,16 +150,16 @@ func (e *Entry) ensureExtra() *entryExtra {
 	return e.extra
 }
 
-// setCommit sets a zero entry from its commit, which need not stay valid. nextOrigin is the origin
+// setCommit sets a zero entry from its commit, which need not stay valid. reuseOrigin is the origin
 // of the entry after it: its memory is shared when both have the same origin. It may be nil.
-func (e *Entry) setCommit(c *commit.Commit, nextOrigin *objects.ID) {
+func (e *Entry) setCommit(c *commit.Commit, reuseOrigin *objects.ID) {
 	e.ID, e.Content, e.locator, e.Block = c.ID, c.ContentID, c.Locator, c.Block
 	e.Op, e.Kind, e.Role, e.Priority = c.Op, c.Kind, c.Role, c.Priority
 	e.Index, e.Size = int32(c.Index), int32(min(c.Size, math.MaxInt32)) // a commit may claim anything
 	switch {
 	case c.OriginID.IsZero():
-	case nextOrigin != nil && *nextOrigin == c.OriginID:
-		e.origin = nextOrigin
+	case reuseOrigin != nil && *reuseOrigin == c.OriginID:
+		e.origin = reuseOrigin
 	default:
 		id := c.OriginID
 		e.origin = &id

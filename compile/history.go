@@ -47,8 +47,8 @@ func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []wal
 	if err != nil {
 		return nil, err
 	}
-	h.numberTurns()
-	return h, h.loadReasons(ctx, r)
+	h.numberAndIndexEntries()
+	return h, h.loadAnnotationReasons(ctx, r)
 }
 
 const (
@@ -71,9 +71,9 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 		if c.Op == commit.Merge {
 			return true, nil
 		}
-		if between, ok := h.findStop(c.ID, stops); ok {
-			for i := len(between) - 1; i >= 0; i-- {
-				list = append(list, between[i].undecided())
+		if afterPrefix, ok := h.beginAtStop(c.ID, stops); ok {
+			for i := len(afterPrefix) - 1; i >= 0; i-- {
+				list = append(list, afterPrefix[i].undecided())
 			}
 			break
 		}
@@ -94,25 +94,25 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 	return false, nil
 }
 
-// findStop reports whether one of stops is at commit id, and sets h.from to that stop. between is
-// as [walkStop.reached] returns it.
-func (h *history) findStop(id objects.ID, stops []walkStop) (between []Entry, ok bool) {
+// beginAtStop sets h.from to the one of stops that is at commit id, and reports whether there is one.
+// afterPrefix is as [walkStop.reached] returns it.
+func (h *history) beginAtStop(id objects.ID, stops []walkStop) (afterPrefix []Entry, ok bool) {
 	for i := range stops {
-		if between, ok = stops[i].reached(id); ok {
+		if afterPrefix, ok = stops[i].reached(id); ok {
 			h.from = stops[i]
 			break
 		}
 	}
-	return between, ok
+	return afterPrefix, ok
 }
 
 func newHistory() *history {
 	return &history{reasoningTurn: -1, edits: map[objects.ID]*commit.Commit{}, annotations: map[objects.ID]*commit.Commit{}}
 }
 
-// numberTurns numbers turns and messages, and indexes the entries that later passes look for. Of
-// the edits and annotations of a commit, the last one is in effect.
-func (h *history) numberTurns() {
+// numberAndIndexEntries numbers turns and messages, and indexes the entries that later passes look
+// for. Of the edits and annotations of a commit, the last one is in effect.
+func (h *history) numberAndIndexEntries() {
 	if p := h.from.prefix; p != nil {
 		h.turns, h.messages, h.reasoningTurn = p.turns, p.lastMessage, p.reasoningTurn
 	}
@@ -149,8 +149,8 @@ func (h *history) numberTurns() {
 	}
 }
 
-// loadReasons reads the reasons of the annotations that are in effect.
-func (h *history) loadReasons(ctx context.Context, r objects.Reader) error {
+// loadAnnotationReasons reads the reasons of the annotations that are in effect.
+func (h *history) loadAnnotationReasons(ctx context.Context, r objects.Reader) error {
 	var list []*commit.Commit
 	for _, n := range h.annotations {
 		list = append(list, n)
@@ -254,10 +254,10 @@ func (h *history) replaceSystems() {
 	}
 }
 
-// weights returns the sums of the weights of all entries.
-func (h *history) weights() (s weights) {
+// sumBytes returns the sums of the bytes of all entries.
+func (h *history) sumBytes() (s byteSums) {
 	for i := range h.entries {
-		s.add(&h.entries[i], 1)
+		s.addEntry(&h.entries[i], 1)
 	}
 	return s
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// prompt joins the sent blocks to messages, counts tokens, and caches the prefix that the next
+// buildPrompt joins the sent blocks to messages, counts tokens, and caches the prefix that the next
 // prompt of the history can begin with.
-func (h *history) prompt(head objects.ID) *Prompt {
+func (h *history) buildPrompt(head objects.ID) *Prompt {
 	b := h.newMessageBuilder()
 	var next *prefix
 	for i := range h.entries {
@@ -39,8 +39,8 @@ func (h *history) prompt(head objects.ID) *Prompt {
 	}
 }
 
-// openResults is a message of tool results that later results may join.
-type openResults struct {
+// unfinishedToolMessage is a message of tool results that later results may join.
+type unfinishedToolMessage struct {
 	blocks       []content.Block
 	entryIndexes []int32
 	callRanks    []int
@@ -57,11 +57,11 @@ type messageBuilder struct {
 	begin     int   // the index of its first block
 	callRanks []int // of tool results: the order of their calls
 
-	blocks           []content.Block  // of all messages; the messages are slices of it
-	relocatedIndexes map[*Entry]int32 // of entries sent in another place; nil: not needed yet
-	calls            int              // tool calls sent
-	rankByID         map[string]int   // of the calls of this turn
-	turn             int32
+	blocks            []content.Block  // of all messages; the messages are slices of it
+	movedEntryIndexes map[*Entry]int32 // of entries sent in another place; nil: not needed yet
+	calls             int              // tool calls sent
+	rankByID          map[string]int   // of the calls of this turn
+	turn              int32
 }
 
 func (h *history) newMessageBuilder() *messageBuilder {
@@ -73,7 +73,7 @@ func (h *history) newMessageBuilder() *messageBuilder {
 		return b
 	}
 	b.tokens, b.lastSent, b.calls = p.tokens, p.lastSent, p.calls
-	if r := p.openResults; r != nil {
+	if r := p.toolMessage; r != nil {
 		b.open, b.role = true, content.RoleTool
 		b.blocks, b.blockEntries, b.callRanks = append(b.blocks, r.blocks...), append(b.blockEntries, r.entryIndexes...), append(b.callRanks, r.callRanks...)
 	}
@@ -86,41 +86,42 @@ func (b *messageBuilder) add(h *history, i int) {
 	e := &h.entries[i]
 	b.tokens.count(e)
 	for _, summary := range e.extraOrZero().summariesBefore {
-		b.appendBlock(h, summary, b.relocatedIndex(h, summary))
+		b.appendBlock(h, summary, b.entryIndexOf(h, summary))
 	}
 	switch replacement := e.extraOrZero().replacement; {
 	case replacement != nil && replacement != e:
-		b.appendBlock(h, replacement, b.relocatedIndex(h, replacement))
+		b.appendBlock(h, replacement, b.entryIndexOf(h, replacement))
 	case e.flags&relocated == 0 && e.Op == commit.Append:
-		b.appendBlock(h, e, h.promptIndex(i))
+		b.appendBlock(h, e, h.indexWithPrefix(i))
 	}
 }
 
-// relocatedIndex returns the index in [Prompt.Entries] of an entry that is sent at the position of
-// another entry.
-func (b *messageBuilder) relocatedIndex(h *history, e *Entry) int32 {
-	if b.relocatedIndexes == nil {
-		b.relocatedIndexes = map[*Entry]int32{}
+// entryIndexOf returns the index in [Prompt.Entries] that an entry has itself, though it is sent at the
+// position of another entry.
+func (b *messageBuilder) entryIndexOf(h *history, e *Entry) int32 {
+	if b.movedEntryIndexes == nil {
+		b.movedEntryIndexes = map[*Entry]int32{}
 		for i := range h.entries {
 			if e := &h.entries[i]; e.extra != nil || e.flags&relocated != 0 {
-				b.relocatedIndexes[e] = h.promptIndex(i)
+				b.movedEntryIndexes[e] = h.indexWithPrefix(i)
 			}
 		}
 	}
-	return b.relocatedIndexes[e]
+	return b.movedEntryIndexes[e]
 }
 
-// promptIndex returns the index in [Prompt.Entries] of entry i of the history.
-func (h *history) promptIndex(i int) int32 {
+// indexWithPrefix returns the index in [Prompt.Entries] of entry i of the history: the entries of the
+// cached prefix are before it.
+func (h *history) indexWithPrefix(i int) int32 {
 	if p := h.from.prefix; p != nil {
 		i += p.count
 	}
 	return int32(i)
 }
 
-// appendBlock appends the block of an entry, if it is sent. promptIndex is the entry's index in
+// appendBlock appends the block of an entry, if it is sent. entryIndex is the entry's index in
 // [Prompt.Entries].
-func (b *messageBuilder) appendBlock(h *history, e *Entry, promptIndex int32) {
+func (b *messageBuilder) appendBlock(h *history, e *Entry, entryIndex int32) {
 	if !e.Sent {
 		return
 	}
@@ -142,7 +143,7 @@ func (b *messageBuilder) appendBlock(h *history, e *Entry, promptIndex int32) {
 		b.open, b.role, b.begin = true, e.Role, len(b.blocks)
 	}
 	b.lastSent = e
-	b.blocks, b.blockEntries = append(b.blocks, block), append(b.blockEntries, promptIndex)
+	b.blocks, b.blockEntries = append(b.blocks, block), append(b.blockEntries, entryIndex)
 	if e.Role == content.RoleTool {
 		b.callRanks = append(b.callRanks, rank)
 	}
@@ -171,7 +172,7 @@ func (b *messageBuilder) finishMessage() {
 
 // sortResults sorts the tool results of the message in the order of their calls.
 func (b *messageBuilder) sortResults() {
-	s := b.copyOpenResults()
+	s := b.copyUnfinishedToolMessage()
 	order := make([]int, len(s.callRanks))
 	for i := range order {
 		order[i] = i
@@ -183,9 +184,9 @@ func (b *messageBuilder) sortResults() {
 	b.callRanks = b.callRanks[:0]
 }
 
-// copyOpenResults returns a copy of the message that has begun, which is one of tool results.
-func (b *messageBuilder) copyOpenResults() *openResults {
-	return &openResults{slices.Clone(b.blocks[b.begin:]), slices.Clone(b.blockEntries[b.begin:]), slices.Clone(b.callRanks)}
+// copyUnfinishedToolMessage returns a copy of the message that has begun, which is one of tool results.
+func (b *messageBuilder) copyUnfinishedToolMessage() *unfinishedToolMessage {
+	return &unfinishedToolMessage{slices.Clone(b.blocks[b.begin:]), slices.Clone(b.blockEntries[b.begin:]), slices.Clone(b.callRanks)}
 }
 
 // prefixAt returns the prefix of the prompt that ends before entry i, which begins the last turn.
@@ -197,7 +198,7 @@ func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
 	switch {
 	case !b.open:
 	case b.role == content.RoleTool: // results of the next turn may follow
-		p.openResults, p.blockCount = b.copyOpenResults(), b.begin
+		p.toolMessage, p.blockCount = b.copyUnfinishedToolMessage(), b.begin
 	default:
 		p.messageCount++
 	}
@@ -215,7 +216,7 @@ func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
 
 // count adds the tokens of an entry to the sums.
 func (t *Tokens) count(e *Entry) {
-	t.add(e, 1)
+	t.addEntry(e, 1)
 	if n, sum := e.estimatedTokens(), t.counter(e); sum != nil {
 		*sum += n
 		t.Raw += n

@@ -70,16 +70,16 @@ func ScaleOf(ctx context.Context, r objects.Reader, head objects.ID) (Scale, err
 	return h.scale, nil
 }
 
-// weights are sums of the weights of entries, in bytes of the prompt.
-type weights struct {
+// byteSums are sums of the bytes that entries have in a prompt.
+type byteSums struct {
 	base          int64 // sent under any policy
 	reasoning     int64 // other reasoning
 	toolReasoning int64 // the part of reasoning that is in turns with tool calls
 }
 
-// add adds the weight of an entry, multiplied by sign: 1 adds, -1 subtracts.
-func (s *weights) add(e *Entry, sign int64) {
-	switch n := sign * int64(e.weight); {
+// addEntry adds the bytes of an entry, multiplied by sign: 1 adds, -1 subtracts.
+func (s *byteSums) addEntry(e *Entry, sign int64) {
+	switch n := sign * int64(e.promptBytes); {
 	case !e.AddsBlock():
 	case e.flags&counted != 0:
 		s.base += n
@@ -97,9 +97,9 @@ type response struct {
 	report        *commit.Origin
 	first, end    int // indexes of its entries
 	turn          int32
-	before        weights // of the entries before it
-	turnReasoning int64   // the part of before that is reasoning of its own turn
-	changed       bool    // a later entry may change which entries before it are sent
+	before        byteSums // of the entries before it
+	turnReasoning int64    // the part of before that is reasoning of its own turn
+	changed       bool     // a later entry may change which entries before it are sent
 }
 
 // mayChangeEarlier reports whether an entry may change which entries before it are sent.
@@ -108,8 +108,8 @@ func (e *Entry) mayChangeEarlier() bool {
 }
 
 // latestResponses lists the last responses among entries, newest first. A response that ends
-// before minIndex is not listed. sum has the weights of all entries.
-func latestResponses(entries []Entry, sum weights, minIndex int) (list []response) {
+// before minIndex is not listed. sum has the bytes of all entries.
+func latestResponses(entries []Entry, sum byteSums, minIndex int) (list []response) {
 	open := 0 // the first response of the list whose turn has not been walked to its beginning
 	finishOpen := func() {
 		list[open].turnReasoning = list[open].before.reasoning - sum.reasoning
@@ -125,7 +125,7 @@ func latestResponses(entries []Entry, sum weights, minIndex int) (list []respons
 		if !more && open == len(list) {
 			break
 		}
-		sum.add(e, -1)
+		sum.addEntry(e, -1)
 		changed = changed || e.mayChangeEarlier()
 		if !e.mayReportUsage() || e.flags&merged != 0 { // a response on a merged line was sent something else
 			continue
@@ -163,8 +163,8 @@ func withReportedInput(ctx context.Context, r objects.Reader, list []response) (
 	return kept, nil
 }
 
-// findScale returns the scale for decided entries. s has the weights of all of them.
-func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Entry, s weights) (Scale, error) {
+// findScale returns the scale for decided entries. s has the bytes of all of them.
+func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Entry, s byteSums) (Scale, error) {
 	low := max(0, len(entries)-maxScan)
 	list, err := withReportedInput(ctx, r, latestResponses(entries, s, low))
 	if err == nil && len(list) > 0 && list[0].changed {
@@ -190,13 +190,13 @@ func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Ent
 	}
 	var factors []float64
 	for _, a := range list {
-		weight := int64(0)
+		bytes := int64(0)
 		m := manifests[a.report.Manifest]
 		if m == nil {
 			m = &Manifest{}
 		}
 		if m.Options.Budget <= 0 {
-			weight = a.requestWeight(m.Options)
+			bytes = a.requestBytes(m.Options)
 		} else {
 			sent, err := ReadSentFlags(ctx, r, a.report.Manifest)
 			if errors.Is(err, objects.ErrNotFound) { // the manifest is missing; the other responses are enough
@@ -205,10 +205,10 @@ func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Ent
 			if err != nil {
 				return Scale{}, err
 			}
-			weight = weightOf(entries[:a.first], sent)
+			bytes = sentBytes(entries[:a.first], sent)
 		}
-		if weight > 0 {
-			factors = append(factors, (float64(a.report.Usage.Input)+smoothing)/(float64(weight)/4+smoothing))
+		if bytes > 0 {
+			factors = append(factors, (float64(a.report.Usage.Input)+smoothing)/(float64(bytes)/4+smoothing))
 		}
 	}
 	if len(factors) == 0 {
@@ -222,9 +222,9 @@ func median(list []float64) float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// requestWeight returns the bytes that were sent in the request of a response with these options,
+// requestBytes returns the bytes that were sent in the request of a response with these options,
 // which have no budget.
-func (a *response) requestWeight(o Options) int64 {
+func (a *response) requestBytes(o Options) int64 {
 	switch {
 	case o.Policy.IncludeReasoning && o.Policy.Strip == priority.StripNone:
 		return a.before.base + a.before.reasoning
@@ -236,19 +236,19 @@ func (a *response) requestWeight(o Options) int64 {
 	return a.before.base + a.turnReasoning
 }
 
-// weightOf returns the bytes of the entries that were sent, according to flags.
-func weightOf(entries []Entry, flags []bool) (sum int64) {
+// sentBytes returns the bytes of the entries that were sent, according to flags.
+func sentBytes(entries []Entry, flags []bool) (sum int64) {
 	for i := range entries {
 		if e := &entries[i]; i < len(flags) && flags[i] && e.AddsBlock() {
-			sum += int64(e.weight)
+			sum += int64(e.promptBytes)
 		}
 	}
 	return sum
 }
 
 // decidePrefixAlone decides about copies of the entries at the beginning of a history, as if no entries
-// followed them. It returns copies with the new decisions, and their weights.
-func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums weights) {
+// followed them. It returns copies with the new decisions, and their bytes.
+func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums byteSums) {
 	then := newHistory()
 	then.mergedRanges = h.mergedRanges
 	then.entries = make([]Entry, len(entries))
@@ -260,9 +260,9 @@ func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums weig
 			then.entries[i].ensureExtra().change = c
 		}
 	}
-	then.numberTurns()
-	then.decide(Options{})
+	then.numberAndIndexEntries()
+	then.decideLevels(Options{})
 	then.applySummaries()
 	then.replaceSystems()
-	return then.entries, then.weights()
+	return then.entries, then.sumBytes()
 }

@@ -39,9 +39,9 @@ func IsUnmatchedResult(why priority.Why) bool { return why == whyNoCall || why =
 // has no result.
 func IsUnansweredCall(why priority.Why) bool { return why == whyUnanswered || why == whyIDReused }
 
-// toolCallsAndResults lists the calls and results of each turn in which at least one of them may be sent:
+// toolsOfSentTurns lists the calls and results of each turn in which at least one of them may be sent:
 // the decision about one depends on the others.
-func (h *history) toolCallsAndResults() (list []*Entry) {
+func (h *history) toolsOfSentTurns() (list []*Entry) {
 	for i := 0; i < len(h.tools); {
 		end, sent := i, false
 		for ; end < len(h.tools) && h.tools[end].Turn == h.tools[i].Turn; end++ {
@@ -96,13 +96,13 @@ func (h *history) pairCalls() {
 				*t = turnCalls{calls: map[string]*Entry{}, reasoning: map[*Entry][]*Entry{}, results: map[string]*Entry{}}
 			}
 			if again := t.calls[b.CallID]; again != nil && t.results[b.CallID] == nil && !h.blockOf(again).(content.ToolCall).Server {
-				t.leaveOutCall(again, whyIDReused)
+				t.leaveOutCallAndReasoning(again, whyIDReused)
 			}
 			t.calls[b.CallID] = e
 			delete(t.results, b.CallID) // the id is used again
 			t.reasoning[e], reasoning = reasoning, nil
 		case content.ToolResult:
-			t.matchResult(e, b.CallID)
+			t.decideResultWithCall(e, b.CallID)
 		default:
 			if e.Kind == content.KindReasoning {
 				reasoning = append(reasoning, e)
@@ -110,13 +110,13 @@ func (h *history) pairCalls() {
 		}
 	}
 	for i := range turns {
-		h.leaveOutUnanswered(&turns[i], first+int32(i) == h.turns)
+		h.leaveOutUnansweredAndPurged(&turns[i], first+int32(i) == h.turns)
 	}
 }
 
-// matchResult matches a result with the call of the id, and decides whether both are sent or
+// decideResultWithCall matches a result with the call of the id, and decides whether both are sent or
 // neither.
-func (t *turnCalls) matchResult(result *Entry, id string) {
+func (t *turnCalls) decideResultWithCall(result *Entry, id string) {
 	call := t.calls[id]
 	if call == nil {
 		result.leaveOut(whyNoCall)
@@ -148,23 +148,23 @@ func (t *turnCalls) matchResult(result *Entry, id string) {
 	}
 }
 
-// leaveOutUnanswered leaves out the calls of a turn that have no result, except in the last turn,
+// leaveOutUnansweredAndPurged leaves out the calls of a turn that have no result, except in the last turn,
 // and the calls whose content was purged.
-func (h *history) leaveOutUnanswered(t *turnCalls, isLastTurn bool) {
+func (h *history) leaveOutUnansweredAndPurged(t *turnCalls, isLastTurn bool) {
 	for id, call := range t.calls {
 		if call.Tombstone() != nil {
-			t.leaveOutCall(call, call.Why())
+			t.leaveOutCallAndReasoning(call, call.Why())
 			continue
 		}
 		if t.results[id] != nil || isLastTurn || h.blockOf(call).(content.ToolCall).Server {
 			continue
 		}
-		t.leaveOutCall(call, whyUnanswered)
+		t.leaveOutCallAndReasoning(call, whyUnanswered)
 	}
 }
 
-// leaveOutCall leaves out a call without a result, with the reasoning that led to it.
-func (t *turnCalls) leaveOutCall(call *Entry, why priority.Why) {
+// leaveOutCallAndReasoning leaves out a call without a result, with the reasoning that led to it.
+func (t *turnCalls) leaveOutCallAndReasoning(call *Entry, why priority.Why) {
 	call.leaveOut(why)
 	for _, e := range t.reasoning[call] {
 		e.leaveOut("its call is left out")
