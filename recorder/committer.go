@@ -332,5 +332,5 @@ func (x *exchange) lane() string {
 	if x.On != "" {
 		return "branch " + x.On
 	}
-	return "session " + readClaim(x.Header, nil).session
+	return "session " + readClaim(x.Header, nil, nil).session
 }

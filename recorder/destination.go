@@ -32,9 +32,9 @@ import (
 // clientRequest is a recorded request with what its destination is found by.
 type clientRequest struct {
 	claim          claim
-	namedBranch    string // the branch that On names; may be empty
-	sent           []byte // the body, without compression
-	body           rawjson.Value
+	namedBranch    string        // the branch that On names; may be empty
+	sent           []byte        // the body, without compression
+	body           rawjson.Value // without the conversation
 	request        *llm.Request
 	messages       []content.Message // masked, for the comparison
 	entries        []reconcile.Entry

@@ -101,10 +101,12 @@ func (c *committer) decode(x *exchange) (*clientRequest, *providers.Client, erro
 	if req.request.Settings.Model == "" {
 		req.request.Settings.Model = x.Model
 	}
-	if req.body, err = rawjson.Parse(sent); err != nil {
+	body, err := rawjson.Parse(sent)
+	if err != nil {
 		return nil, nil, err
 	}
-	req.claim = readClaim(x.Header, req.body)
+	req.body = rawjson.Without(body, "messages", "input", "contents") // they are most of the body, and each Get would skip them
+	req.claim = readClaim(x.Header, req.body, req.request.Messages)
 	target, err := x.openProvider(req.request.Settings.Model)
 	return req, target, err
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/secrets"
 )
@@ -42,8 +43,9 @@ var clients = []client{
 	{"", "", readOther},
 }
 
-// readClaim returns the claim of a request. X-Tract-Session takes precedence.
-func readClaim(h http.Header, body rawjson.Value) claim {
+// readClaim returns the claim of a request, given its headers, its body and its messages.
+// X-Tract-Session takes precedence.
+func readClaim(h http.Header, body rawjson.Value, messages []content.Message) claim {
 	var c claim
 	agent := h.Get("User-Agent")
 	for _, known := range clients {
@@ -56,7 +58,7 @@ func readClaim(h http.Header, body rawjson.Value) claim {
 	if session := h.Get("X-Tract-Session"); session != "" {
 		c.session, c.agent, c.parent = session, h.Get("X-Tract-Agent"), ""
 	}
-	c.side = cmp.Or(c.side, sideCallKind(body, c.client))
+	c.side = cmp.Or(c.side, sideCallKind(c.client, body, messages))
 	return c
 }
 
@@ -129,7 +131,7 @@ func clientName(userAgent string) string {
 // title; empty for a request of the conversation. A side call has no tools, and its
 // instructions name its purpose. Side calls of other programs cannot be distinguished from
 // their conversations.
-func sideCallKind(body rawjson.Value, client string) string {
+func sideCallKind(client string, body rawjson.Value, messages []content.Message) string {
 	if body.Get("tools").At(0) != nil {
 		return ""
 	}
@@ -138,7 +140,15 @@ func sideCallKind(body rawjson.Value, client string) string {
 	}
 	structured := body.Get("output_config").Get("format") != nil || body.Get("response_format") != nil ||
 		body.Get("generationConfig").Get("responseJsonSchema") != nil || body.Get("generationConfig").Get("responseSchema") != nil
-	instruction := strings.ToLower(instructionsJSON(body))
+	instruction := ""
+	for _, m := range messages {
+		if m.Role != content.RoleSystem || len(instruction) > maxInstruction {
+			break
+		}
+		for _, b := range m.Blocks {
+			instruction += strings.ToLower(b.String()[:min(len(b.String()), maxInstruction)])
+		}
+	}
 	switch {
 	case strings.Contains(instruction, "title generator"), structured && strings.Contains(instruction, " title "):
 		return "title"
@@ -150,14 +160,8 @@ func sideCallKind(body rawjson.Value, client string) string {
 	return ""
 }
 
-// instructionsJSON returns the JSON of a request's instructions, cut after 4 KiB.
-func instructionsJSON(body rawjson.Value) string {
-	text := string(body.Get("system")) + string(body.Get("systemInstruction"))
-	if first := body.Get("messages").At(0); first.Get("role").Text() == "system" {
-		text += string(first)
-	}
-	return text[:min(len(text), 4<<10)]
-}
+// maxInstruction is the length in bytes of the beginning of an instruction that sideCallKind reads.
+const maxInstruction = 4 << 10
 
 // shortIDLength is the length of a shortened id in a branch name.
 const shortIDLength = 8

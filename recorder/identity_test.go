@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
@@ -53,7 +54,7 @@ func TestClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claim := readClaim(h, body)
+		claim := readClaim(h, body, []content.Message{{Role: content.RoleSystem, Blocks: []content.Block{content.System(body.Get("system").Text())}}})
 		have := ""
 		if claim.session != "" {
 			have = claim.branch("proxy/", false)

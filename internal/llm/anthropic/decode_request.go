@@ -69,26 +69,27 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	if err != nil || role == content.NoRole || role == content.RoleTool || v.Kind() != rawjson.KindObject {
 		return fmt.Errorf("want a message of role user or assistant, have %q", rawjson.Excerpt(v))
 	}
-	blocks := q.readContent(role, v.Get("content"))
-	q.noteForm(role, v, blocks)
+	list := v.Get("content")
+	blocks := q.readContent(role, list)
+	q.noteForm(role, v.Get("role").Text(), list.Kind() == rawjson.KindString, blocks)
 	q.Append(role, blocks...)
 	return nil
 }
 
-// noteForm records in the blocks of message v how v was written: whether its content is a
+// noteForm records in the blocks of a message how it was written: whether its content is a
 // string, and whether it follows a message of the same role. An instruction among the
 // messages gets its role recorded, so that it is not moved to the system prompt.
-func (q *messageReader) noteForm(role content.Role, v rawjson.Value, blocks []content.Block) {
+func (q *messageReader) noteForm(role content.Role, written string, isString bool, blocks []content.Block) {
 	q.order.Note(blocks)
 	before := q.before
-	q.before = v.Get("role").Text()
+	q.before = written
 	for i, b := range blocks {
 		form := new(rawjson.Object).Merge(q.FormOf(b))
 		if role == content.RoleSystem {
 			form.SetString("role", q.before)
 		}
 		if i == 0 {
-			form.SetTrue("string", v.Get("content").Kind() == rawjson.KindString)
+			form.SetTrue("string", isString)
 			_, result := b.(content.ToolResult) // results of consecutive messages stay together
 			form.SetTrue("first", before == q.before && !result)
 		}

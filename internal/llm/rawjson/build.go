@@ -36,21 +36,22 @@ func Compact(v Value) Value {
 // other members keep their bytes and their order. It returns v itself if v has none of
 // the keys or is not an object.
 func Without(v Value, keys ...string) Value {
-	listed := func(raw Value) bool { return slices.ContainsFunc(keys, raw.textEquals) }
+	var kept [][2]Value
 	hit := false
 	c := members(v)
-	for raw, val := c.next(); val != nil && !hit; raw, val = c.next() {
-		hit = listed(raw)
+	for raw, val := c.next(); val != nil; raw, val = c.next() {
+		if slices.ContainsFunc(keys, raw.textEquals) {
+			hit = true
+		} else {
+			kept = append(kept, [2]Value{raw, val})
+		}
 	}
 	if !hit {
 		return v
 	}
 	var o Object
-	c = members(v)
-	for raw, val := c.next(); val != nil; raw, val = c.next() {
-		if !listed(raw) {
-			o.appendMember(raw, val)
-		}
+	for _, m := range kept {
+		o.appendMember(m[0], m[1])
 	}
 	return o.Bytes()
 }
