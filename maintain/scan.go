@@ -99,19 +99,22 @@ type scanner struct {
 
 // commits returns the commits to scan, and their approximate number.
 func (k *scanner) commits(ctx context.Context) (commits iter.Seq2[*commit.Commit, error], total int64, err error) {
-	commits = everReachable(ctx, k.store)
-	tips, err := history.Tips(ctx, k.store)
-	if k.Rev != "" {
+	var tips []objects.ID
+	if k.Rev == "" {
+		commits = everReachable(ctx, k.store)
+		tips, err = history.Tips(ctx, k.store)
+	} else {
 		var from, to objects.ID
 		from, to, err = refs.Resolver{Store: k.store, Now: time.Now}.Range(ctx, k.Rev)
 		tips = []objects.ID{to}
 		commits = commit.History(ctx, k.store, tips, []objects.ID{from})
 	}
-	for i := 0; i < len(tips) && err == nil; i++ {
-		var c *commit.Commit
-		if c, err = commit.Read(ctx, k.store, tips[i]); err == nil {
-			total += int64(c.Depth) + 1
-		}
+	if err != nil {
+		return nil, 0, err
+	}
+	headers, err := commit.ReadHeaders(ctx, k.store, tips)
+	for _, c := range headers {
+		total += int64(c.Depth) + 1
 	}
 	return commits, total, err
 }
@@ -272,28 +275,28 @@ func (k *scanner) scanAuthor(ctx context.Context, c *commit.Commit, name string)
 // scanRefs scans the names that branches and tags have or had, the authors in the ref log,
 // and the present and former descriptions of branches.
 func (k *scanner) scanRefs(ctx context.Context) error {
-	log, err := k.store.Log(ctx, "", 0, 0)
-	if err != nil {
-		return err
-	}
-	tips := map[string]objects.ID{} // the last ones
-	for _, entry := range log {
+	tips := map[string]objects.ID{}      // the last target of each ref
+	var descriptions []objects.RefUpdate // scanned after the log, which has the tip of the branch
+	for entry, err := range refs.Log(ctx, k.store, "") {
+		if err != nil {
+			return err
+		}
 		for _, u := range entry.Refs {
 			if tips[u.Name].IsZero() {
 				tips[u.Name] = cmp.Or(u.New, u.Old)
 				k.scanRefName(ctx, u.Name, tips[u.Name], entry.Note.Author)
 			}
+			if strings.HasPrefix(u.Name, refs.Describe) {
+				descriptions = append(descriptions, u)
+			}
 		}
 	}
-	for _, entry := range log {
-		for _, u := range entry.Refs {
-			name, is := strings.CutPrefix(u.Name, refs.Describe)
-			if !is || k.ended() || !k.firstVisit(u.New) {
-				continue
-			}
-			if err := k.scanBranchDescription(ctx, u.New, tips[refs.Heads+name]); err != nil {
-				return err
-			}
+	for _, u := range descriptions {
+		if k.ended() || !k.firstVisit(u.New) {
+			continue
+		}
+		if err := k.scanBranchDescription(ctx, u.New, tips[refs.Heads+strings.TrimPrefix(u.Name, refs.Describe)]); err != nil {
+			return err
 		}
 	}
 	return nil

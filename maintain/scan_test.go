@@ -1,6 +1,9 @@
 package maintain_test
 
 import (
+	"context"
+	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"github.com/tract-vcs/tract/internal/secrets/secretstest"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/maintain"
+	"github.com/tract-vcs/tract/objects"
 )
 
 func scan(t *testing.T, repo *tract.Repo, s maintain.ScanOptions) (list []maintain.Leak) {
@@ -136,5 +140,62 @@ func TestScanFindsSecretsInMetadata(t *testing.T) {
 		if list := scan(t, repo, maintain.ScanOptions{}); len(list) != 1 || list[0].Where != where {
 			t.Errorf("%s: found %+v", name, list)
 		}
+	}
+}
+
+// logReader is a store that counts its reads, and the reads of its whole ref log at once.
+type logReader struct {
+	objects.Store
+	gets, wholeLogs int
+}
+
+func (s *logReader) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
+	s.gets++
+	return s.Store.Get(ctx, ids)
+}
+
+func (s *logReader) Log(ctx context.Context, name string, before uint64, limit int) ([]objects.LogEntry, error) {
+	if limit == 0 {
+		s.wholeLogs++
+	}
+	return s.Store.Log(ctx, name, before, limit)
+}
+
+// TestScanOfManyBranches checks that a scan reads the ref log in pages and the tips of all branches
+// at once, and finds the secrets in their names and descriptions.
+func TestScanOfManyBranches(t *testing.T) {
+	ctx := t.Context()
+	store := &logReader{}
+	objects.Register("log-reader", func(ctx context.Context, _ string, o objects.Options) (_ objects.Store, err error) {
+		store.Store, err = objects.Open(ctx, "mem:", o)
+		return store, err
+	})
+	repo := must(tract.Open(ctx, "log-reader:x", tract.OpenOptions{Create: true, Settings: map[string]string{"secrets.mask": "off"}}))(t)
+	key := secretstest.Plant(22)[2].Secret
+	const branches = 100
+	for n := range branches {
+		name := fmt.Sprint("b", n)
+		if n == 0 {
+			name = "key/" + key
+		}
+		b := repo.Branch(name)
+		must(b.AppendUser(ctx, "Hello."))(t)
+		if n == 1 {
+			if err := b.Describe(ctx, "with "+key); err != nil {
+				t.Fatal(err)
+			}
+			must(b.AppendUser(ctx, "And more."))(t)
+		}
+	}
+	store.gets, store.wholeLogs = 0, 0
+	var where []string
+	for _, l := range scan(t, repo, maintain.ScanOptions{}) {
+		where = append(where, l.Where)
+	}
+	if want := []string{"branch name", "description"}; !slices.Equal(where, want) {
+		t.Errorf("found secrets in %q, want %q", where, want)
+	}
+	if store.wholeLogs > 0 || store.gets > branches/2 {
+		t.Errorf("%d reads, %d of the whole ref log", store.gets, store.wholeLogs)
 	}
 }

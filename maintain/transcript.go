@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
@@ -41,15 +40,11 @@ func (w *purge) findTranscriptOf(ctx context.Context, origin objects.ID) error {
 	if err != nil || len(m.Sources) == 0 {
 		return err
 	}
-	missing, err := w.store.Missing(ctx, m.Sources) // for example after a summary was cherry-picked to another history
+	there, err := existing(ctx, w.store, m.Sources) // not all, for example after a summary was cherry-picked to another history
 	if err != nil {
 		return err
 	}
-	gone := map[objects.ID]bool{}
-	for _, id := range missing {
-		gone[id] = true
-	}
-	sources, err := commit.ReadHeaders(ctx, w.store, slices.DeleteFunc(m.Sources, func(id objects.ID) bool { return gone[id] }))
+	sources, err := commit.ReadHeaders(ctx, w.store, there)
 	if err != nil {
 		return err
 	}

@@ -40,21 +40,29 @@ func everReachable(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commi
 // formerTips returns the former targets of refs that were not seen and are in the store:
 // in a recovered store some may be missing.
 func formerTips(ctx context.Context, s objects.Store, seen map[objects.ID]bool) ([]objects.ID, error) {
-	log, err := s.Log(ctx, "", 0, 0)
-	if err != nil {
-		return nil, err
-	}
 	var former []objects.ID
 	listed := map[objects.ID]bool{{}: true}
-	for _, entry := range log {
+	for entry, err := range refs.Log(ctx, s, "") {
+		if err != nil {
+			return nil, err
+		}
 		for _, u := range entry.Refs {
 			if !seen[u.New] && !listed[u.New] && !strings.HasPrefix(u.Name, refs.Describe) {
 				listed[u.New], former = true, append(former, u.New)
 			}
 		}
 	}
-	missing, err := s.Missing(ctx, former)
-	return slices.DeleteFunc(former, func(id objects.ID) bool { return slices.Contains(missing, id) }), err
+	return existing(ctx, s, former)
+}
+
+// existing returns those of the ids that the store has, in their order.
+func existing(ctx context.Context, s objects.Reader, ids []objects.ID) ([]objects.ID, error) {
+	missing, err := s.Missing(ctx, ids)
+	isMissing := map[objects.ID]bool{}
+	for _, id := range missing {
+		isMissing[id] = true
+	}
+	return slices.DeleteFunc(ids, func(id objects.ID) bool { return isMissing[id] }), err
 }
 
 // openTurns returns the commits of the last turns of branches and rescued responses, if tools were

@@ -273,11 +273,11 @@ func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (ob
 }
 
 // Log yields the entries of the ref log that moved a ref, newest first; the empty name is all
-// refs. An error is the last element.
+// refs. It reads them in pages, the first of which is small. An error is the last element.
 func Log(ctx context.Context, r objects.RefReader, ref string) iter.Seq2[objects.LogEntry, error] {
 	return func(yield func(objects.LogEntry, error) bool) {
-		const page = 64
-		for before := uint64(0); ; {
+		before := uint64(0)
+		for page := 64; ; page = min(2*page, 4096) {
 			entries, err := r.Log(ctx, ref, before, page)
 			if err != nil {
 				yield(objects.LogEntry{}, err)
