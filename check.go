@@ -300,9 +300,9 @@ func (l *loopResponse) problems(strict, keeps bool, uncommitted map[objects.ID][
 		sealed := e.Block != nil && !e.Block.Form().Seal.IsZero()
 		switch {
 		case !e.Sent && (sealed || keeps || !strict):
-			add(ruleLeftOut, e, "a thought of the open tool loop is left out ("+string(e.Why())+"), and its provider wants it back")
+			add(ruleLeftOut, e, "reasoning of the open tool loop is left out ("+string(e.Why())+"), and its provider wants it back")
 		case e.Sent && sealed && !e.EditedBy().IsZero():
-			add(ruleEdited, e, "a sealed thought of the open tool loop was edited, and its provider wants it back unchanged")
+			add(ruleEdited, e, "sealed reasoning of the open tool loop was edited, and its provider wants it back unchanged")
 		}
 	}
 	for i := 1; i < len(l.sent); i++ {

@@ -87,7 +87,7 @@ func TestLinksInDocumentsAreValid(t *testing.T) {
 	}
 }
 
-// hasAnchor tells whether a document has a heading that a link with #anchor
+// hasAnchor reports whether a document has a heading that a link with #anchor
 // finds: its words in lower case with dashes between.
 func hasAnchor(t *testing.T, file, anchor string) bool {
 	t.Helper()

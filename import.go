@@ -20,7 +20,8 @@ import (
 // first new part must follow the last response that was imported, or its tool results. When the
 // source does not reach that point, or the branch has other blocks after it, the branch has diverged.
 // New commits collect in a batch, which flush writes in one transaction with the new tips of all its
-// branches, while the next batch is made. A cancelled import still writes the batch, so repeating it continues there.
+// branches, while the next batch is made. A cancelled import still writes the batch, so that the next
+// import continues there.
 
 // ImportedMessage is one message that another program kept.
 type ImportedMessage struct {

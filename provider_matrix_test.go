@@ -215,7 +215,7 @@ func goesOn(t *testing.T, c *told, from party, when string) {
 	}
 }
 
-// kindred tells whether a target may open what another one sealed: it speaks the
+// kindred reports whether a target may open what another one sealed: it speaks the
 // same dialect, for a model of the same family.
 func kindred(from, to party, client *providers.Client) bool {
 	if dialectOf(from) != client.Address().Dialect {
@@ -293,7 +293,7 @@ func arrives(t *testing.T, c *told, client *providers.Client, body []byte) {
 	}
 }
 
-// sameArguments tells whether arguments came through: as equal JSON, as {} for
+// sameArguments reports whether arguments came through: as equal JSON, as {} for
 // nothing, or inside an object when they are none.
 func sameArguments(want, got string) bool {
 	var a, b any

@@ -225,7 +225,7 @@ func (w *recordWriter) response() error {
 }
 
 // buildManifest makes the manifest of the request. It has no list of the commits that were
-// sent, because the body tells that.
+// sent, because the body contains their content.
 func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
 	req := *w.r.Request
 	req.Tools = w.c.maskTools(req.Tools)

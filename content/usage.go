@@ -5,7 +5,7 @@ package content
 type Usage struct {
 	Input      int64  `json:"input"`                 // all of the prompt, cached or not
 	Output     int64  `json:"output"`                // all that was generated, reasoning included
-	Reasoning  int64  `json:"reasoning"`             // the part of Output that was thought
+	Reasoning  int64  `json:"reasoning"`             // the part of Output that is reasoning
 	Cached     int64  `json:"cached"`                // the part of Input that was read from a cache
 	CacheWrite int64  `json:"cache_write,omitempty"` // the part of Input that was written to one
 	Raw        []byte `json:"-"`                     // the provider's own JSON

@@ -172,7 +172,7 @@ func (l *Live) end() {
 	l.open = nil
 }
 
-// livePiece adds a part of a line of a block. ended tells that the line ends there.
+// livePiece adds a part of a line of a block. ended means that the line ends there.
 func (g *lineBuffer) livePiece(b *liveBlock, text string, ended bool) {
 	if !b.isReasoning() {
 		g.add(text)

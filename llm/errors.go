@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What can be wrong with asking a model, for errors.Is.
+// The errors of a request to a model, for errors.Is.
 var (
 	// ErrTruncated: the answer ended before the provider said so.
 	ErrTruncated = errors.New("the answer breaks off")
@@ -53,7 +53,7 @@ func (e *APIError) Error() string {
 	return b.String()
 }
 
-// Temporary reports whether asking again later may help: for rate limits, overload, and
+// Temporary reports whether a later retry may succeed: for rate limits, overload, and
 // failures of the provider.
 func (e *APIError) Temporary() bool {
 	return e.Status == 408 || e.Status == 409 || e.Status == 429 || e.Status >= 500

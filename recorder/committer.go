@@ -275,8 +275,8 @@ func (c *committer) isStopped() bool {
 // maxStop is how long stop waits for a store that does not obey a context.
 const maxStop = time.Second
 
-// stop ends the commits that run and begins no others. What is not committed then can be committed by
-// another transport with the same spool.
+// stop ends the running commits and begins no others. The exchanges that are not committed stay in the
+// spool, and another transport with the same spool can commit them.
 func (c *committer) stop() {
 	c.once.Do(func() { close(c.stopped) })
 	c.mu.Lock()

@@ -51,7 +51,7 @@ func newReasoningAdd(a *app) *cobra.Command {
 	cmd := newBlockCommand(a, o, "add", "Commit reasoning by hand", `Commit the reasoning before an answer by hand. Prompts leave it out by default: see
 tract compile --include-reasoning and tract pin.`,
 		`  tract reasoning add "The question is about scattering, not about reflection."
-  tract reasoning add --format raw --source reasoning_content -F thought.txt`,
+  tract reasoning add --format raw --source reasoning_content -F reasoning.txt`,
 		func(text string) content.Block {
 			return content.Reasoning{Text: text, Format: o.format, Source: o.source}
 		})

@@ -33,7 +33,7 @@ in the history; tract expand restores all of them in prompts, tract annotate a s
 		Example: `  tract compress 3fa2c1d..9198ae4 -F summary.md
   echo "We chose SQLite." | tract compress :/SQLite -F -
   tract compress --provider anthropic --model claude-haiku-4-5
-  tract compress --only-reasoning -F thoughts.md
+  tract compress --only-reasoning -F reasoning.md
   tract compress :/SQLite --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.compress(cmd.Context(), o, args) },

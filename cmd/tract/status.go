@@ -188,7 +188,7 @@ func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error
 		return err
 	}
 	err := a.budgetStatus(ctx, s)
-	if errors.Is(err, objects.ErrCorrupt) { // of the same history, which is told
+	if errors.Is(err, objects.ErrCorrupt) { // of the same history: Damage has it
 		err = nil
 	}
 	return err

@@ -130,7 +130,7 @@ func (s *suite) testBody(t T) {
 		kinds[b.Kind()] = true
 	}
 	if first.Incomplete || !kinds[content.KindReasoning] || !kinds[content.KindAssistant] || len(first.ToolCalls()) == 0 || first.Usage.IsZero() || first.Finish == "" {
-		t.Errorf("a thought, a text, a call, a cost and an end are wanted: %+v", first)
+		t.Errorf("want reasoning, text, a tool call, usage and a finish reason: %+v", first)
 	}
 	if first.Raw != nil && string(first.Raw) != s.JSON {
 		t.Errorf("raw is %q", first.Raw)
@@ -166,7 +166,7 @@ func (s *suite) testStream(t T) {
 		t.Fatalf("%v", err)
 	}
 	if text != first.Text() || thought != first.Reasoning() {
-		t.Errorf("the pieces say %q and %q, the blocks %q and %q", text, thought, first.Text(), first.Reasoning())
+		t.Errorf("the deltas have %q and %q, the blocks %q and %q", text, thought, first.Text(), first.Reasoning())
 	}
 	second, err := llm.Collect(streamer.Stream(t.Context(), newRequest(false)), nil)
 	if err != nil {

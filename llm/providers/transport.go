@@ -115,7 +115,7 @@ func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, err
 			return nil, err
 		}
 		n++
-		c.log("%v: asking again in %s (%d of %d)", err, pause.Round(time.Millisecond), n, c.config.Retries)
+		c.log("%v: retrying in %s (%d of %d)", err, pause.Round(time.Millisecond), n, c.config.Retries)
 		if err := sleep(ctx, pause); err != nil {
 			return nil, fmt.Errorf("ask %s: %w", t.Provider, err)
 		}
@@ -131,7 +131,7 @@ func (r *attempt) dropRefusedField(req *llm.Request, err error) bool {
 		return false
 	}
 	if body := withoutOptionalField(r.target, api, r.body, req.Settings.Extra); body != nil {
-		r.log("%s does not know a field that tract added: asking without it", r.target.Provider)
+		r.log("%s does not know a field that tract added: sending the request without it", r.target.Provider)
 		r.body = body
 		return true
 	}
@@ -314,9 +314,9 @@ func warnCannotStop(req *llm.Request, t wire.Target, effort string) {
 	if req.OnWarning == nil {
 		return
 	}
-	instead := "asking without the setting"
+	instead := "sending the request without the setting"
 	if effort != "" {
-		instead = "asking for the least that it takes: " + effort
+		instead = "requesting its lowest effort: " + effort
 	}
 	req.OnWarning(llm.Problem{
 		Rule: wire.RuleCannotStop, Warning: true,

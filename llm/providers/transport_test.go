@@ -109,7 +109,7 @@ func TestRetryWaitsAsAsked(t *testing.T) {
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("asked again after %s", took)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], "slow down: asking again in 1s (1 of 2)") {
+	if len(told) != 1 || !strings.Contains(told[0], "slow down: retrying in 1s (1 of 2)") {
 		t.Errorf("%q", told)
 	}
 

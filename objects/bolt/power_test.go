@@ -109,7 +109,7 @@ func attempts(trace *faulttest.Trace) []faulttest.Step {
 	return slices.DeleteFunc(slices.Clone(trace.Steps), func(s faulttest.Step) bool { return s.Kind == faulttest.Say })
 }
 
-// endsCheckpoint tells whether a step is the sync of a meta page of the store.
+// endsCheckpoint reports whether a step is the sync of a meta page of the store.
 func endsCheckpoint(all []faulttest.Step, at int) bool {
 	return at > 0 && all[at].Kind == faulttest.Sync && all[at].Name == "s/"+fileName && all[at-1].Kind == faulttest.Write && all[at-1].At <= 4096
 }

@@ -209,9 +209,9 @@ func roleFlood(args []string) error {
 	return errors.Join(append(errs, err, s.Close())...)
 }
 
-// TestEveryWaiterGetsTheStore reads and writes beside processes that never pause. Whoever has
-// taken the ticket gets the store after the transaction that is written then and the one
-// that was planned meanwhile.
+// TestEveryWaiterGetsTheStore reads and writes beside processes that never pause. A writer that has
+// taken the ticket gets the store after at most two transactions of others: the one that is being
+// written, and one that was built meanwhile.
 func TestEveryWaiterGetsTheStore(t *testing.T) {
 	for _, what := range []string{"read", "write"} {
 		s, path := fresh(t)

@@ -68,7 +68,7 @@ func findThinkingNotFirst(c *wire.Checker) {
 			begun, reasoning = s.Message, s.Kind == wire.OutlineReasoning
 		}
 		if s.Kind == wire.OutlineCall && !reasoning {
-			c.Report(s.Path, s.CallID, "the message with the tool call %s does not begin with its thought", s.CallID)
+			c.Report(s.Path, s.CallID, "the message with the tool call %s does not begin with its reasoning", s.CallID)
 			reasoning = true // report once for each message
 		}
 	}

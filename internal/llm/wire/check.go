@@ -148,11 +148,11 @@ func (c *Checker) findReasoningCannotStop() {
 	if !IsReasoningOff(c.Request.Settings.Reasoning) || !s.StillReasons {
 		return
 	}
-	instead := "nothing is sent to ask for it"
+	instead := "the request does not mention it"
 	if s.Effort != "" {
-		instead = "the least that it takes is asked for: " + s.Effort
+		instead = "its lowest effort is requested: " + s.Effort
 	}
-	c.Report("", "", "%s cannot be asked not to reason; %s", c.Model, instead)
+	c.Report("", "", "%s cannot turn reasoning off; %s", c.Model, instead)
 }
 
 // findMissingResults reports calls that have no result before the next message of the model.

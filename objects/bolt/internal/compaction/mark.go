@@ -194,8 +194,9 @@ func (m *Marks) refer(id objects.ID) {
 	}
 }
 
-// markRootAndYoungRecords marks the records that are roots, or young. What is in no pack has no age: it is
-// as old as what refers to it, and young when nothing does.
+// markRootAndYoungRecords marks the roots among the records, or, if young objects are kept, the young
+// records. A record has no age of its own: a record in the journal is young, and so is one that no
+// object refers to; any other is as old as the objects that refer to it.
 func (m *Marks) markRootAndYoungRecords() error {
 	return m.src.View(func(v View) error {
 		for id, k := range m.records {
