@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/tract-vcs/tract/commit"
@@ -16,7 +17,8 @@ import (
 
 // How an import skips what it has imported before. Each commit of an import has a key: the importer,
 // the ID of the part in the source, and the number of the block in that part. Before the first message
-// of a branch, loadBranch reads the keys on the branch. A part whose key is known is skipped; the
+// of a branch, loadBranch reads the keys on the branch, down to a commit that is on a branch that was
+// read before: forks share most of their commits. A part whose key is known is skipped; the
 // first new part must follow the last response that was imported, or its tool results. When the
 // source does not reach that point, or the branch has other blocks after it, the branch has diverged.
 // New commits collect in a batch, which flush writes in one transaction with the new tips of all its
@@ -75,6 +77,24 @@ func (e *DivergedError) Error() string {
 // partKey identifies a part in all branches of a source.
 type partKey struct{ importer, id string }
 
+// importedBlock is a commit of an import.
+type importedBlock struct {
+	id    objects.ID // zero: there is none, or it is only planned
+	depth uint64
+	role  content.Role
+	index int
+}
+
+func newImportedBlock(c *commit.Commit) importedBlock {
+	return importedBlock{c.ID, c.Depth, c.Role, c.Index}
+}
+
+// importedPart is where a part is: a branch after this part begins after the commit.
+type importedPart struct {
+	commit objects.ID      // see importedBranch.last
+	on     *importedBranch // the branch on which the part was found or made last
+}
+
 // Import commits messages that another program kept, in their order, with one transaction
 // for every few thousand commits; Undo takes them back as one operation. Parts that an
 // earlier import committed are skipped, so importing a source that has grown adds only its
@@ -82,7 +102,7 @@ type partKey struct{ importer, id string }
 // error in list, or the end of ctx, ends the import: the messages before it are committed
 // and returned with the error.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error], o ImportOptions) ([]ImportResult, error) {
-	m := &importer{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[partKey]objects.ID{}}
+	m := &importer{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[partKey]importedPart{}}
 	kept := context.WithoutCancel(ctx) // a cancelled import still commits the messages it has read
 	var err error
 	for f, bad := range list {
@@ -110,26 +130,28 @@ type importer struct {
 	dry      bool
 	branches map[string]*importedBranch
 	order    []*importedBranch
-	at       map[partKey]objects.ID // the commit that a branch after this part begins after, see importedBranch.last
-	writer   commit.Writer          // of the batch
-	count    int                    // commits in the batch
-	size     int                    // bytes of content in the batch
-	flushed  int                    // bytes of content in all batches before
-	writing  *importBatch           // the batch before, while it is written; nil: it was
-	failed   error                  // of a batch
+	at       map[partKey]importedPart
+	writer   commit.Writer // of the batch
+	count    int           // commits in the batch
+	size     int           // bytes of content in the batch
+	flushed  int           // bytes of content in all batches before
+	writing  *importBatch  // the batch before, while it is written; nil: it was
+	failed   error         // of a batch
 }
 
 // importedBranch is a branch that an import adds to.
 type importedBranch struct {
-	name    string
-	stored  objects.ID     // its tip in the store
-	tip     *commit.Commit // its tip with the commits of the batch
-	last    objects.ID     // the commit of the last part that the source had for it; zero: none, or only planned
-	known   map[commit.Key]*commit.Commit
-	ends    map[commit.Key]bool // keys of the last response and its tool results: new parts may follow these
-	foreign bool                // the branch has other commits after the imported ones
-	reached bool                // the source has one of ends
-	ready   bool                // new parts may be added
+	name      string
+	stored    objects.ID                   // its tip in the store
+	tip       *commit.Commit               // its tip with the commits of the batch
+	last      objects.ID                   // the commit of the last part that the source had for it; zero: none, or only planned
+	known     map[commit.Key]importedBlock // in the store, but for those on base
+	base      *importedBranch              // a branch with the rest of the commits; nil: there is no rest
+	baseDepth uint64                       // the depth of the last commit of base that is on this branch too
+	ends      map[commit.Key]bool          // keys of the last response and its tool results: new parts may follow these
+	foreign   bool                         // the branch has other commits after the imported ones
+	reached   bool                         // the source has one of ends
+	ready     bool                         // new parts may be added
 	ImportResult
 	waiting int // parts in the batch
 }
@@ -158,8 +180,8 @@ func (m *importer) loadBranch(ctx context.Context, f *ImportedMessage) (*importe
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	begin := m.at[partKey{f.Origin.Importer, f.From}]
-	g := &importedBranch{name: name, stored: tip, last: begin, known: map[commit.Key]*commit.Commit{}, ends: map[commit.Key]bool{}}
+	begin := m.at[partKey{f.Origin.Importer, f.From}].commit
+	g := &importedBranch{name: name, stored: tip, last: begin, known: map[commit.Key]importedBlock{}, ends: map[commit.Key]bool{}}
 	if !tip.IsZero() {
 		if err := m.readImported(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -169,15 +191,15 @@ func (m *importer) loadBranch(ctx context.Context, f *ImportedMessage) (*importe
 	return g, nil
 }
 
-// readImported reads the commits of earlier imports on a branch.
+// readImported reads the commits of earlier imports on a branch, down to one that another branch has.
 func (m *importer) readImported(ctx context.Context, g *importedBranch) error {
 	closed := false
-	for c, err := range commit.Walk(ctx, m.repo.store, g.stored, 0) {
+	for c, err := range commit.WalkReuse(ctx, m.repo.store, g.stored, 0) {
 		if err != nil {
 			return err
 		}
 		if g.tip == nil {
-			g.tip = c
+			g.tip = c.Clone()
 		}
 		if c.Op != commit.Append && c.Op != commit.Merge {
 			continue
@@ -186,16 +208,33 @@ func (m *importer) readImported(ctx context.Context, g *importedBranch) error {
 			g.foreign = g.foreign || len(g.known) == 0
 			continue
 		}
-		g.known[c.Key] = c
-		if part := (partKey{c.Key.Importer, c.Key.Text}); m.at[part].IsZero() {
-			m.at[part] = c.ID
+		part := partKey{c.Key.Importer, c.Key.Text}
+		at, seen := m.at[part]
+		if b, ok := at.on.find(c.Key); ok && b.id == c.ID && closed {
+			g.base, g.baseDepth = at.on, c.Depth
+			return nil
 		}
+		if !seen {
+			m.at[part] = importedPart{c.ID, g}
+		}
+		g.known[c.Key] = newImportedBlock(c)
 		if !closed {
 			g.ends[c.Key] = true
 			closed = c.Role != content.RoleTool
 		}
 	}
 	return nil
+}
+
+// find returns the commit of an earlier import with a key, if the branch has it; no branch has none.
+func (g *importedBranch) find(key commit.Key) (b importedBlock, ok bool) {
+	for most := uint64(math.MaxUint64); g != nil; g = g.base {
+		if b, ok = g.known[key]; ok && b.depth <= most {
+			return b, true
+		}
+		most = min(most, g.baseDepth)
+	}
+	return importedBlock{}, false
 }
 
 // add adds the new parts of one message to the batch, and writes the batch when it is full.
@@ -210,7 +249,7 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 	f.Origin.Usage = f.Origin.Usage.Bounded()
 	f.Origin.Source, f.Origin.Session = commit.SourceImport, f.Branch
 	var key commit.Key
-	var before *commit.Commit
+	var before importedBlock
 	for i, part := range f.Parts {
 		position := partKey{f.Origin.Importer, part.ID}
 		if i > 0 && part.ID == f.Parts[i-1].ID {
@@ -218,14 +257,14 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 		} else {
 			key = commit.Key{Kind: commit.KeyImport, Text: part.ID, Importer: f.Origin.Importer}
 		}
-		if known := g.known[key]; known != nil {
+		if known, ok := g.find(key); ok {
 			before, g.reached = known, g.reached || g.ends[key]
-			g.last, m.at[position] = known.ID, known.ID
+			g.last, m.at[position] = known.id, importedPart{known.id, g}
 			g.Parts++
 			continue
 		}
 		if content.IsEmpty(part.Block) {
-			m.at[position] = g.last
+			m.at[position] = importedPart{g.last, g}
 			continue
 		}
 		if err := m.findBranchStart(ctx, g, f); err != nil {
@@ -235,10 +274,10 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 		if before, err = m.write(g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
-		if before != nil { // nil in a dry run
-			g.last = before.ID
+		if !m.dry {
+			g.last = before.id
 		}
-		m.at[position] = g.last
+		m.at[position] = importedPart{g.last, g}
 	}
 	if m.count >= mostCommits || m.size >= min(max(m.flushed/4, leastBytes), mostBytes) {
 		m.flushed += m.size
@@ -260,10 +299,10 @@ func (m *importer) findBranchStart(ctx context.Context, g *importedBranch, first
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, first.From)
 		}
-		if m.dry || at.IsZero() { // zero: after parts without content
+		if m.dry || at.commit.IsZero() { // zero: after parts without content
 			break
 		}
-		tip, err := m.header(ctx, at)
+		tip, err := m.header(ctx, at.commit)
 		if err != nil {
 			return err
 		}
@@ -274,30 +313,30 @@ func (m *importer) findBranchStart(ctx context.Context, g *importedBranch, first
 }
 
 // write adds the commit of a part to the batch and returns it; in a dry run it only counts
-// the part and returns nil. before is the commit of the part before it in the message. The
+// the part. before is the commit of the part before it in the message. The
 // origin is that of f: a log may have the usage of a message only with its last part.
-func (m *importer) write(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before *commit.Commit) (*commit.Commit, error) {
+func (m *importer) write(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before importedBlock) (importedBlock, error) {
 	if m.dry {
 		g.Added++
-		return nil, nil
+		return importedBlock{}, nil
 	}
 	d := m.options.newDraft(part.Block, &f.Origin)
 	d.Role, d.Key, d.Label = content.RoleOf(part.Block), key, f.Label
 	if !part.Time.IsZero() {
 		d.Time = part.Time
 	}
-	if before != nil && before.Role == d.Role && d.Role != content.RoleSystem {
-		d.Index = before.Index + 1
+	if !before.id.IsZero() && before.role == d.Role && d.Role != content.RoleSystem {
+		d.Index = before.index + 1
 	}
 	made, err := m.options.maskAndWrite(&m.writer, g.tip, d)
 	if err != nil {
-		return nil, err
+		return importedBlock{}, err
 	}
 	g.tip = made[0]
 	g.waiting++
 	m.count++
 	m.size += int(g.tip.Size)
-	return g.tip, nil
+	return newImportedBlock(g.tip), nil
 }
 
 // AppendResponse appends a response that was received without this package, such as a saved
