@@ -15,12 +15,12 @@ import (
 // commits that the second parent brings, newest first. It reads little more than it yields. An
 // error is the last element.
 func History(ctx context.Context, r objects.Reader, tips, without []objects.ID) iter.Seq2[*Commit, error] {
-	return history(ctx, r, tips, without, defaultFarBack)
+	return history(ctx, r, tips, without, defaultMaxDepthGap)
 }
 
-func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, far uint64) iter.Seq2[*Commit, error] {
+func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, maxDepthGap uint64) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
-		h := &historyWalk{frontier: newFrontier(r), farBack: far}
+		h := &historyWalk{frontier: newFrontier(r), maxDepthGap: maxDepthGap}
 		err := h.start(ctx, tips, without)
 		for err == nil {
 			var n *node
@@ -30,7 +30,7 @@ func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, 
 			if !yield(n.Commit, nil) {
 				return
 			}
-			err = h.parentsReady(ctx, n)
+			err = h.makeParentsReady(ctx, n)
 		}
 		if err != nil {
 			yield(nil, err)
@@ -68,9 +68,9 @@ func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.
 // that allows.
 type historyWalk struct {
 	*frontier
-	farBack uint64
-	tips    []*node // the deepest is last
-	ready   []*node // the next to yield is last
+	maxDepthGap uint64  // a parent with a larger gap to its child waits until the current line ends
+	tips        []*node // the deepest is last
+	ready       []*node // the next to yield is last
 }
 
 func (h *historyWalk) start(ctx context.Context, tips, without []objects.ID) error {
@@ -95,7 +95,7 @@ func (h *historyWalk) next(ctx context.Context) (*node, error) {
 	for len(h.ready) == 0 && len(h.tips) > 0 {
 		tip := h.tips[len(h.tips)-1]
 		h.tips = h.tips[:len(h.tips)-1]
-		if err := h.explore(ctx, tip.Depth); err != nil {
+		if err := h.exploreDeeperThan(ctx, tip.Depth); err != nil {
 			return nil, err
 		}
 		if h.pending[tip.ID] == tip && tip.sides&stale == 0 && tip.children == 0 {
@@ -110,11 +110,11 @@ func (h *historyWalk) next(ctx context.Context) (*node, error) {
 	return n, nil
 }
 
-// parentsReady makes those parents of n ready of which n was the last child. A second parent that
+// makeParentsReady makes those parents of n ready of which n was the last child. A second parent that
 // is far back waits until the current line ends, since everything deeper would be read first.
-func (h *historyWalk) parentsReady(ctx context.Context, n *node) error {
+func (h *historyWalk) makeParentsReady(ctx context.Context, n *node) error {
 	if len(n.Parents) > 0 {
-		if err := h.explore(ctx, n.Depth-1); err != nil {
+		if err := h.exploreDeeperThan(ctx, n.Depth-1); err != nil {
 			return err
 		}
 	}
@@ -123,13 +123,13 @@ func (h *historyWalk) parentsReady(ctx context.Context, n *node) error {
 		if parent == nil {
 			continue // it can be reached from without
 		}
-		if parent.Depth+h.farBack < n.Depth {
+		if parent.Depth+h.maxDepthGap < n.Depth {
 			parent.children--
 			h.tips = append(h.tips, parent)
 			slices.SortFunc(h.tips, func(a, b *node) int { return b.deeperThan(a) })
 			continue
 		}
-		if err := h.explore(ctx, parent.Depth); err != nil {
+		if err := h.exploreDeeperThan(ctx, parent.Depth); err != nil {
 			return err
 		}
 		if parent.children--; parent.children == 0 && parent.sides&stale == 0 {
@@ -140,15 +140,15 @@ func (h *historyWalk) parentsReady(ctx context.Context, n *node) error {
 	return nil
 }
 
-// defaultFarBack is the largest difference of depth between a merge and a parent whose line is
+// defaultMaxDepthGap is the largest difference of depth between a merge and a parent whose line is
 // yielded at once.
-const defaultFarBack = 256
+const defaultMaxDepthGap = 256
 
-// explore finds all commits deeper than a depth, and so all children of the commits at that depth.
-func (h *historyWalk) explore(ctx context.Context, depth uint64) error {
+// exploreDeeperThan finds all commits deeper than a depth, and so all children of the commits at that depth.
+func (h *historyWalk) exploreDeeperThan(ctx context.Context, depth uint64) error {
 	for h.heap.Len() > 0 && h.heap.nodes[0].Depth > depth {
 		c, p := h.pop()
-		if err := h.parents(ctx, c, p); err != nil {
+		if err := h.reachParents(ctx, c, p); err != nil {
 			return err
 		}
 		if p&stale != 0 {
@@ -174,7 +174,7 @@ func MergeBases(ctx context.Context, r objects.Reader, a, b objects.ID) ([]objec
 			bases = append(bases, c.ID)
 			p |= stale
 		}
-		err = f.parents(ctx, c, p)
+		err = f.reachParents(ctx, c, p)
 	}
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (f *frontier) reach(ctx context.Context, id objects.ID, p sides) error {
 	}
 	c := f.readAhead[id]
 	if c == nil {
-		if err := f.read(ctx, id); err != nil {
+		if err := f.readAheadFrom(ctx, id); err != nil {
 			return err
 		}
 		c = f.readAhead[id]
@@ -277,9 +277,9 @@ const (
 	maxPage = 256
 )
 
-// read reads a commit and its first parents, up to one that was read. An error of a parent is not
+// readAheadFrom reads a commit and its first parents, up to one that was read. An error of a parent is not
 // returned: the walk meets it when it gets there, after the intact commits before it.
-func (f *frontier) read(ctx context.Context, id objects.ID) error {
+func (f *frontier) readAheadFrom(ctx context.Context, id objects.ID) error {
 	for c, err := range Walk(ctx, f.r, id, f.pageSize) {
 		if err != nil {
 			if f.readAhead[id] == nil {
@@ -309,8 +309,8 @@ func (f *frontier) pop() (*Commit, sides) {
 	return n.Commit, n.sides
 }
 
-// parents puts the parents of a commit on the frontier.
-func (f *frontier) parents(ctx context.Context, c *Commit, p sides) error {
+// reachParents puts the parents of a commit on the frontier.
+func (f *frontier) reachParents(ctx context.Context, c *Commit, p sides) error {
 	for _, id := range c.Parents {
 		if err := f.reach(ctx, id, p); err != nil {
 			return err

@@ -87,8 +87,8 @@ func TestHistoriesOfMerges(t *testing.T) {
 		}
 		shown := map[objects.ID]bool{}
 		var order []objects.ID
-		far := pick[uint64](r, defaultFarBack, 1, 3)
-		for c, err := range history(t.Context(), w.store, tips, without, far) {
+		maxGap := pick[uint64](r, defaultMaxDepthGap, 1, 3)
+		for c, err := range history(t.Context(), w.store, tips, without, maxGap) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestHistoriesOfMerges(t *testing.T) {
 			t.Fatalf("seed %d: %d commits of %d", seed, len(shown), len(want))
 		}
 		slices.Reverse(tips)
-		for c, err := range history(t.Context(), w.store, tips, without, far) {
+		for c, err := range history(t.Context(), w.store, tips, without, maxGap) {
 			if err != nil || len(order) == 0 || c.ID != order[0] {
 				t.Fatalf("seed %d: from the same tips, told in another order, another one comes: %v", seed, err)
 			}

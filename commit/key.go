@@ -47,8 +47,8 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s (%s)", k.Text, k.Kind)
 }
 
-// check refuses what no key can be.
-func (k *Key) check() error {
+// checkFieldsOfKind returns an error for a key whose fields do not fit its kind.
+func (k *Key) checkFieldsOfKind() error {
 	switch {
 	case k.Kind != KeyImport && (k.Importer != "" || k.Block != 0):
 		return malformed("an import position in a key of another kind")

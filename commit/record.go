@@ -169,7 +169,7 @@ func (c *Commit) check() error {
 	case (len(c.Parents) == 0) != (c.Depth == 0):
 		return malformed("depth does not fit the parents")
 	}
-	return c.Key.check()
+	return c.Key.checkFieldsOfKind()
 }
 
 // ContentSize returns the size of the content record that an object is, or whose chunks it lists.

@@ -80,14 +80,14 @@ func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 		c.OriginID = w.addOrigin(d.Origin)
 	}
 	if !d.Label.IsZero() {
-		c.LabelID = w.add(d.Label.Object())
+		c.LabelID = w.appendObject(d.Label.Object())
 	}
 	for _, p := range []*Commit{parent, d.SecondParent} {
 		if p != nil {
 			c.Depth = max(c.Depth, p.Depth+1)
 		}
 	}
-	w.add(c.object())
+	w.appendObject(c.object())
 	return c, c.check()
 }
 
@@ -118,12 +118,12 @@ func (w *Writer) addOrigin(o *Origin) objects.ID {
 			w.origins = map[objects.ID]bool{}
 		}
 		w.origins[obj.ID] = true
-		w.add(obj)
+		w.appendObject(obj)
 	}
 	return obj.ID
 }
 
-func (w *Writer) add(o objects.Object) objects.ID {
+func (w *Writer) appendObject(o objects.Object) objects.ID {
 	w.put = append(w.put, o)
 	return o.ID
 }
@@ -140,18 +140,18 @@ func (w *Writer) addBlock(b content.Block) (size int64, err error) {
 		return 0, fmt.Errorf("commit a block of %d bytes: %w of %d bytes", size, objects.ErrLimit, content.MaxSize)
 	}
 	if size <= objects.MaxSize {
-		w.add(objects.New(objects.KindContent, nil, nil, record))
+		w.appendObject(objects.New(objects.KindContent, nil, nil, record))
 		return size, nil
 	}
 	var chunks []objects.ID
 	for len(record) > 0 {
 		n := min(len(record), objects.MaxSize)
-		chunks = append(chunks, w.add(objects.New(objects.KindChunk, nil, nil, record[:n:n])))
+		chunks = append(chunks, w.appendObject(objects.New(objects.KindChunk, nil, nil, record[:n:n])))
 		record = record[n:]
 	}
 	var list canonical.Record
 	canonical.Number(&list, fieldListSize, &size, content.MaxSize+1)
-	w.add(objects.New(objects.KindList, nil, chunks, list.Bytes()))
+	w.appendObject(objects.New(objects.KindList, nil, chunks, list.Bytes()))
 	return size, nil
 }
 

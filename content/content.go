@@ -31,14 +31,14 @@ type Block interface {
 	// String returns the text for people: the text, the arguments, the content. It may
 	// be empty, and may hold any bytes.
 	String() string
-	// withText returns the block with another text in the place of what String returns,
+	// withEditedText returns the block with another text in the place of what String returns,
 	// and without what only fitted the old text; nil when it has no text.
-	withText(text string) Block
+	withEditedText(text string) Block
 	// withWire returns the block with another form.
 	withWire(w Wire) Block
-	// rewrite returns the block with r applied to every text in it that people can
+	// rewriteText returns the block with r applied to every text in it that people can
 	// read, not to ids nor to its form.
-	rewrite(r rewriter) Block
+	rewriteText(r rewriter) Block
 	// remains returns what stays of the block when its content is purged, with the form w:
 	// nothing that was said, but what other blocks know it by.
 	remains(w Wire) Block
@@ -174,7 +174,7 @@ func (s Seal) IsZero() bool { return s == Seal{} }
 // stay; a seal and what the provider knew of the old text go. A block without
 // a text of its own, such as an image, cannot be edited.
 func WithText(b Block, text string) (Block, error) {
-	edited := b.withText(text)
+	edited := b.withEditedText(text)
 	if edited == nil {
 		return nil, fmt.Errorf("edit: a block of kind %s has no text to replace", b.Kind())
 	}

@@ -39,15 +39,15 @@ func (m Media) String() string {
 	return m.Name
 }
 
-func (m Media) withText(string) Block { return nil }
+func (m Media) withEditedText(string) Block { return nil }
 
 func (m Media) withWire(w Wire) Block {
 	m.Wire = w
 	return m
 }
 
-// rewrite leaves data that is not text unchanged.
-func (m Media) rewrite(r rewriter) Block {
+// rewriteText leaves data that is not text unchanged.
+func (m Media) rewriteText(r rewriter) Block {
 	if utf8.ValidString(m.Data) && strings.IndexByte(m.Data, 0) < 0 {
 		r.text(&m.Data)
 	}

@@ -21,7 +21,7 @@ func (n Native) Kind() Kind { return KindNative }
 // String returns the JSON.
 func (n Native) String() string { return n.JSON }
 
-func (n Native) withText(text string) Block {
+func (n Native) withEditedText(text string) Block {
 	n.JSON = text
 	return n
 }
@@ -31,7 +31,7 @@ func (n Native) withWire(w Wire) Block {
 	return n
 }
 
-func (n Native) rewrite(r rewriter) Block {
+func (n Native) rewriteText(r rewriter) Block {
 	r.text(&n.JSON)
 	return n
 }

@@ -66,7 +66,7 @@ func (r Reasoning) String() string {
 	return r.Text
 }
 
-func (r Reasoning) withText(text string) Block {
+func (r Reasoning) withEditedText(text string) Block {
 	return Reasoning{Wire: r.afterEdit(), Format: FormatRaw, Source: r.Source, Text: text}
 }
 
@@ -75,7 +75,7 @@ func (r Reasoning) withWire(w Wire) Block {
 	return r
 }
 
-func (r Reasoning) rewrite(by rewriter) Block {
+func (r Reasoning) rewriteText(by rewriter) Block {
 	by.parts(&r.Parts)
 	by.text(&r.Text)
 	return r

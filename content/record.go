@@ -68,9 +68,9 @@ func Check(record []byte) error {
 // half of the allocations of a compile without the pool (BenchmarkCompile in package compile).
 var readers = sync.Pool{New: func() any { return new(canonical.Record) }}
 
-// decode reads a record. text is empty or has the same bytes, and the strings of the block are
+// decode reads a record. recordText is empty or has the same bytes, and the strings of the block are
 // then parts of it.
-func decode(record []byte, text string) (Block, error) {
+func decode(record []byte, recordText string) (Block, error) {
 	if len(record) > MaxSize {
 		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}
@@ -78,7 +78,7 @@ func decode(record []byte, text string) (Block, error) {
 	var form Form
 	r := readers.Get().(*canonical.Record)
 	defer readers.Put(r)
-	*r = canonical.NewTextReader(record, text)
+	*r = canonical.NewTextReader(record, recordText)
 	form.fields(r, &kind)
 	b := kinds[kind].empty
 	switch wire := form.Wire(); {

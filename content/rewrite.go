@@ -7,7 +7,7 @@ import "slices"
 // which f has to leave valid. Of media it is the URL, the name, and the bytes when they
 // are text. What ties blocks together (ids, the name of a tool) and the seal stay.
 func RewriteText(b Block, f func(string) string) Block {
-	b = b.rewrite(f)
+	b = b.rewriteText(f)
 	if form := b.Form(); len(form.Extra) > 0 {
 		rewriter(f).raw(&form.Extra)
 		b = b.withWire(form.Wire())

@@ -53,7 +53,7 @@ func (t Text) Kind() Kind { return t.Of }
 // String returns the text.
 func (t Text) String() string { return t.Text }
 
-func (t Text) withText(text string) Block {
+func (t Text) withEditedText(text string) Block {
 	t.Wire, t.Text = t.afterEdit(), text
 	return t
 }
@@ -63,7 +63,7 @@ func (t Text) withWire(w Wire) Block {
 	return t
 }
 
-func (t Text) rewrite(r rewriter) Block {
+func (t Text) rewriteText(r rewriter) Block {
 	r.text(&t.Name, &t.Text)
 	return t
 }

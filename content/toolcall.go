@@ -23,7 +23,7 @@ func (c ToolCall) Kind() Kind { return KindToolCall }
 // String returns the arguments.
 func (c ToolCall) String() string { return c.Arguments }
 
-func (c ToolCall) withText(text string) Block {
+func (c ToolCall) withEditedText(text string) Block {
 	f := c.Form()
 	c.Wire, c.Arguments = Form{Role: f.Role, Dialect: f.Dialect, Type: f.Type}.Wire(), text
 	return c
@@ -34,7 +34,7 @@ func (c ToolCall) withWire(w Wire) Block {
 	return c
 }
 
-func (c ToolCall) rewrite(r rewriter) Block {
+func (c ToolCall) rewriteText(r rewriter) Block {
 	r.text(&c.Arguments)
 	return c
 }

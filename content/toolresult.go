@@ -30,7 +30,7 @@ func (r ToolResult) String() string {
 	return r.Text
 }
 
-func (r ToolResult) withText(text string) Block {
+func (r ToolResult) withEditedText(text string) Block {
 	r.Wire, r.Text, r.Parts = r.afterEdit(), text, nil
 	return r
 }
@@ -40,7 +40,7 @@ func (r ToolResult) withWire(w Wire) Block {
 	return r
 }
 
-func (r ToolResult) rewrite(by rewriter) Block {
+func (r ToolResult) rewriteText(by rewriter) Block {
 	by.raw(&r.Parts)
 	by.text(&r.Text)
 	return r

@@ -27,16 +27,16 @@ func (g *lineBuffer) block(b content.Block) {
 	case content.Media:
 		g.line(indent, g.flat(mediaTitle(b)))
 	case content.Native:
-		g.line(indent, paint(g.styles.dim, "["+g.flat(nativeType(b))+"]"))
+		g.line(indent, colorize(g.styles.dim, "["+g.flat(nativeType(b))+"]"))
 		g.text(indent, g.styles.dim, b.JSON)
 	default:
 		if t, ok := b.(content.Text); ok && t.Name != "" {
-			g.line(indent, paint(g.styles.dim, "["+g.flat(t.Name)+"]"))
+			g.line(indent, colorize(g.styles.dim, "["+g.flat(t.Name)+"]"))
 		}
 		g.text(indent, g.styles.plain, b.String())
 	}
 	if b.Form().Incomplete {
-		g.line(indent, paint(g.styles.warn, "[incomplete]"))
+		g.line(indent, colorize(g.styles.warn, "[incomplete]"))
 	}
 }
 
@@ -67,21 +67,21 @@ func (g *lineBuffer) reasoningLine(indent, tag, line string) {
 		return
 	}
 	if g.styles.shaded {
-		g.add(paint(g.styles.tag, indent+tag), paint(g.styles.reasoning, line+fill), "\n")
+		g.add(colorize(g.styles.tag, indent+tag), colorize(g.styles.reasoning, line+fill), "\n")
 		return
 	}
-	g.add(indent, paint(g.styles.tag, tag), paint(g.styles.reasoning, line), "\n")
+	g.add(indent, colorize(g.styles.tag, tag), colorize(g.styles.reasoning, line), "\n")
 }
 
 func (g *lineBuffer) toolCall(c content.ToolCall) {
 	about := ""
 	if c.CallID != "" {
-		about = paint(g.styles.dim, "  "+g.flat(c.CallID))
+		about = colorize(g.styles.dim, "  "+g.flat(c.CallID))
 	}
 	if c.Server {
-		about += paint(g.styles.dim, "  run by the provider")
+		about += colorize(g.styles.dim, "  run by the provider")
 	}
-	g.line(indent, paint(g.styles.tool, callTag+g.flat(c.Name)), "(", g.arguments(c.Arguments), ")", about)
+	g.line(indent, colorize(g.styles.tool, callTag+g.flat(c.Name)), "(", g.arguments(c.Arguments), ")", about)
 }
 
 // arguments returns the arguments of a call for output; further lines are indented like the first.
@@ -95,7 +95,7 @@ func (g *lineBuffer) toolResult(r content.ToolResult) {
 	if r.IsError {
 		head, i = head+" error", g.styles.warn
 	}
-	g.line(indent, paint(i, head))
+	g.line(indent, colorize(i, head))
 	g.text(indent, g.styles.plain, r.String())
 }
 
@@ -114,15 +114,15 @@ func (g *lineBuffer) blockExcerpt(b content.Block) {
 		g.firstLines(b.Text)
 	case content.ToolResult:
 		if b.IsError {
-			g.line(indent, paint(g.styles.warn, "[error]"))
+			g.line(indent, colorize(g.styles.warn, "[error]"))
 		}
 		g.firstLines(resultText(b))
 	case content.Reasoning:
 		g.reasoningLine(indent, reasoningTag, Summary(b, g.cellsLeft(indent+reasoningTag)))
 	case content.ToolCall:
-		g.line(indent, paint(g.styles.tool, callTag), Summary(b, g.cellsLeft(indent+callTag)))
+		g.line(indent, colorize(g.styles.tool, callTag), Summary(b, g.cellsLeft(indent+callTag)))
 	case content.Native:
-		g.line(indent, paint(g.styles.dim, "["+Summary(b, 0)+"]"))
+		g.line(indent, colorize(g.styles.dim, "["+Summary(b, 0)+"]"))
 	default:
 		g.line(indent, Summary(b, g.cellsLeft(indent)))
 	}
@@ -133,7 +133,7 @@ func (g *lineBuffer) firstLines(text string) {
 	text = strings.TrimRight(text, "\r\n")
 	for n := 0; text != ""; n++ {
 		if n == maxLogLines && strings.Contains(text, "\n") {
-			g.line(indent, paint(g.styles.dim, "… "+plural(strings.Count(text, "\n")+1, "more line")))
+			g.line(indent, colorize(g.styles.dim, "… "+plural(strings.Count(text, "\n")+1, "more line")))
 			return
 		}
 		line, more, _ := strings.Cut(text, "\n")

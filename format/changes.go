@@ -24,7 +24,7 @@ func (g *lineBuffer) addLineDiff(spans []diff.Span, b content.Block) {
 		}
 		for at, line := range shown {
 			if at == from && to > from {
-				g.line(paint(g.styles.dim, "    … "+plural(to-from, "line")+" the same"))
+				g.line(colorize(g.styles.dim, "    … "+plural(to-from, "line")+" the same"))
 			}
 			if at < from || at >= to {
 				g.markedLine(i, s.Op, g.cleanLine(line))
@@ -35,7 +35,7 @@ func (g *lineBuffer) addLineDiff(spans []diff.Span, b content.Block) {
 
 // markedLine adds a line with a mark before it.
 func (g *lineBuffer) markedLine(s style, op diff.Op, line string) {
-	g.line(paint(s, strings.TrimRight(marks[op]+"   "+line, " ")))
+	g.line(colorize(s, strings.TrimRight(marks[op]+"   "+line, " ")))
 }
 
 // foldRange returns the range of n unchanged lines that is folded. changeBefore and changeAfter
@@ -72,7 +72,7 @@ func (g *lineBuffer) addWordDiff(spans []diff.Span, b content.Block) {
 				if words == "" {
 					shown = "¶" // a line feed came or went
 				}
-				line.WriteString(paint(g.styleFor(s.Op, b), left+shown+right))
+				line.WriteString(colorize(g.styleFor(s.Op, b), left+shown+right))
 			}
 			if end {
 				g.line(indent, line.String())

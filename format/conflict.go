@@ -12,7 +12,7 @@ import (
 // Conflict writes a conflict in three lines.
 func (p *Printer) Conflict(c tract.Conflict) {
 	g := p.newBuffer()
-	g.line(paint(g.styles.changed, "conflict: "+c.Op.String()), " of ", paint(g.styles.id, c.Commit.Short()))
+	g.line(colorize(g.styles.changed, "conflict: "+c.Op.String()), " of ", colorize(g.styles.id, c.Commit.Short()))
 	g.conflictSide("ours", c.Op, c.Ours)
 	g.conflictSide("theirs", c.Op, c.Theirs)
 	g.flush()
@@ -24,7 +24,7 @@ func (g *lineBuffer) conflictSide(name string, op commit.Op, s tract.Change) {
 	if op == commit.Annotate {
 		text = joinNonEmpty(": ", s.Priority.String(), text)
 	}
-	g.line("  ", pad(name, 7), paint(g.styles.id, s.Commit.Short()), " ", truncate(text, g.cellsLeft("  "+pad(name, 7)+s.Commit.Short()+" ")))
+	g.line("  ", pad(name, 7), colorize(g.styles.id, s.Commit.Short()), " ", truncate(text, g.cellsLeft("  "+pad(name, 7)+s.Commit.Short()+" ")))
 }
 
 // ConflictJSON returns a conflict for programs.

@@ -28,14 +28,14 @@ func damagedJSON(err error) string {
 // damaged adds a line with the error of reading a commit, if there is one.
 func (g *lineBuffer) damaged(err error) {
 	if err != nil {
-		g.line(indent, paint(g.styles.warn, g.flat(damagedText(err))))
+		g.line(indent, colorize(g.styles.warn, g.flat(damagedText(err))))
 	}
 }
 
-// summary returns the content in one line, followed by mark if it has more lines.
-func (c Commit) summary(width int, mark string) string {
+// summary returns the content in one line, followed by markIfMore if it has more lines.
+func (c Commit) summary(width int, markIfMore string) string {
 	if c.Damaged != nil && c.Block == nil {
 		return truncate(oneLine(clipBytes(damagedText(c.Damaged), width)), width)
 	}
-	return summaryOf(c.Block, c.Tombstone, width, mark)
+	return summaryOf(c.Block, c.Tombstone, width, markIfMore)
 }

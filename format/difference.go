@@ -46,8 +46,8 @@ func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 		return
 	}
 	g := p.newBuffer()
-	g.line(paint(p.styles.head, "--- "+d.A.Short()))
-	g.line(paint(p.styles.head, "+++ "+d.B.Short()))
+	g.line(colorize(p.styles.head, "--- "+d.A.Short()))
+	g.line(colorize(p.styles.head, "+++ "+d.B.Short()))
 	same := 0
 	for _, it := range d.Items {
 		if it.Op == diff.Same {
@@ -65,7 +65,7 @@ func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 // unchangedBlocks adds a line for n unchanged blocks.
 func (g *lineBuffer) unchangedBlocks(n int) {
 	if n > 0 {
-		g.line(paint(g.styles.dim, "  … "+plural(n, "block")+" the same"))
+		g.line(colorize(g.styles.dim, "  … "+plural(n, "block")+" the same"))
 	}
 }
 
@@ -75,15 +75,15 @@ func diffTitle(it diff.Item) (title, ids string) {
 	if b == nil {
 		b = it.A
 	}
-	ids = blockID(b).Short()
-	if it.A != nil && it.B != nil && blockID(it.A) != blockID(it.B) {
-		ids = blockID(it.A).Short() + " → " + ids
+	ids = editOrCommitID(b).Short()
+	if it.A != nil && it.B != nil && editOrCommitID(it.A) != editOrCommitID(it.B) {
+		ids = editOrCommitID(it.A).Short() + " → " + ids
 	}
 	return heading(b.Role, b.Content), ids
 }
 
-// blockID returns the commit that has the current text of a block: its edit, or its own commit.
-func blockID(b *diff.Block) objects.ID {
+// editOrCommitID returns the commit that has the current text of a block: its edit, or its own commit.
+func editOrCommitID(b *diff.Block) objects.ID {
 	if !b.Edit.IsZero() {
 		return b.Edit
 	}
@@ -93,7 +93,7 @@ func blockID(b *diff.Block) objects.ID {
 // diffItem adds a block that is not the same on both sides.
 func (g *lineBuffer) diffItem(it diff.Item, s DiffStyle) {
 	title, ids := diffTitle(it)
-	g.line(paint(g.styles.forOp(it.Op), marks[it.Op]+" "+title), " ", paint(g.styles.id, ids))
+	g.line(colorize(g.styles.forOp(it.Op), marks[it.Op]+" "+title), " ", colorize(g.styles.id, ids))
 	switch it.Op {
 	case diff.Remove:
 		g.oneSided(it.Op, it.A.Content)
@@ -109,7 +109,7 @@ func textOf(b content.Block) string {
 	if text := b.String(); text != "" && b.Kind() != content.KindImage && b.Kind() != content.KindFile {
 		return text
 	}
-	line, _ := firstTextLine(b)
+	line, _ := unsanitizedSummary(b)
 	return line
 }
 
@@ -138,7 +138,7 @@ func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 		others = append(others, "line feed at the end")
 	}
 	if a == b {
-		g.line(paint(g.styles.dim, "    the same words; what differs: "+strings.Join(others, ", ")))
+		g.line(colorize(g.styles.dim, "    the same words; what differs: "+strings.Join(others, ", ")))
 		return
 	}
 	// With a line feed at the end, the last line compares equal to the same line in the middle.
@@ -150,7 +150,7 @@ func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 		g.addLineDiff(spans, it.B.Content)
 	}
 	if len(others) > 0 {
-		g.line(paint(g.styles.dim, "    also differs: "+strings.Join(others, ", ")))
+		g.line(colorize(g.styles.dim, "    also differs: "+strings.Join(others, ", ")))
 	}
 }
 
@@ -231,16 +231,16 @@ func (p *Printer) History(h *diff.History) {
 		only []*commit.Commit
 	}{{diff.Remove, h.OnlyA}, {diff.Add, h.OnlyB}} {
 		for _, c := range side.only {
-			g.add(paint(p.styles.forOp(side.op), marks[side.op]), " ", paint(p.styles.id, c.ID.Short()), " ")
+			g.add(colorize(p.styles.forOp(side.op), marks[side.op]), " ", colorize(p.styles.id, c.ID.Short()), " ")
 			g.summaryLine("+ 1234567 ", commitTitle(c), Commit{Commit: c})
 		}
 	}
 	switch {
 	case len(h.OnlyA)+len(h.OnlyB) == 0:
 	case h.Base.IsZero():
-		g.line(paint(p.styles.dim, "no commit in common"))
+		g.line(colorize(p.styles.dim, "no commit in common"))
 	default:
-		g.line(paint(p.styles.dim, "both from "), paint(p.styles.id, h.Base.Short()))
+		g.line(colorize(p.styles.dim, "both from "), colorize(p.styles.id, h.Base.Short()))
 	}
 	g.flush()
 }

@@ -106,7 +106,7 @@ func (l *Live) add(b *liveBlock, text string) {
 	text = b.pending + text
 	n := completePrefix(text)
 	b.pending = text[n:]
-	l.show(b, text[:n])
+	l.writeComplete(b, text[:n])
 }
 
 // flush shows the pending bytes of a character that will not be completed.
@@ -114,12 +114,12 @@ func (l *Live) flush(b *liveBlock) {
 	held := b.pending
 	b.pending = ""
 	if l.printerFor(b) != nil {
-		l.show(b, held)
+		l.writeComplete(b, held)
 	}
 }
 
-// show writes complete text.
-func (l *Live) show(b *liveBlock, text string) {
+// writeComplete writes complete text.
+func (l *Live) writeComplete(b *liveBlock, text string) {
 	p := l.printerFor(b)
 	if !p.o.Raw {
 		text = string(b.escape.append(nil, text))
@@ -181,7 +181,7 @@ func (g *lineBuffer) livePiece(b *liveBlock, text string, ended bool) {
 		}
 		return
 	}
-	g.add(paint(g.styles.tag, b.tag), paint(g.styles.reasoning, text))
+	g.add(colorize(g.styles.tag, b.tag), colorize(g.styles.reasoning, text))
 	if g.styles.shaded && g.o.Width > 0 {
 		b.line.WriteString(b.tag + text)
 	}
@@ -190,7 +190,7 @@ func (g *lineBuffer) livePiece(b *liveBlock, text string, ended bool) {
 		return
 	}
 	if g.styles.shaded && g.o.Width > 0 {
-		g.add(paint(g.styles.reasoning, strings.Repeat(" ", freeCellsInLastRow(expandTabs(b.line.String()), g.o.Width))))
+		g.add(colorize(g.styles.reasoning, strings.Repeat(" ", freeCellsInLastRow(expandTabs(b.line.String()), g.o.Width))))
 		b.line.Reset()
 	}
 	g.add("\n")
@@ -236,7 +236,7 @@ func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
 	if b.isReasoning() {
 		g.reasoningLine("", tag, summary)
 	} else {
-		g.line(paint(g.styles.tool, tag), summary)
+		g.line(colorize(g.styles.tool, tag), summary)
 	}
 	g.flush()
 }

@@ -70,7 +70,7 @@ func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
 // receipt writes a line with a new commit, the action, and the summary of a commit.
 func (p *Printer) receipt(branch string, made objects.ID, action string, summarized Commit) {
 	g := p.newBuffer()
-	g.add("[", paint(p.styles.ref, Line(branch)), " ", paint(p.styles.id, made.Short()), "] ")
+	g.add("[", colorize(p.styles.ref, Line(branch)), " ", colorize(p.styles.id, made.Short()), "] ")
 	g.summaryLine("["+Line(branch)+" 1234567] ", action, summarized)
 	g.flush()
 }
@@ -106,18 +106,18 @@ func (k *styles) forRole(r content.Role) style {
 
 func (g *lineBuffer) oneline(c Commit) {
 	before := c.ID.Short() + " "
-	g.add(paint(g.styles.id, c.ID.Short()), " ")
+	g.add(colorize(g.styles.id, c.ID.Short()), " ")
 	if c.Rev != "" {
 		rev := Line(c.Rev) + " "
-		g.add(paint(g.styles.dim, rev))
+		g.add(colorize(g.styles.dim, rev))
 		before += rev
 	}
 	if refs := refList(c.Refs); refs != "" {
-		g.add(paint(g.styles.ref, refs), " ")
+		g.add(colorize(g.styles.ref, refs), " ")
 		before += refs + " "
 	}
 	if agents := agentList(c.Agents); agents != "" {
-		g.add(paint(g.styles.ref, agents), " ")
+		g.add(colorize(g.styles.ref, agents), " ")
 		before += agents + " "
 	}
 	title := commitTitle(c.Commit)
@@ -135,10 +135,10 @@ func (g *lineBuffer) summaryLine(before, name string, c Commit) {
 		name += ": "
 	}
 	if c.Kind == content.KindReasoning && c.Op == commit.Append {
-		g.line(paint(g.styles.reasoning, name+summary))
+		g.line(colorize(g.styles.reasoning, name+summary))
 		return
 	}
-	g.line(paint(g.styles.forRole(c.Role), name), summary)
+	g.line(colorize(g.styles.forRole(c.Role), name), summary)
 }
 
 // unusualLevel returns the level of a commit, if it is not the default of its kind.
@@ -167,12 +167,12 @@ func agentList(branches []string) string {
 
 // commitLine adds the id of a commit, its revision and the refs at it.
 func (g *lineBuffer) commitLine(c Commit) {
-	g.add(paint(g.styles.id, "commit "+c.ID.String()))
+	g.add(colorize(g.styles.id, "commit "+c.ID.String()))
 	if c.Rev != "" {
-		g.add(" ", paint(g.styles.dim, Line(c.Rev)))
+		g.add(" ", colorize(g.styles.dim, Line(c.Rev)))
 	}
 	if refs := refList(c.Refs); refs != "" {
-		g.add(" ", paint(g.styles.ref, refs))
+		g.add(" ", colorize(g.styles.ref, refs))
 	}
 	g.emptyLine()
 }
@@ -216,13 +216,13 @@ func (g *lineBuffer) kindField(c Commit) {
 	if c.Op == commit.Append && c.Role != c.Kind.Traits().Role {
 		title += ", role " + c.Role.String()
 	}
-	value := paint(g.styles.forRole(c.Role), title)
+	value := colorize(g.styles.forRole(c.Role), title)
 	if c.AddsBlock() && c.Level != priority.Unset && (unusualLevel(c) != "" || c.Why != "" && c.Why != priority.WhyDefault) {
 		level := c.Level.String()
 		if c.Why != "" {
 			level += " (" + Line(string(c.Why)) + ")"
 		}
-		value += ", " + paint(g.styles.changed, level)
+		value += ", " + colorize(g.styles.changed, level)
 	}
 	g.line(pad("Kind:", fieldWidth), value)
 }

@@ -10,17 +10,17 @@ import (
 // highlighted.
 func (p *Printer) Match(m inspect.Match) {
 	g := p.newBuffer()
-	g.add(paint(p.styles.id, m.Commit.ID.Short()), " ", paint(p.styles.forRole(m.Commit.Role), commitTitle(m.Commit)), paint(p.styles.dim, ":"), thousands(int64(m.Line)), paint(p.styles.dim, ":"), " ")
+	g.add(colorize(p.styles.id, m.Commit.ID.Short()), " ", colorize(p.styles.forRole(m.Commit.Role), commitTitle(m.Commit)), colorize(p.styles.dim, ":"), thousands(int64(m.Line)), colorize(p.styles.dim, ":"), " ")
 	body := p.styles.plain
 	if m.Commit.Kind == content.KindReasoning {
 		body = p.styles.reasoning
 	}
 	at := 0
 	for _, s := range m.Spans {
-		g.add(paint(body, p.cleanLine(m.Text[at:s[0]])), paint(p.styles.warn, p.cleanLine(m.Text[s[0]:s[1]])))
+		g.add(colorize(body, p.cleanLine(m.Text[at:s[0]])), colorize(p.styles.warn, p.cleanLine(m.Text[s[0]:s[1]])))
 		at = s[1]
 	}
-	g.line(paint(body, p.cleanLine(m.Text[at:])))
+	g.line(colorize(body, p.cleanLine(m.Text[at:])))
 	g.flush()
 }
 

@@ -40,11 +40,11 @@ type Options struct {
 // Printer writes for people. It is for one goroutine. The first write error stops it;
 // [Printer.Err] returns it.
 type Printer struct {
-	w       io.Writer
-	o       Options
-	styles  *styles
-	painted map[string]bool // the results of Accent, Dim and Warn
-	err     error
+	w          io.Writer
+	o          Options
+	styles     *styles
+	ownColored map[string]bool // the results of Accent, Dim and Warn
+	err        error
 
 	logged bool // Log wrote a commit in its long style
 }
@@ -54,7 +54,7 @@ func New(w io.Writer, o Options) *Printer {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	return &Printer{w: w, o: o, styles: newPalette(o), painted: map[string]bool{}}
+	return &Printer{w: w, o: o, styles: newPalette(o), ownColored: map[string]bool{}}
 }
 
 // Err returns the first error of writing, nil when there was none.
@@ -75,7 +75,7 @@ func (p *Printer) Line(s string) {
 	p.write("\n")
 }
 
-// writeCleaned writes text: its stored parts cleaned, its painted parts unchanged.
+// writeCleaned writes text: its stored parts cleaned, its colored parts unchanged.
 func (p *Printer) writeCleaned(s string, clean func(string) string) {
 	g := p.newBuffer()
 	for _, part := range p.pieces(s, clean) {
@@ -86,22 +86,22 @@ func (p *Printer) writeCleaned(s string, clean func(string) string) {
 
 // Accent returns text of the program, such as the name of the current branch, in a highlighting
 // color, for use in [Printer.Text] or a cell of [Printer.Table].
-func (p *Printer) Accent(s string) string { return p.paintOwn(p.styles.accent, s) }
+func (p *Printer) Accent(s string) string { return p.colorAndRemember(p.styles.accent, s) }
 
 // Dim is Accent for less important text.
-func (p *Printer) Dim(s string) string { return p.paintOwn(p.styles.dim, s) }
+func (p *Printer) Dim(s string) string { return p.colorAndRemember(p.styles.dim, s) }
 
 // Warn is Accent for text that needs attention.
-func (p *Printer) Warn(s string) string { return p.paintOwn(p.styles.warn, s) }
+func (p *Printer) Warn(s string) string { return p.colorAndRemember(p.styles.warn, s) }
 
-// paintOwn colors text of the program and remembers the result, to distinguish its colors from
+// colorAndRemember colors text of the program and remembers the result, to distinguish its colors from
 // those in stored text.
-func (p *Printer) paintOwn(s style, text string) string {
-	painted := paint(s, Line(text))
-	if p.o.Color && painted != "" {
-		p.painted[painted] = true
+func (p *Printer) colorAndRemember(s style, text string) string {
+	colored := colorize(s, Line(text))
+	if p.o.Color && colored != "" {
+		p.ownColored[colored] = true
 	}
-	return painted
+	return colored
 }
 
 func (p *Printer) write(s string) {
@@ -206,7 +206,7 @@ func (g *lineBuffer) text(indent string, s style, text string) {
 // row adds one line of sanitised text.
 func (g *lineBuffer) row(indent string, s style, line string) {
 	if line != "" {
-		g.add(indent, paint(s, line))
+		g.add(indent, colorize(s, line))
 	}
 	g.add("\n")
 }

@@ -19,7 +19,7 @@ func (p *Printer) Prompt(pr *compile.Prompt) {
 		if i > 0 {
 			g.emptyLine()
 		}
-		g.line(paint(p.styles.forRole(m.Role), m.Role.String()), "  ", paint(p.styles.id, span(commits)))
+		g.line(colorize(p.styles.forRole(m.Role), m.Role.String()), "  ", colorize(p.styles.id, span(commits)))
 		for j, b := range m.Blocks {
 			if j > 0 {
 				g.emptyLine()
@@ -30,7 +30,7 @@ func (p *Printer) Prompt(pr *compile.Prompt) {
 	}
 	g := p.newBuffer()
 	for _, w := range pr.Pending {
-		g.line(paint(p.styles.warn, "waits for a result: "), g.flat(w.Call.CallID), " ", Summary(w.Call, g.cellsLeft("waits for a result: "+g.flat(w.Call.CallID)+" ")))
+		g.line(colorize(p.styles.warn, "waits for a result: "), g.flat(w.Call.CallID), " ", Summary(w.Call, g.cellsLeft("waits for a result: "+g.flat(w.Call.CallID)+" ")))
 	}
 	if g.b.Len() > 0 {
 		p.write("\n")
@@ -52,7 +52,7 @@ func span(ids []objects.ID) string {
 // Tokens writes the estimated size of a prompt: "1,204 tokens effective, 3,000 raw; left out:
 // 400, reasoning 1,396".
 func (p *Printer) Tokens(t compile.Tokens) {
-	p.write(paint(p.styles.dim, tokensText(t)) + "\n")
+	p.write(colorize(p.styles.dim, tokensText(t)) + "\n")
 }
 
 // Scale writes the way in which tokens were estimated, when responses reported their input.
@@ -64,7 +64,7 @@ func (p *Printer) Scale(s compile.Scale) {
 	if s.Responses > 1 {
 		responses = "the last " + thousands(int64(s.Responses)) + " responses"
 	}
-	p.write(paint(p.styles.dim, fmt.Sprintf("tokens are a quarter of the bytes times %.2f, by the input that %s of %s reported", s.Factor, responses, Line(s.Model))) + "\n")
+	p.write(colorize(p.styles.dim, fmt.Sprintf("tokens are a quarter of the bytes times %.2f, by the input that %s of %s reported", s.Factor, responses, Line(s.Model))) + "\n")
 }
 
 func tokensText(t compile.Tokens) string {

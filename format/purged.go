@@ -33,9 +33,9 @@ func SummaryJSON(c *commit.Commit, width int) string {
 	return summaryOf(c.Block, c.Tombstone, width, "")
 }
 
-func summaryOf(b content.Block, purged *objects.Tombstone, width int, mark string) string {
+func summaryOf(b content.Block, purged *objects.Tombstone, width int, markIfMore string) string {
 	if purged == nil {
-		return summary(b, width, mark)
+		return summary(b, width, markIfMore)
 	}
 	return truncate(oneLine(clipBytes(purgedText(purged), width)), width)
 }
@@ -47,7 +47,7 @@ func (g *lineBuffer) commitContent(c *commit.Commit) {
 		g.block(c.Block)
 		return
 	}
-	g.line(indent, paint(g.styles.dim, g.flat(purgedText(c.Tombstone))))
+	g.line(indent, colorize(g.styles.dim, g.flat(purgedText(c.Tombstone))))
 }
 
 // purgedField adds a field about purged content.

@@ -17,7 +17,7 @@ type Reasoning struct {
 func (p *Printer) Reasoning(t Reasoning) {
 	g := p.newBuffer()
 	o := t.Origin()
-	g.add(paint(g.styles.id, t.Commit.ID.Short()), " ", paint(g.styles.dim, p.when(t.Commit.Time)))
+	g.add(colorize(g.styles.id, t.Commit.ID.Short()), " ", colorize(g.styles.dim, p.when(t.Commit.Time)))
 	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealKind()} {
 		if part != "" {
 			g.add(" · ", part)
@@ -36,7 +36,7 @@ func (p *Printer) WholeReasoning(t Reasoning) {
 		g.emptyLine()
 	}
 	p.logged = true
-	g.line(paint(g.styles.id, "commit "+t.Commit.ID.String()))
+	g.line(colorize(g.styles.id, "commit "+t.Commit.ID.String()))
 	o := t.Origin()
 	g.field("Session", o.Session)
 	if o.Model != "" {

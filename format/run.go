@@ -19,7 +19,7 @@ func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 	if !base.IsZero() {
 		from = "both from " + base.Short()
 	}
-	g.line(paint(p.styles.dim, from+"; "+plural(r.Same, "step")+" the same of "+strconv.Itoa(r.Steps[0])+" and "+strconv.Itoa(r.Steps[1])))
+	g.line(colorize(p.styles.dim, from+"; "+plural(r.Same, "step")+" the same of "+strconv.Itoa(r.Steps[0])+" and "+strconv.Itoa(r.Steps[1])))
 	for _, point := range r.First {
 		g.divergence(point, s)
 	}
@@ -27,7 +27,7 @@ func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 }
 
 func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
-	g.line(paint(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", paint(g.styles.id, firstID(pt.A)+" → "+firstID(pt.B)))
+	g.line(colorize(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", colorize(g.styles.id, firstID(pt.A)+" → "+firstID(pt.B)))
 	if pt.Part == diff.PartCall || pt.Part == diff.PartArguments {
 		for _, side := range []struct {
 			op      diff.Op

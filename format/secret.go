@@ -16,20 +16,20 @@ type Secret struct {
 // around it.
 func (p *Printer) Secret(s Secret) {
 	g := p.newBuffer()
-	g.add(paint(p.styles.id, s.Commit.ID.Short()), " ", paint(p.styles.forRole(s.Commit.Role), commitTitle(s.Commit)), paint(p.styles.dim, ":"))
+	g.add(colorize(p.styles.id, s.Commit.ID.Short()), " ", colorize(p.styles.forRole(s.Commit.Role), commitTitle(s.Commit)), colorize(p.styles.dim, ":"))
 	if s.Where == "content" {
 		g.add(thousands(int64(s.Line)))
 	} else {
 		g.add(p.cleanLine(s.Where))
 	}
-	g.add(paint(p.styles.dim, ":"), " ", paint(p.styles.warn, s.Rule))
+	g.add(colorize(p.styles.dim, ":"), " ", colorize(p.styles.warn, s.Rule))
 	switch {
 	case s.Open:
-		g.add(paint(p.styles.dim, " (sealed, in an open turn)"))
+		g.add(colorize(p.styles.dim, " (sealed, in an open turn)"))
 	case s.Sealed:
-		g.add(paint(p.styles.dim, " (sealed)"))
+		g.add(colorize(p.styles.dim, " (sealed)"))
 	}
-	g.line(" ", paint(p.styles.plain, p.cleanLine(s.Excerpt)))
+	g.line(" ", colorize(p.styles.plain, p.cleanLine(s.Excerpt)))
 	g.flush()
 }
 

@@ -83,7 +83,7 @@ func (g *lineBuffer) origin(o *commit.Origin) {
 	}
 	g.field("Finish", o.Finish)
 	if o.Incomplete {
-		g.line(pad("", fieldWidth), paint(g.styles.warn, "the response broke off"))
+		g.line(pad("", fieldWidth), colorize(g.styles.warn, "the response broke off"))
 	}
 	if o.UncommittedReasoning > 0 {
 		g.field("Unkept", plural(o.UncommittedReasoning, "block")+" of reasoning, as requested")
@@ -141,7 +141,7 @@ func (g *lineBuffer) changes(list []*commit.Commit) {
 			}
 		}
 		by := joinNonEmpty(", ", Line(n.Author), g.when(n.Time))
-		g.line(pad(name, fieldWidth), paint(g.styles.id, n.ID.Short()), " ", paint(g.styles.changed, text), paint(g.styles.dim, " ("+by+")"))
+		g.line(pad(name, fieldWidth), colorize(g.styles.id, n.ID.Short()), " ", colorize(g.styles.changed, text), colorize(g.styles.dim, " ("+by+")"))
 	}
 }
 

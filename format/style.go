@@ -50,8 +50,8 @@ func newPalette(o Options) *styles {
 	}
 }
 
-// paint prints text in a style.
-func paint(s style, text string) string {
+// colorize prints text in a style.
+func colorize(s style, text string) string {
 	if text == "" {
 		return ""
 	}

@@ -18,29 +18,29 @@ func Summary(b content.Block, width int) string { return summary(b, width, moreM
 // moreMark follows the first of several lines, except in output for programs.
 const moreMark = " …"
 
-func summary(b content.Block, width int, mark string) string {
-	line, more := firstTextLine(b)
+func summary(b content.Block, width int, markIfMore string) string {
+	line, more := unsanitizedSummary(b)
 	line = oneLine(clipBytes(line, width))
 	if more {
-		line += mark
+		line += markIfMore
 	}
 	return truncate(line, width)
 }
 
-// firstTextLine returns the unsanitized text of a summary, and whether the block has more lines.
-func firstTextLine(b content.Block) (line string, more bool) {
+// unsanitizedSummary returns the unsanitized text of a summary, and whether the block has more lines.
+func unsanitizedSummary(b content.Block) (line string, more bool) {
 	switch b := b.(type) {
 	case nil:
 		return "", false
 	case content.Reasoning:
-		if line, more := firstLine(b.String()); line != "" {
+		if line, more := firstReadableLine(b.String()); line != "" {
 			return line, more
 		}
 		return "[" + noTextReason(b) + "]", false
 	case content.ToolCall:
 		return b.Name + "(" + strings.TrimSpace(b.Arguments) + ")", false
 	case content.ToolResult:
-		line, more := firstLine(resultText(b))
+		line, more := firstReadableLine(resultText(b))
 		if b.IsError {
 			line = strings.TrimSpace("error: " + line)
 		}
@@ -50,12 +50,12 @@ func firstTextLine(b content.Block) (line string, more bool) {
 	case content.Native:
 		return nativeType(b), false
 	}
-	return firstLine(b.String())
+	return firstReadableLine(b.String())
 }
 
-// firstLine returns the first line with a letter or digit, otherwise the first that is not
+// firstReadableLine returns the first line with a letter or digit, otherwise the first that is not
 // blank, and whether there are others.
-func firstLine(text string) (first string, more bool) {
+func firstReadableLine(text string) (first string, more bool) {
 	found := false
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {

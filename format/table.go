@@ -31,7 +31,7 @@ type cell struct {
 type piece struct {
 	style   style
 	text    string
-	painted string // the text in its color, when this printer has colored it before
+	colored string // the text in its color, when this printer has colored it before
 }
 
 // styledCell returns a cell of sanitized text.
@@ -39,10 +39,10 @@ func styledCell(s style, text string) cell { return cell{pieces: []piece{{style:
 
 // show returns the piece in its style.
 func (p piece) show() string {
-	if p.painted != "" {
-		return p.painted
+	if p.colored != "" {
+		return p.colored
 	}
-	return paint(p.style, p.text)
+	return colorize(p.style, p.text)
 }
 
 func (p *Printer) cell(text string) cell { return cell{pieces: p.pieces(text, p.flat)} }
@@ -51,14 +51,14 @@ func (p *Printer) cell(text string) cell { return cell{pieces: p.pieces(text, p.
 func (p *Printer) pieces(text string, clean func(string) string) []piece {
 	var list []piece
 	for text != "" {
-		at, painted := p.findPainted(text)
+		at, colored := p.findOwnColored(text)
 		if at > 0 {
 			list = append(list, piece{style: p.styles.plain, text: clean(text[:at])})
 		}
-		if painted != "" {
-			list = append(list, piece{style: p.styles.plain, text: stripPaint(painted), painted: painted})
+		if colored != "" {
+			list = append(list, piece{style: p.styles.plain, text: stripColor(colored), colored: colored})
 		}
-		text = text[at+len(painted):]
+		text = text[at+len(colored):]
 	}
 	return list
 }
@@ -71,15 +71,15 @@ func (p *Printer) flat(s string) string {
 	return strings.ReplaceAll(s, "\t", " ")
 }
 
-// findPainted returns the first text in text that this printer colored, and its index. When there is
+// findOwnColored returns the first text in text that this printer colored, and its index. When there is
 // none, at is the length of text.
-func (p *Printer) findPainted(text string) (at int, painted string) {
-	if len(p.painted) == 0 {
+func (p *Printer) findOwnColored(text string) (at int, colored string) {
+	if len(p.ownColored) == 0 {
 		return len(text), ""
 	}
 	for at := strings.IndexByte(text, esc); at >= 0; {
-		if painted := text[at : at+paintedLen(text[at:])]; p.painted[painted] {
-			return at, painted
+		if colored := text[at : at+coloredLen(text[at:])]; p.ownColored[colored] {
+			return at, colored
 		}
 		next := strings.IndexByte(text[at+1:], esc)
 		if next < 0 {
@@ -92,8 +92,8 @@ func (p *Printer) findPainted(text string) (at int, painted string) {
 
 const esc = 0x1b
 
-// paintedLen returns the length of the painted text at the start of s.
-func paintedLen(s string) int {
+// coloredLen returns the length of the colored text at the start of s.
+func coloredLen(s string) int {
 	end := strings.IndexByte(s[1:], esc) + 1
 	if end == 0 {
 		return 0
@@ -101,8 +101,8 @@ func paintedLen(s string) int {
 	return end + strings.IndexByte(s[end:], 'm') + 1
 }
 
-// stripPaint returns painted text without its color.
-func stripPaint(s string) string {
+// stripColor returns colored text without its color.
+func stripColor(s string) string {
 	s = s[strings.IndexByte(s, 'm')+1:]
 	return s[:strings.IndexByte(s, esc)]
 }

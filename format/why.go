@@ -17,7 +17,7 @@ import (
 // x is the rebuilt request; nil if there is none.
 func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	g := p.newBuffer()
-	g.add(paint(p.styles.id, w.Commit.ID.Short()), " ")
+	g.add(colorize(p.styles.id, w.Commit.ID.Short()), " ")
 	g.summaryLine(w.Commit.ID.Short()+" ", commitTitle(w.Commit), Commit{Commit: w.Commit})
 	if w.Question != nil {
 		g.field("Asked", w.Question.ID.Short()+" "+SummaryOf(w.Question, summaryCells))
@@ -39,14 +39,14 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	}
 	g.emptyLine()
 	if len(w.Reasoning) == 0 {
-		g.line(paint(p.styles.dim, g.noReasoning(w)))
+		g.line(colorize(p.styles.dim, g.noReasoning(w)))
 	}
 	for _, c := range w.Reasoning {
 		about := ""
 		if !w.Owner.IsZero() {
-			about = paint(p.styles.dim, " of the call beside it, "+w.Owner.Short())
+			about = colorize(p.styles.dim, " of the call beside it, "+w.Owner.Short())
 		}
-		g.line(paint(p.styles.id, c.ID.Short()), about)
+		g.line(colorize(p.styles.id, c.ID.Short()), about)
 		g.commitContent(c)
 	}
 	g.flush()
@@ -99,7 +99,7 @@ func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproducti
 		if i == 0 {
 			name = "Shaped by:"
 		}
-		g.line(pad(name, fieldWidth), " ", paint(g.styles.id, c.ID.Short()), " ", paint(g.styles.changed, commitTitle(c)), colonAndSummary(c))
+		g.line(pad(name, fieldWidth), " ", colorize(g.styles.id, c.ID.Short()), " ", colorize(g.styles.changed, commitTitle(c)), colonAndSummary(c))
 	}
 }
 
@@ -184,16 +184,16 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 // Absence writes the reason why a block is in the prompt of commit in or was left out of it.
 func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g := p.newBuffer()
-	g.add(paint(p.styles.id, a.Commit.ID.Short()), " ")
+	g.add(colorize(p.styles.id, a.Commit.ID.Short()), " ")
 	g.summaryLine(a.Commit.ID.Short()+" ", commitTitle(a.Commit), Commit{Commit: a.Commit})
 	verb := "was left out of the prompt of "
 	if a.Sent {
 		verb = "was in the prompt of "
 	}
-	g.line(indent, verb, paint(p.styles.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
+	g.line(indent, verb, colorize(p.styles.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
 	if a.By != nil {
 		by := joinNonEmpty(", ", Line(a.By.Author), p.when(a.By.Time))
-		g.line(indent, "by ", paint(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), colonAndSummary(a.By), paint(p.styles.dim, " ("+by+")"))
+		g.line(indent, "by ", colorize(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), colonAndSummary(a.By), colorize(p.styles.dim, " ("+by+")"))
 	}
 	g.flush()
 }

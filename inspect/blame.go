@@ -18,7 +18,7 @@ import (
 // but it goes forward. It starts with the lines of the block itself, and takes the edits of the block
 // in the order of the prompt. Each edit is compared with its bases, the texts that it replaced: a line
 // that a base has keeps the commit that it has there, any other line belongs to the edit. Without merges
-// an edit has one base, the edit before it. Where histories were merged, lastEdits finds one base on
+// an edit has one base, the edit before it. Where histories were merged, lastVersions finds one base on
 // each side, that of the first parent first, and a line that two bases have is attributed to the first.
 // If a merge joined several edits and no edit follows, the last one is compared again with all of them.
 
@@ -37,7 +37,7 @@ type Line struct {
 // both sides of a merge have is attributed to the edit on the side of the first parent.
 func Blame(ctx context.Context, repo *tract.Repo, p *compile.Prompt) ([]Line, error) {
 	store := repo.Store()
-	versions, err := versionsOf(ctx, store, p)
+	versions, err := editsByBlock(ctx, store, p)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ type version struct {
 	bases []objects.ID
 }
 
-// versionsOf returns the edits of each block, in the order of the prompt.
-func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[objects.ID][]version, error) {
+// editsByBlock returns the edits of each block, in the order of the prompt.
+func editsByBlock(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[objects.ID][]version, error) {
 	merged := map[objects.ID]*commit.Commit{} // all commits, when there are merges
 	if slices.ContainsFunc(p.Entries, func(e compile.Entry) bool { return e.Op == commit.Merge }) {
 		ids := make([]objects.ID, len(p.Entries))
@@ -110,7 +110,7 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 		case len(merged) == 0:
 			v.bases = []objects.ID{before[len(before)-1].ID}
 		default:
-			v.bases = lastEdits(c.Target, c.Parents, merged)
+			v.bases = lastVersions(c.Target, c.Parents, merged)
 		}
 		list[c.Target] = append(before, v)
 	}
@@ -120,7 +120,7 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 	for target, edits := range list {
 		// A merge may have joined several edits without a later edit. The last edit in the
 		// order of the prompt has the text, but some lines may come from the other edits.
-		if bases := lastEdits(target, []objects.ID{p.Head}, merged); len(bases) > 1 {
+		if bases := lastVersions(target, []objects.ID{p.Head}, merged); len(bases) > 1 {
 			last := edits[len(edits)-1].Clone()
 			list[target] = append(edits, version{Commit: last, bases: bases})
 		}
@@ -128,10 +128,10 @@ func versionsOf(ctx context.Context, r objects.Reader, p *compile.Prompt) (map[o
 	return list, nil
 }
 
-// lastEdits returns the ids of the last edits of a block in the histories of tips, and the id
+// lastVersions returns the ids of the last edits of a block in the histories of tips, and the id
 // of the block itself where a history reaches it without an edit. Edits on the side of a first
 // parent come first. all has the headers of all commits.
-func lastEdits(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.Commit) (last []objects.ID) {
+func lastVersions(target objects.ID, tips []objects.ID, all map[objects.ID]*commit.Commit) (last []objects.ID) {
 	seen := map[objects.ID]bool{}
 	open := slices.Clone(tips)
 	slices.Reverse(open)

@@ -28,33 +28,33 @@ func literalsOf(expression string) literals {
 	if err != nil {
 		return nil
 	}
-	return required(re.Simplify())
+	return requiredLiterals(re.Simplify())
 }
 
-// required returns the literals of a syntax tree, those that exclude most texts.
-func required(re *syntax.Regexp) (best literals) {
+// requiredLiterals returns the literals of a syntax tree, those that exclude most texts.
+func requiredLiterals(re *syntax.Regexp) (best literals) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if re.Flags&syntax.FoldCase != 0 {
-			return foldedLiteral(string(re.Rune))
+			return longestCaseSafeLiteral(string(re.Rune))
 		}
 		return newLiteral(string(re.Rune))
 	case syntax.OpAlternate:
 		for _, sub := range re.Sub {
-			some := required(sub)
+			some := requiredLiterals(sub)
 			if best = append(best, some...); some == nil || len(best) > mostLiterals {
 				return nil
 			}
 		}
 	case syntax.OpCapture, syntax.OpPlus, syntax.OpConcat:
 		for _, sub := range re.Sub {
-			if some := required(sub); some.shortestLen() > best.shortestLen() {
+			if some := requiredLiterals(sub); some.shortestLen() > best.shortestLen() {
 				best = some
 			}
 		}
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return required(re.Sub[0])
+			return requiredLiterals(re.Sub[0])
 		}
 	}
 	return best
@@ -68,9 +68,9 @@ func (l literals) shortestLen() int {
 	return len(slices.MinFunc(l, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// foldedLiteral returns the literal for a text that matches in any case: its longest ASCII part
+// longestCaseSafeLiteral returns the literal for a text that matches in any case: its longest ASCII part
 // without the letters k and s, which have a third case form outside ASCII.
-func foldedLiteral(text string) literals {
+func longestCaseSafeLiteral(text string) literals {
 	best := ""
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || strings.ContainsRune("kKsS", r) }) {
 		if len(part) > len(best) {

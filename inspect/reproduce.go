@@ -161,7 +161,7 @@ type VerifyOptions struct {
 // An error is the last element.
 func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOptions) iter.Seq2[*Reproduction, error] {
 	return func(yield func(*Reproduction, error) bool) {
-		list, err := requests(ctx, repo, o)
+		list, err := findRequests(ctx, repo, o)
 		if err != nil {
 			yield(nil, fmt.Errorf("verify: %w", err))
 			return
@@ -182,9 +182,9 @@ func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOpti
 	}
 }
 
-// requests lists the requests of the responses on histories, newest first. Of each it sets only the
+// findRequests lists the requests of the responses on histories, newest first. Of each it sets only the
 // ids of the manifest and of the commit.
-func requests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reproduction, error) {
+func findRequests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reproduction, error) {
 	tips, err := tips(ctx, repo, o.Revs)
 	if err != nil {
 		return nil, err

@@ -84,15 +84,15 @@ func explain(ctx context.Context, repo *tract.Repo, rev string) (*Explanation, e
 	if err := commit.LoadAll(ctx, store, all...); err != nil {
 		return nil, err
 	}
-	if err := w.findLinkedCommits(ctx, store); err != nil {
+	if err := w.findOriginLinks(ctx, store); err != nil {
 		return nil, err
 	}
 	return w, w.findPrompt(ctx, store)
 }
 
-// findLinkedCommits sets Links: the commits that the origin names as parent, fork or predecessor. It
+// findOriginLinks sets Links: the commits that the origin names as parent, fork or predecessor. It
 // leaves out a link to a missing commit.
-func (w *Explanation) findLinkedCommits(ctx context.Context, r objects.Reader) error {
+func (w *Explanation) findOriginLinks(ctx context.Context, r objects.Reader) error {
 	if w.Commit.Origin == nil {
 		return nil
 	}

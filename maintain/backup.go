@@ -27,7 +27,7 @@ func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOption
 	err := inNewFolder(folder, func(dir string) error {
 		err := c.Copy(ctx, dir, halfProgress(o, 0))
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = copyObjects(ctx, repo.Store(), dir, halfProgress(o, 0))
+			err = copyStore(ctx, repo.Store(), dir, halfProgress(o, 0))
 		}
 		if err == nil {
 			result, err = checkCopy(ctx, dir, o)

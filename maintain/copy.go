@@ -16,16 +16,16 @@ import (
 // are written last: an interrupted BackupTo leaves a store without refs, which the next BackupTo
 // completes.
 func BackupTo(ctx context.Context, repo *tract.Repo, url string, o BackupOptions) (*FsckResult, error) {
-	result, err := backupTo(ctx, repo.Store(), url, o)
+	result, err := backupToEmpty(ctx, repo.Store(), url, o)
 	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
 	return result, nil
 }
 
-// backupTo is BackupTo for a store.
-func backupTo(ctx context.Context, source objects.Store, url string, o BackupOptions) (*FsckResult, error) {
-	if err := copyObjects(ctx, source, url, halfProgress(o, 0)); err != nil {
+// backupToEmpty is BackupTo for a store.
+func backupToEmpty(ctx context.Context, source objects.Store, url string, o BackupOptions) (*FsckResult, error) {
+	if err := copyStore(ctx, source, url, halfProgress(o, 0)); err != nil {
 		return nil, err
 	}
 	return checkCopy(ctx, url, o)
@@ -51,8 +51,8 @@ func checkCopy(ctx context.Context, url string, o BackupOptions) (*FsckResult, e
 	return result, nil
 }
 
-// copyObjects copies a store object by object into the one at url.
-func copyObjects(ctx context.Context, source objects.Store, url string, progress func(done, total int64)) error {
+// copyStore copies a store object by object into the one at url.
+func copyStore(ctx context.Context, source objects.Store, url string, progress func(done, total int64)) error {
 	target, err := objects.Open(ctx, url, objects.Options{Create: true})
 	if err != nil {
 		return err

@@ -192,7 +192,7 @@ func (c *checker) explainDamages() {
 		}
 		d.Refs = c.refsReaching(n, referrers, names, visited, int32(i+1))
 		if d.Means == "" {
-			d.Means = c.meaning(n, referrers, d.Refs)
+			d.Means = c.describeLoss(n, referrers, d.Refs)
 		}
 	}
 }
@@ -217,9 +217,9 @@ func (c *checker) refsReaching(n int32, referrers [][]int32, refNames map[int32]
 	return found[:min(len(found), mostRefs)]
 }
 
-// meaning describes the consequence of the loss of an object, according to the nodes in referrers and
+// describeLoss describes the consequence of the loss of an object, according to the nodes in referrers and
 // the refs that lead to it.
-func (c *checker) meaning(n int32, referrers [][]int32, refNames []string) string {
+func (c *checker) describeLoss(n int32, referrers [][]int32, refNames []string) string {
 	of := ""
 	if len(refNames) > 0 {
 		var short []string

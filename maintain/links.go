@@ -55,17 +55,17 @@ func newLinkCheck(rowsInMemory int) *linkCheck {
 // run checks the store. It returns the result for an intact store, and errUnclear for any other.
 func (c *linkCheck) run(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
 	defer func() { c.table.close() }()
-	a := c.audit()
+	a := c.auditCallbacks()
 	a.Progress = o.Progress
 	if err := runAudit(ctx, store, a); err != nil {
 		return nil, err
 	}
-	return &c.result, c.finish()
+	return &c.result, c.requireIntact()
 }
 
-// audit returns the callbacks that add the content of a store to the table. Begin empties the table,
+// auditCallbacks returns the callbacks that add the content of a store to the table. Begin empties the table,
 // because it is called again when the audit starts over.
-func (c *linkCheck) audit() objects.Audit {
+func (c *linkCheck) auditCallbacks() objects.Audit {
 	return objects.Audit{
 		Begin: func(int) error {
 			c.table.close()
@@ -79,7 +79,7 @@ func (c *linkCheck) audit() objects.Audit {
 			return c.err
 		},
 		Tombstone: func(t objects.Tombstone) error {
-			c.put(t.ID, objectInfo{flags: purged, kind: kindOf(t.Kind), value: clamp(t.Size)})
+			c.put(t.ID, objectInfo{flags: purged, kind: listAsContent(t.Kind), value: clamp(t.Size)})
 			return c.err
 		},
 		Ref: func(r objects.Ref) error {
@@ -114,7 +114,7 @@ func (c *linkCheck) add(o *objects.Object) {
 		c.err = errUnclear
 		return
 	}
-	info := objectInfo{flags: present, kind: kindOf(o.Kind), value: n.size}
+	info := objectInfo{flags: present, kind: listAsContent(o.Kind), value: n.size}
 	if n.parsed {
 		info.value = n.depth
 	}
@@ -152,10 +152,10 @@ func (c *linkCheck) put(id objects.ID, info objectInfo) {
 	}
 }
 
-// finish counts the objects, and returns errUnclear unless each one exists, is as its references
+// requireIntact counts the objects, and returns errUnclear unless each one exists, is as its references
 // expect, and is referred to. The last of these shows that every object is reachable: objects form
 // a graph without cycles, so if some were unreachable, nothing would refer to at least one of them.
-func (c *linkCheck) finish() error {
+func (c *linkCheck) requireIntact() error {
 	slices.SortFunc(c.parents, func(a, b mergeParent) int { return cmp.Compare(a.key, b.key) })
 	parents := c.parents
 	err := c.table.each(func(info objectInfo) error {
@@ -187,13 +187,13 @@ func (c *linkCheck) finish() error {
 type objectInfo struct {
 	key   uint64
 	value uint32       // the depth of a commit, otherwise the size of the data
-	kind  objects.Kind // as kindOf returns it; 0 if unknown, and value too
+	kind  objects.Kind // as listAsContent returns it; 0 if unknown, and value too
 	flags objectFlags
 }
 
-// kindOf returns k, or KindContent for a list: a commit does not record whether its content is
+// listAsContent returns k, or KindContent for a list: a commit does not record whether its content is
 // stored as one object or as a list of chunks.
-func kindOf(k objects.Kind) objects.Kind {
+func listAsContent(k objects.Kind) objects.Kind {
 	if k == objects.KindList {
 		return objects.KindContent
 	}

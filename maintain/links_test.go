@@ -130,9 +130,9 @@ func TestLinkCheckAgreesWithGraph(t *testing.T) {
 		clean := len(full.health.Damages) == 0 && full.health.Unreachable == 0
 		for _, rows := range []int{1, tableRows} {
 			c := newLinkCheck(rows)
-			err := found.tell(c.audit())
+			err := found.tell(c.auditCallbacks())
 			if err == nil {
-				err = c.finish()
+				err = c.requireIntact()
 			}
 			inFile := c.table.file != nil
 			c.table.close()
@@ -182,7 +182,7 @@ func TestLinkCheckUsesLittleMemory(t *testing.T) {
 	var most [2]int
 	for i, n := range []int{5_000, 50_000} {
 		c := newLinkCheck(rows)
-		a := c.audit()
+		a := c.auditCallbacks()
 		if err := a.Begin(2 * n); err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestLinkCheckUsesLittleMemory(t *testing.T) {
 			most[i] = max(most[i], kept+largest) // a partition is read as a whole
 			return err
 		})
-		if err := errors.Join(a.Ref(objects.Ref{Name: "refs/heads/main", Target: tip}), c.finish()); err != nil || c.result.Commits != n || c.result.Objects != 2*n {
+		if err := errors.Join(a.Ref(objects.Ref{Name: "refs/heads/main", Target: tip}), c.requireIntact()); err != nil || c.result.Commits != n || c.result.Objects != 2*n {
 			t.Errorf("%+v, %v; want %d commits", c.result, err, n)
 		}
 		path := c.table.file.Name()

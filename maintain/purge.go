@@ -101,8 +101,8 @@ func Purge(ctx context.Context, repo *tract.Repo, o PurgeOptions) (*PurgeResult,
 }
 
 // purge is the state of one Purge. addRevs, addReasoning or addSecrets select objects and collect
-// their tombstones; findAffectedCommits finds the commits that have these objects; writeMasks commits the
-// edits with masks; writeTombstones replaces the objects by the tombstones.
+// their tombstones; findCommitsWithPurgedContent finds the commits that have these objects; writeMasks
+// commits the edits with masks; writeTombstones replaces the objects by the tombstones.
 type purge struct {
 	PurgeOptions
 	repo     *tract.Repo
@@ -125,7 +125,7 @@ func (w *purge) run(ctx context.Context) error {
 	if w.Reasoning && w.Secrets {
 		return errors.New("want either reasoning or secrets, not both")
 	}
-	err := w.findTranscripts(ctx)
+	err := w.indexSummaryTranscripts(ctx)
 	switch {
 	case err != nil:
 	case w.Reasoning:
@@ -136,7 +136,7 @@ func (w *purge) run(ctx context.Context) error {
 		err = w.addRevs(ctx)
 	}
 	if err == nil && !w.Reasoning { // reasoning that other commits share is spared
-		err = w.findAffectedCommits(ctx)
+		err = w.findCommitsWithPurgedContent(ctx)
 	}
 	w.done.SizeBefore = storeSize(ctx, w.store)
 	w.done.SizeAfter = w.done.SizeBefore
@@ -156,7 +156,7 @@ func (w *purge) run(ctx context.Context) error {
 
 // addRevs adds the content and the labels of Revs.
 func (w *purge) addRevs(ctx context.Context) error {
-	list, err := w.commits(ctx)
+	list, err := w.resolveRevs(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (w *purge) addRevs(ctx context.Context) error {
 	return nil
 }
 
-// commits lists the commits that Revs name, each once, and adds the other objects that they name.
-func (w *purge) commits(ctx context.Context) (list []*commit.Commit, err error) {
+// resolveRevs lists the commits that Revs name, each once, and adds the other objects that they name.
+func (w *purge) resolveRevs(ctx context.Context) (list []*commit.Commit, err error) {
 	seen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
 		added, err := w.addNonCommit(ctx, rev)
@@ -234,9 +234,9 @@ func (w *purge) addNonCommit(ctx context.Context, rev string) (added bool, err e
 	return true, w.addObject(ctx, id)
 }
 
-// findAffectedCommits finds the commits whose content or label is purged, and the edits of the selected
-// commits.
-func (w *purge) findAffectedCommits(ctx context.Context) error {
+// findCommitsWithPurgedContent finds the commits whose content or label is purged, and the edits of the
+// selected commits.
+func (w *purge) findCommitsWithPurgedContent(ctx context.Context) error {
 	var edits []*commit.Commit
 	used := map[objects.ID]bool{}
 	for c, err := range everReachable(ctx, w.store) {

@@ -46,7 +46,7 @@ func (w *purge) addReasoning(ctx context.Context) error {
 			return err
 		}
 	}
-	open, err := openTurns(ctx, w.store)
+	open, err := lastTurnsWithTools(ctx, w.store)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (w *purge) addReasoning(ctx context.Context) error {
 		return w.OlderThan > 0 && !c.Time.Before(w.Time.Add(-w.OlderThan))
 	}
 	spared := &w.done.Spared
-	w.done.Commits, err = w.addContents(ctx, w.withoutShared(all, func(c *commit.Commit) bool {
+	w.done.Commits, err = w.addContents(ctx, w.selectUnshared(all, func(c *commit.Commit) bool {
 		switch {
 		case len(w.Revs) > 0 && !chosen[c.ID]:
 		case tooYoung(c):
@@ -72,9 +72,9 @@ func (w *purge) addReasoning(ctx context.Context) error {
 	return err
 }
 
-// withoutShared returns the reasoning to purge: the blocks that selected reports, and their edits
+// selectUnshared returns the reasoning to purge: the blocks that selected reports, and their edits
 // unless they are too young. It leaves out reasoning with the same content as reasoning that stays.
-func (w *purge) withoutShared(all []*commit.Commit, selected, tooYoung func(*commit.Commit) bool) (list []*commit.Commit) {
+func (w *purge) selectUnshared(all []*commit.Commit, selected, tooYoung func(*commit.Commit) bool) (list []*commit.Commit) {
 	purged := map[objects.ID]bool{}
 	stays := map[objects.ID]bool{} // contents
 	for _, op := range []commit.Op{commit.Append, commit.Edit} {

@@ -135,7 +135,7 @@ func (w *recovery) finish() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if err := w.restoreLog(); err != nil {
+	if err := w.restoreChainedEntries(); err != nil {
 		return err
 	}
 	if err := w.restoreTombstones(); err != nil {
@@ -168,14 +168,14 @@ func (w *recovery) restoreTombstones() error {
 	return err
 }
 
-// restoreLog writes the ref log to the new store: every entry that continues the chain of each of
+// restoreChainedEntries writes the ref log to the new store: every entry that continues the chain of each of
 // its refs. The entries keep their numbers and their hashes.
-func (w *recovery) restoreLog() error {
+func (w *recovery) restoreChainedEntries() error {
 	var seq uint64
 	var list []objects.LogEntry
 	at := map[string]objects.RefUpdate{} // by ref: its target as Old, the hash of its newest entry as Prev
 	for _, e := range w.entries {
-		if e.Seq <= seq || !follows(at, e.Refs) {
+		if e.Seq <= seq || !canApplyMoves(at, e.Refs) {
 			continue
 		}
 		seq, list = e.Seq, append(list, e)
@@ -191,11 +191,11 @@ func (w *recovery) restoreLog() error {
 	return target.Restore(w.ctx, list)
 }
 
-// follows reports whether the moves of an entry begin at the present targets of their refs.
-func follows(at map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
+// canApplyMoves reports whether the moves of an entry begin at the current targets of their refs.
+func canApplyMoves(current map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
 	seen := map[string]bool{}
 	for _, u := range moves {
-		have := at[u.Name]
+		have := current[u.Name]
 		if seen[u.Name] || u.Old == u.New || u.Old != have.Old || u.Prev != have.Prev || objects.CheckRefName(u.Name) != nil {
 			return false
 		}
@@ -233,7 +233,7 @@ func (w *recovery) lastIntactTarget(ref string) (objects.ID, time.Time) {
 	for _, e := range slices.Backward(w.entries) {
 		for _, u := range e.Refs {
 			for _, id := range [2]objects.ID{u.New, u.Old} {
-				if u.Name == ref && w.isIntact(id) {
+				if u.Name == ref && w.hasCommitWithContent(id) {
 					return id, e.Note.Time
 				}
 			}
@@ -253,8 +253,8 @@ func rescueName(ref string, t time.Time, taken map[string]objects.ID) string {
 	}
 }
 
-// isIntact reports whether the store has a commit, its content, its origin and its label.
-func (w *recovery) isIntact(id objects.ID) bool {
+// hasCommitWithContent reports whether the store has a commit, its content, its origin and its label.
+func (w *recovery) hasCommitWithContent(id objects.ID) bool {
 	n, ok := w.graph.find(id)
 	if !ok || w.graph.nodes[n].kind == 0 {
 		return false
@@ -283,7 +283,7 @@ func (w *recovery) addRescueRefs(targets map[string]objects.ID) {
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.isIntact(w.graph.ids[n]) {
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.hasCommitWithContent(w.graph.ids[n]) {
 			name := rescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), targets)
 			targets[name], w.done.Rescued[name] = w.graph.ids[n], name
 		}

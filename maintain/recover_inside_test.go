@@ -36,7 +36,7 @@ func TestRecoverKeepsValidLogEntries(t *testing.T) {
 	lost := slices.Delete(slices.Clone(log), 2, 3) // the second move of a
 	twice := objects.NewLogEntry(7, objects.Note{}, slices.Repeat(log[5].Refs, 2))
 	w := &recovery{ctx: t.Context(), target: target, entries: append(lost, twice)}
-	if err := w.restoreLog(); err != nil {
+	if err := w.restoreChainedEntries(); err != nil {
 		t.Fatal(err)
 	}
 	want := []objects.LogEntry{log[5], log[3], log[1], log[0]}

@@ -252,16 +252,16 @@ func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 }
 
 // isInOpenTurn reports whether content is part of an open turn.
-func (k *scanner) isInOpenTurn(ctx context.Context, id objects.ID) bool {
+func (k *scanner) isInOpenTurn(ctx context.Context, contentID objects.ID) bool {
 	if k.open == nil {
 		k.open = map[objects.ID]bool{}
 		var turns map[objects.ID]*commit.Commit
-		turns, k.failed = openTurns(ctx, k.store)
+		turns, k.failed = lastTurnsWithTools(ctx, k.store)
 		for _, c := range turns {
 			k.open[c.ContentID] = true
 		}
 	}
-	return k.open[id]
+	return k.open[contentID]
 }
 
 // scanAuthor scans the name of an author, each name once.
@@ -284,7 +284,7 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 		for _, u := range entry.Refs {
 			if tips[u.Name].IsZero() {
 				tips[u.Name] = cmp.Or(u.New, u.Old)
-				k.scanRefName(ctx, u.Name, tips[u.Name], entry.Note.Author)
+				k.scanRefNameAndAuthor(ctx, u.Name, tips[u.Name], entry.Note.Author)
 			}
 			if strings.HasPrefix(u.Name, refs.Describe) {
 				descriptions = append(descriptions, u)
@@ -302,9 +302,9 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 	return nil
 }
 
-// scanRefName scans the name of a branch or a tag, and the author of its last move. tip is the
+// scanRefNameAndAuthor scans the name of a branch or a tag, and the author of its last move. tip is the
 // last target of the ref.
-func (k *scanner) scanRefName(ctx context.Context, ref string, tip objects.ID, author string) {
+func (k *scanner) scanRefNameAndAuthor(ctx context.Context, ref string, tip objects.ID, author string) {
 	where := inBranch
 	name, is := strings.CutPrefix(ref, refs.Heads)
 	if !is {

@@ -9,10 +9,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// findTranscripts finds the commits whose text repeats the content of other commits: the
-// transcripts that models received to write summaries. They are on no branch; only the manifests
-// of the requests link to them.
-func (w *purge) findTranscripts(ctx context.Context) error {
+// indexSummaryTranscripts fills w.transcripts with the commits whose text repeats the content of other
+// commits: the transcripts that models received to write summaries. They are on no branch; only the
+// manifests of the requests link to them.
+func (w *purge) indexSummaryTranscripts(ctx context.Context) error {
 	seen := map[objects.ID]bool{{}: true}
 	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
@@ -22,16 +22,16 @@ func (w *purge) findTranscripts(ctx context.Context) error {
 			continue
 		}
 		seen[c.OriginID] = true
-		if err := w.findTranscriptOf(ctx, c.OriginID); err != nil {
+		if err := w.indexSummaryTranscript(ctx, c.OriginID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// findTranscriptOf finds the transcript of the request that a summary came from, if a model
+// indexSummaryTranscript finds the transcript of the request that a summary came from, if a model
 // wrote it.
-func (w *purge) findTranscriptOf(ctx context.Context, origin objects.ID) error {
+func (w *purge) indexSummaryTranscript(ctx context.Context, origin objects.ID) error {
 	from, err := commit.ReadOrigin(ctx, w.store, origin)
 	if err != nil || from.Manifest.IsZero() {
 		return err
@@ -62,9 +62,9 @@ func (w *purge) findTranscriptOf(ctx context.Context, origin objects.ID) error {
 	return nil
 }
 
-// addTranscripts adds the content of the transcripts that repeat the content with an id.
-func (w *purge) addTranscripts(ctx context.Context, id objects.ID) error {
-	for _, c := range w.transcripts[id] {
+// addTranscripts adds the content of the transcripts that repeat some content.
+func (w *purge) addTranscripts(ctx context.Context, contentID objects.ID) error {
+	for _, c := range w.transcripts[contentID] {
 		transcript := *c // headers are shared
 		if w.has[c.ContentID] {
 			continue

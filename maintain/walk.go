@@ -65,9 +65,9 @@ func existing(ctx context.Context, s objects.Reader, ids []objects.ID) ([]object
 	return slices.DeleteFunc(ids, func(id objects.ID) bool { return isMissing[id] }), err
 }
 
-// openTurns returns the commits of the last turns of branches and rescued responses, if tools were
+// lastTurnsWithTools returns the commits of the last turns of branches and rescued responses, if tools were
 // used in the turn: a provider may require the seals of these commits.
-func openTurns(ctx context.Context, s objects.Store) (map[objects.ID]*commit.Commit, error) {
+func lastTurnsWithTools(ctx context.Context, s objects.Store) (map[objects.ID]*commit.Commit, error) {
 	open := map[objects.ID]*commit.Commit{}
 	for _, folder := range []string{refs.Heads, refs.Rescued} {
 		list, err := s.Refs(ctx, objects.RefQuery{Prefix: folder})

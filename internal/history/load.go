@@ -75,18 +75,18 @@ const (
 // error; any other error is the last element. The first page has `first` commits, or a few when
 // first is 0, and later pages are longer: a caller that needs few commits does not wait for more.
 func LoadSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int) iter.Seq2[*commit.Commit, error] {
-	return inPages(ctx, r, commits, first, commit.LoadAll)
+	return loadInPages(ctx, r, commits, first, commit.LoadAll)
 }
 
 // ContentSeq is LoadSeq for the content alone.
 func ContentSeq(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error]) iter.Seq2[*commit.Commit, error] {
-	return inPages(ctx, r, commits, 0, commit.Load)
+	return loadInPages(ctx, r, commits, 0, commit.Load)
 }
 
-// inPages is LoadSeq with a loader.
-func inPages(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], first int, loadAll loader) iter.Seq2[*commit.Commit, error] {
+// loadInPages is LoadSeq with a loader.
+func loadInPages(ctx context.Context, r objects.Reader, commits iter.Seq2[*commit.Commit, error], firstSize int, loadAll loader) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
-		size := min(cmp.Or(first, firstPage), loadPage)
+		size := min(cmp.Or(firstSize, firstPage), loadPage)
 		page := make([]*commit.Commit, 0, size)
 		flush := func() bool {
 			damaged, err := loadEach(ctx, r, page, loadAll)

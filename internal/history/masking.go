@@ -36,8 +36,8 @@ func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
 	origins := map[*commit.Origin]*commit.Origin{} // masked, by the original: drafts share them
 	masked := make([]commit.Draft, len(drafts))
 	for i, d := range drafts {
-		if d = m.maskMetadata(d, origins); d.Block != nil {
-			d.Block = m.maskBlock(d.Block, m.isExternal(&d))
+		if d = m.maskLabelAndOrigin(d, origins); d.Block != nil {
+			d.Block = m.maskBlockByMode(d.Block, m.isFromOtherProgram(&d))
 		}
 		masked[i] = d
 	}
@@ -48,30 +48,31 @@ func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
 func (m *Masker) Blocks(list []content.Block) []content.Block {
 	masked := make([]content.Block, len(list))
 	for i, b := range list {
-		masked[i] = m.maskBlock(b, m.External)
+		masked[i] = m.maskBlockByMode(b, m.External)
 	}
 	return masked
 }
 
-// isExternal reports whether the content of a draft comes from another program.
-func (m *Masker) isExternal(d *commit.Draft) bool {
+// isFromOtherProgram reports whether the content of a draft comes from another program.
+func (m *Masker) isFromOtherProgram(d *commit.Draft) bool {
 	return m.External || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
 }
 
-// maskBlock masks a block. external tells that the block comes from another program.
-func (m *Masker) maskBlock(b content.Block, external bool) content.Block {
+// maskBlockByMode reports the secrets of a block, and masks them if the mode requires it for such a
+// block. fromOtherProgram tells that the block comes from another program.
+func (m *Masker) maskBlockByMode(b content.Block, fromOtherProgram bool) content.Block {
 	if m.Mode == MaskOff {
 		return b
 	}
 	m.kind = b.Kind()
-	m.mask, m.sealed = m.Mode == MaskAll || external || m.kind == content.KindReasoning, !b.Form().Seal.IsZero()
-	return content.RewriteText(b, m.maskText)
+	m.mask, m.sealed = m.Mode == MaskAll || fromOtherProgram || m.kind == content.KindReasoning, !b.Form().Seal.IsZero()
+	return content.RewriteText(b, m.reportAndMaskText)
 }
 
-// maskMetadata masks the label and the origin of a draft. origins has the origins that were
+// maskLabelAndOrigin masks the label and the origin of a draft. origins has the origins that were
 // masked before.
-func (m *Masker) maskMetadata(d commit.Draft, origins map[*commit.Origin]*commit.Origin) commit.Draft {
-	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.isExternal(&d), false, content.KindNote
+func (m *Masker) maskLabelAndOrigin(d commit.Draft, origins map[*commit.Origin]*commit.Origin) commit.Draft {
+	m.mask, m.sealed, m.kind = m.Mode == MaskAll || m.isFromOtherProgram(&d), false, content.KindNote
 	if d.Block != nil {
 		m.kind = d.Block.Kind()
 	}
@@ -79,7 +80,7 @@ func (m *Masker) maskMetadata(d commit.Draft, origins map[*commit.Origin]*commit
 	if o := d.Origin; o != nil && (o.Finish != "" || len(o.Original)+len(o.Usage.Raw) > 0) {
 		if origins[o] == nil {
 			m.mask, m.sealed = true, false
-			origins[o] = m.maskOrigin(o)
+			origins[o] = m.maskProviderFields(o)
 		}
 		d.Origin = origins[o]
 	}
@@ -93,11 +94,11 @@ func (m *Masker) Setting(s string) string {
 		return s
 	}
 	m.mask, m.sealed, m.kind = true, false, 0
-	return m.maskText(s)
+	return m.reportAndMaskText(s)
 }
 
-// maskText masks a text according to the state of the masker, and reports its secrets.
-func (m *Masker) maskText(s string) string {
+// reportAndMaskText reports the secrets of a text, and masks them if the state of the masker says so.
+func (m *Masker) reportAndMaskText(s string) string {
 	found := secrets.Find(s)
 	if len(found) == 0 {
 		return s
@@ -123,25 +124,25 @@ func (m *Masker) Label(l commit.Label) commit.Label {
 
 // maskLabel masks a label.
 func (m *Masker) maskLabel(l commit.Label) commit.Label {
-	return commit.Label{Text: m.maskText(l.Text), Meta: m.maskValues(l.Meta)}
+	return commit.Label{Text: m.reportAndMaskText(l.Text), Meta: m.maskValues(l.Meta)}
 }
 
 // maskValues masks the values of a map, which is not changed.
 func (m *Masker) maskValues(of map[string]string) map[string]string {
 	masked := maps.Clone(of)
 	for k, v := range of {
-		masked[k] = m.maskText(v)
+		masked[k] = m.reportAndMaskText(v)
 	}
 	return masked
 }
 
-// maskOrigin masks the fields of an origin that come from providers and other programs.
-func (m *Masker) maskOrigin(o *commit.Origin) *commit.Origin {
+// maskProviderFields masks the fields of an origin that come from providers and other programs.
+func (m *Masker) maskProviderFields(o *commit.Origin) *commit.Origin {
 	masked := *o
-	masked.Finish = m.maskText(o.Finish)
+	masked.Finish = m.reportAndMaskText(o.Finish)
 	masked.Original = m.maskValues(o.Original)
 	if len(o.Usage.Raw) > 0 {
-		masked.Usage.Raw = []byte(m.maskText(string(o.Usage.Raw)))
+		masked.Usage.Raw = []byte(m.reportAndMaskText(string(o.Usage.Raw)))
 	}
 	return &masked
 }
@@ -155,7 +156,7 @@ func (m *Masker) Tools(list []llm.Tool) []llm.Tool {
 	tools := slices.Clone(list)
 	for i := range tools {
 		t := &tools[i]
-		t.Description, t.Schema, t.Native = m.maskText(t.Description), []byte(m.maskText(string(t.Schema))), []byte(m.maskText(string(t.Native)))
+		t.Description, t.Schema, t.Native = m.reportAndMaskText(t.Description), []byte(m.reportAndMaskText(string(t.Schema))), []byte(m.reportAndMaskText(string(t.Native)))
 	}
 	return tools
 }

@@ -44,16 +44,16 @@ type responseBlocks struct {
 	counted   bool  // the response was counted with a later part of it
 }
 
-// imported identifies an imported response. When it was imported in parts, because its log was
+// importKey identifies an imported response. When it was imported in parts, because its log was
 // still being written, each part has an origin, and the last origin has the cost of the response.
-type imported struct{ session, importer, response string }
+type importKey struct{ session, importer, response string }
 
-// importedAs returns the imported response of an origin; empty when it was not imported.
-func importedAs(o *commit.Origin) imported {
+// importKeyOf returns the key of the imported response of an origin; empty when it was not imported.
+func importKeyOf(o *commit.Origin) importKey {
 	if o.Importer == "" || o.ResponseID == "" {
-		return imported{}
+		return importKey{}
 	}
-	return imported{o.Session, o.Importer, o.ResponseID}
+	return importKey{o.Session, o.Importer, o.ResponseID}
 }
 
 // add counts a block.
@@ -81,7 +81,7 @@ func (a *responseBlocks) reasoningCost(o *commit.Origin) Cost {
 // usage. An error is the last element.
 func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[Response, error] {
 	return func(yield func(Response, error) bool) {
-		seen, counted := map[objects.ID]*responseBlocks{}, map[imported]bool{}
+		seen, counted := map[objects.ID]*responseBlocks{}, map[importKey]bool{}
 		var page []*responseBlocks
 		flush := func() bool {
 			ok := yieldCosts(ctx, r, page, counted, yield)
@@ -123,7 +123,7 @@ func maybeResponse(c *commit.Commit) bool {
 
 // yieldCosts yields the responses of a page with their costs, and reports whether the caller wants
 // more. counted has the imported responses that were yielded before.
-func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, counted map[imported]bool, yield func(Response, error) bool) bool {
+func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, counted map[importKey]bool, yield func(Response, error) bool) bool {
 	ids := make([]objects.ID, len(page))
 	for i, a := range page {
 		ids[i] = a.last.OriginID
@@ -133,9 +133,9 @@ func yieldCosts(ctx context.Context, r objects.Reader, page []*responseBlocks, c
 		yield(Response{}, err)
 		return false
 	}
-	newest := map[imported]*responseBlocks{}
+	newest := map[importKey]*responseBlocks{}
 	for _, a := range page {
-		part := importedAs(origins[a.last.OriginID])
+		part := importKeyOf(origins[a.last.OriginID])
 		switch later := newest[part]; {
 		case part.response == "":
 		case later != nil:
