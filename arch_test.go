@@ -80,18 +80,19 @@ var layers = map[string][]string{
 	"compile":       {"internal/canonical", "internal/hugepage", "commit", "content", "objects", "priority"},
 	"internal/refs": {"commit", "content", "internal/suggest", "objects"},
 
-	// 4: walks and writes of histories, comparisons, logs of other programs
-	"internal/history":   {"commit", "compile", "content", "llm", "objects", "internal/refs", "internal/secrets"},
-	"internal/reconcile": {"content", "internal/llm/rawjson", "objects"},
-	"diff":               {"commit", "compile", "content", "objects"},
-	"internal/importers": {"content", "llm", "llm/providers", "internal/llm/rawjson"},
+	// 4: walks and writes of histories, comparisons, bodies of requests, logs of other programs
+	"internal/history":     {"commit", "compile", "content", "llm", "objects", "internal/refs", "internal/secrets"},
+	"internal/reconcile":   {"content", "internal/llm/rawjson", "objects"},
+	"internal/requestbody": {"compile", "internal/canonical", "internal/compression", "objects", "internal/refs"},
+	"diff":                 {"commit", "compile", "content", "objects"},
+	"internal/importers":   {"content", "llm", "llm/providers", "internal/llm/rawjson"},
 
 	// 5: conversations
-	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "llm", "objects", "objects/bolt", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings"},
+	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "internal/requestbody", "llm", "objects", "objects/bolt", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings"},
 
 	// 6: questions about histories, upkeep of stores
-	"inspect":  {"", "commit", "compile", "content", "diff", "internal/history", "llm", "objects", "priority", "internal/refs"},
-	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "objects", "priority", "internal/refs", "safefile", "internal/secrets", "internal/spool"},
+	"inspect":  {"", "commit", "compile", "content", "diff", "internal/history", "llm", "objects", "priority", "internal/refs", "internal/requestbody"},
+	"maintain": {"", "commit", "compile", "content", "internal/filelock", "internal/history", "objects", "priority", "internal/refs", "internal/requestbody", "safefile", "internal/secrets", "internal/spool"},
 
 	// 7: printing
 	"format": {"", "commit", "compile", "content", "diff", "inspect", "llm", "internal/llm/rawjson", "maintain", "objects", "priority", "internal/refs", "internal/settings"},
@@ -102,7 +103,7 @@ var layers = map[string][]string{
 	"internal/fakeprovider": {"internal/contentcoding"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "internal/demo", "inspect", "internal/proxy", "llm", "llm/providers", "internal/llm/rawjson",
-		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "recorder", "internal/refs", "safefile", "internal/secrets", "internal/settings",
+		"internal/suggest", "maintain", "objects", "objects/postgres", "priority", "recorder", "internal/refs", "internal/requestbody", "safefile", "internal/secrets", "internal/settings",
 	},
 }
 

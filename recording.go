@@ -3,6 +3,7 @@ package tract
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/requestbody"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
@@ -32,6 +34,8 @@ type Recording struct {
 
 	Request  *llm.Request      // the request
 	Body     []byte            // of the request, as it was sent
+	Kept     []byte            // of the body, what is stored; nil: nothing
+	Masked   bool              // Kept has secrets masked; otherwise it is Body
 	Previous objects.ID        // manifest of the request before it; zero: none
 	Address  llm.Address       // the provider and the endpoint of the request
 	IDs      map[string]string // the provider's ids of the exchange, by name
@@ -82,7 +86,7 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 	}
 	batch := objects.Batch{Copies: r.beginsWithOtherResponses(), Note: c.note(ctx, "record")}
 	move := objects.RefUpdate{Name: b.ref(), Old: tip, New: w.tip()}
-	if err := w.response(); err != nil {
+	if err := w.response(ctx); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
 	switch {
@@ -100,7 +104,11 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 		return w.done, nil
 	}
 	batch.Put = append(w.writer.Objects(), w.put...)
-	return w.done, b.wrapConflict("record", history.Apply(ctx, b.repo.store, batch))
+	err = history.Apply(ctx, b.repo.store, batch)
+	if err == nil && w.body != nil {
+		requestbody.Keep(b.repo.store, w.done.Response.Manifest, w.body, w.base)
+	}
+	return w.done, b.wrapConflict("record", err)
 }
 
 // beginsWithOtherResponses reports whether a recording begins a history with responses that
@@ -119,6 +127,8 @@ type recordWriter struct {
 	put    []objects.Object
 	done   *Recorded
 	from   origins // of the blocks that the client sent
+
+	body, base *requestbody.Body // of the request and of the one before it; nil: not stored
 }
 
 // tip returns the id of the last commit so far; zero when there is none.
@@ -190,13 +200,16 @@ func (w *recordWriter) writeMessage(m content.Message) error {
 }
 
 // response writes the response and the manifest.
-func (w *recordWriter) response() error {
+func (w *recordWriter) response(ctx context.Context) error {
 	reply := w.r.Response
 	if reply == nil {
 		return nil
 	}
 	manifest, err := w.buildManifest()
 	if err != nil {
+		return err
+	}
+	if err := w.keepBody(ctx, manifest); err != nil {
 		return err
 	}
 	details := map[string]string{}
@@ -238,6 +251,25 @@ func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
 	m.Options.Policy.IncludeReasoning = hasReasoningOfClosedTurn(req.Messages)
 	w.put = append(w.put, tools...)
 	return m, nil
+}
+
+// keepBody adds the body of the request to the objects to put, as a difference to the body of the
+// request before it if that can be read.
+func (w *recordWriter) keepBody(ctx context.Context, m *compile.Manifest) error {
+	if len(w.r.Kept) == 0 || len(w.r.Kept) > requestbody.MaxSize {
+		return nil
+	}
+	var err error
+	if !m.Prev.IsZero() {
+		w.base, err = requestbody.OfManifest(ctx, w.b.repo.store, m.Prev)
+	}
+	if err != nil && !errors.Is(err, objects.ErrPurged) && !history.IsDamaged(err) {
+		return err
+	}
+	var put []objects.Object
+	w.body, put = requestbody.Encode(w.r.Kept, w.r.Masked, w.base)
+	w.put, m.Body = append(w.put, put...), w.body.ID
+	return nil
 }
 
 // hasReasoningOfClosedTurn reports whether a request contains reasoning of a closed turn.

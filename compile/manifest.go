@@ -17,6 +17,7 @@ type Manifest struct {
 	Prev       objects.ID // the manifest of the previous request on this history; zero: none
 	Head       objects.ID // the commit whose history was compiled
 	Tools      objects.ID // the tool definitions; zero: none
+	Body       objects.ID // the stored body of a request of another program; zero: none
 	Options    Options
 	Provider   string
 	Dialect    string
@@ -113,6 +114,7 @@ const (
 	manifestUncommitted
 	manifestKeepTool
 	manifestSource
+	manifestBody
 )
 
 // Object returns the object of m.
@@ -125,14 +127,18 @@ func (m *Manifest) Object() objects.Object {
 	if !m.Tools.IsZero() {
 		links = append(links, m.Tools)
 	}
+	if !m.Body.IsZero() {
+		links = append(links, m.Body)
+	}
 	var r canonical.Record
 	own := *m
-	own.fields(&r)
+	own.fields(&r, !m.Body.IsZero())
 	return objects.New(objects.KindManifest, parents, links, r.Bytes())
 }
 
-// fields writes the fields of the record of m, or reads them.
-func (m *Manifest) fields(r *canonical.Record) {
+// fields writes the fields of the record of m, or reads them. It returns whether the last link is the
+// body.
+func (m *Manifest) fields(r *canonical.Record, body bool) bool {
 	canonical.Number(r, manifestStrip, &m.Options.Policy.Strip, uint64(priority.StripAll)+1)
 	r.Bool(manifestInclude, &m.Options.Policy.IncludeReasoning)
 	canonical.Number(r, manifestBudget, &m.Options.Budget, 1<<63)
@@ -152,6 +158,8 @@ func (m *Manifest) fields(r *canonical.Record) {
 	canonical.List(r, manifestSource, &m.Sources,
 		func(id *objects.ID) []byte { return id[:] },
 		func(id *objects.ID, b []byte) (err error) { *id, err = canonical.ParseHash(b); return err })
+	r.Bool(manifestBody, &body)
+	return body
 }
 
 // ParseManifest reads the object of a manifest. Anything else is a
@@ -159,19 +167,26 @@ func (m *Manifest) fields(r *canonical.Record) {
 func ParseManifest(obj objects.Object) (*Manifest, error) {
 	m := &Manifest{}
 	r := canonical.NewReader(obj.Data)
-	if obj.Kind != objects.KindManifest || len(obj.Parents) > 1 || len(obj.Links) < 1 || len(obj.Links) > 2 {
+	if obj.Kind != objects.KindManifest || len(obj.Parents) > 1 || len(obj.Links) == 0 {
 		r.Refuse(fmt.Sprintf("a %s with %d parents and %d links", obj.Kind, len(obj.Parents), len(obj.Links)))
 	}
-	m.fields(&r)
+	body := m.fields(&r, false)
+	links := obj.Links
+	if n := len(links); body && n > 1 {
+		m.Body, links = links[n-1], links[:n-1]
+	}
+	if body && m.Body.IsZero() || len(links) > 2 {
+		r.Refuse(fmt.Sprintf("%d links", len(obj.Links)))
+	}
 	if err := r.Err(); err != nil {
 		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("manifest record: %w", err)}
 	}
 	if len(obj.Parents) == 1 {
 		m.Prev = obj.Parents[0]
 	}
-	m.Head = obj.Links[0]
-	if len(obj.Links) == 2 {
-		m.Tools = obj.Links[1]
+	m.Head = links[0]
+	if len(links) == 2 {
+		m.Tools = links[1]
 	}
 	return m, nil
 }

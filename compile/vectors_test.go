@@ -34,6 +34,8 @@ func TestVectors(t *testing.T) {
 		},
 		{Head: id("head"), Runs: []uint64{1}},
 		{Head: id("head"), Options: Options{KeepToolReasoning: true}, Provider: "moonshotai", Runs: []uint64{2}},
+		{Head: id("head"), Tools: id("tools"), Body: id("body"), Runs: []uint64{1}, Sent: id("sent")},
+		{Head: id("head"), Body: id("body"), Runs: []uint64{1}, Sent: id("sent")},
 		{Head: id("question"), Runs: []uint64{2}, Sources: []objects.ID{id("first"), id("second"), id("first")}},
 	} {
 		o := m.Object()

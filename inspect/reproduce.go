@@ -11,6 +11,7 @@ import (
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/internal/history"
+	"github.com/tract-vcs/tract/internal/requestbody"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -20,9 +21,8 @@ import (
 // tools. The commits that are sent now are compared with the flags of the manifest; then the target
 // encodes the body, and the body's hash is compared with the recorded one. Equal hashes prove that
 // the request is reproduced byte for byte. Otherwise Outcome and Why tell the reason: content was
-// purged, the encoder has changed, or something that the body depends on is not stored. A recorded
-// request has only the hash of the body that another program sent; if that body is kept, Prove
-// compares it.
+// purged, the encoder has changed, or something that the body depends on is not stored. The body of a
+// recorded request was made by another program and is stored itself: its hash is compared instead.
 
 // Outcome is the result of making a request again.
 type Outcome string
@@ -30,7 +30,7 @@ type Outcome string
 // The outcomes.
 const (
 	Same            Outcome = "same"             // the hash of the body proves it
-	AsSent          Outcome = "as sent"          // another program sent the body, the body is kept, and its hash proves it
+	AsSent          Outcome = "as sent"          // another program sent the body, the body is stored, and its hash proves it
 	Differs         Outcome = "differs"          // the same history gives another request now
 	Purged          Outcome = "pruned"           // content of the request was purged after it was sent; Why names it
 	OlderEncoder    Outcome = "older encoder"    // the body differs, and another version of the encoder made the old one
@@ -43,7 +43,8 @@ type Reproduction struct {
 	Commit   objects.ID // the last block of the response
 	Manifest *compile.Manifest
 	Prompt   *compile.Prompt
-	Request  *llm.Request // its Body is nil when there is no target to encode it
+	Request  *llm.Request // its Body is nil when there is no target to encode it, and no stored body
+	Masked   bool         // secrets in the Body are masked, so that it is not what was sent
 	Outcome  Outcome
 	Why      string // the reason for an outcome other than Same
 }
@@ -67,22 +68,8 @@ func Reproduce(ctx context.Context, repo *tract.Repo, rev string, targets Target
 	return x, x.reproduce(ctx, repo.Store(), targets)
 }
 
-// Prove sets the outcome for a request of another program whose body is kept. It reports whether
-// the recorded hash proves the body. It does not prove a body in which secrets were masked.
-func (x *Reproduction) Prove(body []byte) bool {
-	switch {
-	case len(body) == 0 || x.Manifest.Sent.IsZero() || x.Outcome == Purged:
-		return false
-	case objects.Hash(body) != x.Manifest.Sent:
-		x.Why = "another program made it, and its body is kept with secrets masked"
-		return false
-	}
-	x.Outcome, x.Why, x.Request.Body = AsSent, "", body
-	return true
-}
-
 // reproduce compiles the prompt of the manifest again, and sets the outcome of the comparison.
-func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets Targets) (err error) {
+func (x *Reproduction) reproduce(ctx context.Context, r objects.Store, targets Targets) (err error) {
 	m := x.Manifest
 	if x.Prompt, err = compile.Chain(ctx, r, m.Head, m.Options); err != nil {
 		return err
@@ -104,6 +91,8 @@ func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets 
 	}
 	x.Request.Messages = x.Prompt.Messages
 	switch {
+	case !m.Body.IsZero():
+		return x.compareSentBody(ctx, r)
 	case purged != "":
 		x.Outcome, x.Why = Purged, purged
 	case m.Compiled.IsZero() && !m.Sent.IsZero():
@@ -118,6 +107,28 @@ func (x *Reproduction) reproduce(ctx context.Context, r objects.Reader, targets 
 		x.Outcome, x.Why = NotReproducible, fmt.Sprintf("%d of its reasoning blocks were not committed", m.UncommittedReasoning)
 	default:
 		return x.compareBody(targets)
+	}
+	return nil
+}
+
+// compareSentBody reads the body that another program sent and compares its hash with the recorded one.
+func (x *Reproduction) compareSentBody(ctx context.Context, r objects.Store) error {
+	b, err := requestbody.Read(ctx, r, x.Manifest.Body)
+	if purged := (*objects.PurgedError)(nil); errors.As(err, &purged) {
+		x.Outcome, x.Why = Purged, "its body was "+string(compile.WhyPurged(&purged.Tombstone))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x.Request.Body, x.Masked = b.Data, b.Masked
+	switch {
+	case b.Masked:
+		x.Outcome, x.Why = NotReproducible, "another program made it, and its body is stored with secrets masked"
+	case objects.Hash(b.Data) != x.Manifest.Sent:
+		x.Outcome, x.Why = Differs, "the stored body has another hash"
+	default:
+		x.Outcome = AsSent
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/requestbody"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -137,6 +138,8 @@ func parse(o *objects.Object) (n node, err error) {
 		_, err = commit.ParseOrigin(*o)
 	case objects.KindLabel:
 		_, err = commit.ParseLabel(*o)
+	case objects.KindBody:
+		err = requestbody.Check(*o)
 	}
 	return n, err
 }

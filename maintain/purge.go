@@ -20,8 +20,8 @@ import (
 // content share one object, so the result lists the other commits that lose it too. A long content
 // consists of chunks under a list object; the chunks that no other content uses are purged as well.
 // A transcript that a model received to write a summary repeats the content of other commits, and is
-// purged with them. The objects are removed from the store's files by the engine; only then the
-// spools of recorders are cleared.
+// purged with them, and so are the bodies of recorded requests (purge_bodies.go). The objects are
+// removed from the store's files by the engine; only then the spools of recorders are cleared.
 
 // PurgeOptions select the content that [Purge] removes: the content of Revs, or with Reasoning or
 // Secrets the reasoning or the secrets in the histories of Revs.
@@ -54,6 +54,7 @@ type PurgeResult struct {
 	Spared    Spared                  // reasoning that stays
 	Remaining []Leak                  // secrets that stay
 
+	Bodies     int   // bodies of requests that contain purged content: purged as a whole
 	Objects    int   // number of purged objects; 0 for a dry run
 	Bytes      int64 // size of the purged content
 	SizeBefore int64 // bytes of the store
@@ -72,8 +73,8 @@ type Spared struct {
 // stay, every hash stays valid, and tombstones record when and why content was purged. An edit has
 // content of its own, which is purged only when the edit is selected. Purge cannot be undone, and
 // it does not reach copies of the store, remotes or providers. Content that was purged before is
-// skipped, so Purge is safe to repeat. Purge also removes all committed exchanges that recorders
-// keep in their spools.
+// skipped, so Purge is safe to repeat. Purge also removes the stored bodies of recorded requests that
+// contain purged content, and all committed exchanges that recorders keep in their spools.
 //
 // With Reasoning, text and seals are purged, and usage is still counted. Reasoning stays when it
 // is pinned on a branch, when it is in a last turn with tools, and when its content is equal to
@@ -117,7 +118,8 @@ type purge struct {
 
 	has        map[objects.ID]bool // the objects of tombstones
 	tombstones []objects.Tombstone // tombstones of the objects to purge
-	lists      []objects.ID        // the objects to purge whose content is in chunks
+	lists      []objects.ID        // the objects to purge whose content is in chunks, and bodies
+	rebased    []objects.ID        // bodies that stay although their base is purged
 }
 
 // run selects the content and purges it.
@@ -138,6 +140,9 @@ func (w *purge) run(ctx context.Context) error {
 	if err == nil && !w.Reasoning { // reasoning that other commits share is spared
 		err = w.findCommitsWithPurgedContent(ctx)
 	}
+	if err == nil {
+		err = w.addBodies(ctx)
+	}
 	w.done.SizeBefore = storeSize(ctx, w.store)
 	w.done.SizeAfter = w.done.SizeBefore
 	if err != nil || w.DryRun {
@@ -151,7 +156,19 @@ func (w *purge) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return clearSpools(ctx, w.store, w.Spools) // also when an earlier purge could not clear them
+	if err := clearSpools(ctx, w.store, w.Spools); err != nil { // also when an earlier purge could not clear them
+		return err
+	}
+	return w.purgeNewBodies(ctx)
+}
+
+// purgeNewBodies purges the bodies that a recorder stored before it saw that the spools were cleared.
+func (w *purge) purgeNewBodies(ctx context.Context) error {
+	w.tombstones, w.lists, w.rebased = nil, nil, nil
+	if err := w.addBodies(ctx); err != nil || len(w.tombstones) == 0 {
+		return err
+	}
+	return w.writeTombstones(ctx)
 }
 
 // addRevs adds the content and the labels of Revs.

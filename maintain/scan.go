@@ -17,6 +17,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/requestbody"
 	"github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -37,7 +38,7 @@ type Leak struct {
 	Excerpt    string         // the surrounding text, with every secret in it masked
 	Commit     *commit.Commit // with its content, origin and label
 	Object     objects.ID     // the object that contains the secret
-	Where      string         // content, label, meta NAME, origin, request, tools, description, author, branch name, tag name
+	Where      string         // content, label, meta NAME, origin, request, tools, body, description, author, branch name, tag name
 	Sealed     bool           // a seal covers the secret
 	Open       bool           // an open tool loop needs the seal
 }
@@ -59,6 +60,7 @@ const (
 	inOrigin      = "origin"
 	inRequest     = "request"
 	inTools       = "tools"
+	inBody        = "body"
 	inDescription = "description"
 	inAuthor      = "author"
 	inBranch      = "branch name"
@@ -66,7 +68,7 @@ const (
 )
 
 // Scan yields the secrets of a history, newest commit first: those in content, labels, origins,
-// requests, the definitions of tools and the names of authors. It also scans the transcripts that
+// requests and their stored bodies, the definitions of tools and the names of authors. It also scans the transcripts that
 // models received to write summaries and, without a revision, the names of branches and tags and
 // the descriptions of branches. Purged content has no secrets. For a damaged commit the error is a
 // *[commit.DamagedError], with a Leak that has only the commit; any other error is the last
@@ -216,6 +218,9 @@ func (k *scanner) scanRequest(ctx context.Context, c *commit.Commit) error {
 		}
 		k.scanText(ctx, Leak{Commit: c, Object: m.Tools, Where: inTools}, string(tools.Data))
 	}
+	if err := k.scanBody(ctx, c, m.Body); err != nil {
+		return err
+	}
 	if c.Op != commit.Compress && c.Kind != content.KindSummary {
 		return nil
 	}
@@ -228,6 +233,21 @@ func (k *scanner) scanRequest(ctx context.Context, c *commit.Commit) error {
 		}
 	}
 	return nil
+}
+
+// scanBody scans the body of the recorded request that a commit came from.
+func (k *scanner) scanBody(ctx context.Context, c *commit.Commit, id objects.ID) error {
+	if !k.firstVisit(id) {
+		return nil
+	}
+	b, err := requestbody.Read(ctx, k.store, id)
+	if errors.Is(err, objects.ErrPurged) {
+		return nil
+	}
+	if err == nil {
+		k.scanText(ctx, Leak{Commit: c, Object: id, Where: inBody}, string(b.Data))
+	}
+	return err
 }
 
 // scanText yields the secrets in one text as leaks with the fields of leak, unless the scan has

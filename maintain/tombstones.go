@@ -55,6 +55,8 @@ func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 		return err
 	case !o.Kind.Purgeable():
 		return fmt.Errorf("object %s: a %s cannot be purged", id.Short(), o.Kind)
+	case o.Kind == objects.KindBody:
+		return w.addBody(ctx, o)
 	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
 		w.addTombstone(id, int64(len(o.Data)), nil)
 		return nil
@@ -84,8 +86,8 @@ func (w *purge) addTombstone(id objects.ID, size int64, remains []byte) {
 // maxRemains is the largest number of bytes of a block that a tombstone keeps.
 const maxRemains = 1 << 10
 
-// addChunks adds tombstones for the chunks of long contents, except for chunks that other content
-// shares.
+// addChunks adds tombstones for the chunks of long contents and bodies, except for chunks that others
+// share.
 func (w *purge) addChunks(ctx context.Context) error {
 	if len(w.lists) == 0 {
 		return nil
@@ -94,6 +96,11 @@ func (w *purge) addChunks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	bodies, err := w.store.Find(ctx, objects.KindBody, "", 0)
+	if err != nil {
+		return err
+	}
+	all = append(all, bodies...)
 	own, others := map[objects.ID]bool{}, map[objects.ID]bool{}
 	for list, err := range w.store.Get(ctx, all) {
 		if errors.Is(err, objects.ErrPurged) {
@@ -121,7 +128,12 @@ func (w *purge) addChunks(ctx context.Context) error {
 // writeTombstones replaces the added objects by tombstones.
 func (w *purge) writeTombstones(ctx context.Context) (err error) {
 	if err = w.addChunks(ctx); err == nil {
-		w.done.Objects, err = objects.Purge(ctx, w.store, w.tombstones, w.Progress)
+		err = w.copyRebased(ctx)
+	}
+	if err == nil {
+		var n int
+		n, err = objects.Purge(ctx, w.store, w.tombstones, w.Progress)
+		w.done.Objects += n
 	}
 	if err == nil {
 		w.done.SizeAfter = storeSize(ctx, w.store)

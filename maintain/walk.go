@@ -47,7 +47,7 @@ func formerTips(ctx context.Context, s objects.Store, seen map[objects.ID]bool) 
 			return nil, err
 		}
 		for _, u := range entry.Refs {
-			if !seen[u.New] && !listed[u.New] && !strings.HasPrefix(u.Name, refs.Describe) {
+			if !seen[u.New] && !listed[u.New] && !strings.HasPrefix(u.Name, refs.Describe) && !strings.HasPrefix(u.Name, refs.Bodies) {
 				listed[u.New], former = true, append(former, u.New)
 			}
 		}

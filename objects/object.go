@@ -31,10 +31,11 @@ const (
 	KindChunk                    // one of them
 	KindTools                    // the tool definitions of a request
 	KindLabel                    // a person's note on a commit
+	KindBody                     // the body of a request as another program sent it
 	kindEnd
 )
 
-var kindNames = [...]string{"", "commit", "content", "origin", "manifest", "list", "chunk", "tools", "label"}
+var kindNames = [...]string{"", "commit", "content", "origin", "manifest", "list", "chunk", "tools", "label", "body"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {

@@ -70,11 +70,11 @@ func (t Tombstone) check() error {
 }
 
 // Purgeable reports whether objects of a kind can be purged: content, its lists and chunks,
-// tools and labels. Commits, manifests and origins cannot, since histories, proofs and costs
+// tools, labels and bodies. Commits, manifests and origins cannot, since histories, proofs and costs
 // need them.
 func (k Kind) Purgeable() bool {
 	switch k {
-	case KindContent, KindList, KindChunk, KindTools, KindLabel:
+	case KindContent, KindList, KindChunk, KindTools, KindLabel, KindBody:
 		return true
 	}
 	return false

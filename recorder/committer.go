@@ -42,6 +42,7 @@ type committer struct {
 	index   *index      // of the repo
 
 	prepared laneCache[*preparedMessages]
+	bodies   laneCache[[]byte] // for maskBody
 
 	recorded, failed, dropped atomic.Int64
 

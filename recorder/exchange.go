@@ -394,7 +394,8 @@ const maxRecoveredCommits = 4096
 // release before it writes to the store.
 func (c *committer) record(x *exchange, req *clientRequest, result outcome, target *providers.Client, release func()) (*tract.Recorded, string, error) {
 	req.earlierPending = !x.waited && c.hasEarlierUncommitted(x)
-	c.index.resetIfCleared(spool.Cleared(c.o.Spool))
+	cleared := spool.Cleared(c.o.Spool)
+	c.index.resetIfCleared(cleared)
 	next, err := req.prepare(x.ctx, c.index, c.prepared.get(x.lane()))
 	var dest *destination
 	if err == nil {
@@ -423,6 +424,9 @@ func (c *committer) record(x *exchange, req *clientRequest, result outcome, targ
 	r.Sent, r.First, r.Duration = x.Started, x.timeToHeaders, x.duration
 	if result.reply != nil {
 		r.IDs = result.meta
+		if !x.purged {
+			r.Kept, r.Masked = c.keptBody(x)
+		}
 	} else {
 		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+result.note)), result.meta
 	}
@@ -430,6 +434,11 @@ func (c *committer) record(x *exchange, req *clientRequest, result outcome, targ
 	done, err := c.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
 	if err != nil {
 		return nil, dest.branch, &storeError{err}
+	}
+	if r.Kept != nil && spool.Cleared(c.o.Spool) != cleared {
+		if err := c.purgeBody(x.ctx, done); err != nil {
+			c.report(x, err)
+		}
 	}
 	var reply []content.Block
 	if result.reply != nil {

@@ -31,6 +31,7 @@ func (x *exchange) redactHeaders(h http.Header) map[string]string {
 var harmlessHeaders = []string{
 	"Accept", "Accept-Encoding", "Accept-Language", "Anthropic-Beta", "Anthropic-Version", "Connection", "Content-Encoding", "Content-Length",
 	"Content-Type", "Host", "Idempotency-Key", "Openai-Beta", "User-Agent",
+	"X-Client-Request-Id", "X-Codex-Window-Id", "X-Openai-Subagent", // which Codex repeats in the body
 }
 
 // redacted replaces a secret.

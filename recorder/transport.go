@@ -72,7 +72,6 @@ type Transport struct {
 	clock     func() time.Time
 	committer *committer
 	spool     *spool.Spool // nil: there is none
-	bodies    laneCache[[]byte]
 
 	passed, pending atomic.Int64
 }
@@ -153,7 +152,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t.pending.Add(1)
 	x.traffic.note()
-	x.file = t.spool.Begin(x.frameMasker(t.o.Unmasked, &t.bodies))
+	x.file = t.spool.Begin(x.frameMasker(t.o.Unmasked, &t.committer.bodies))
 	x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 	if x.whole {
 		x.requestRead()
@@ -238,20 +237,6 @@ func (t *Transport) Close(ctx context.Context) error {
 	err = errors.Join(err, t.spool.Close())
 	t.committer.reportLost()
 	return err
-}
-
-// SentBody returns the body of a recorded request from the committed exchanges that the spool in
-// a folder still keeps; nil if it does not keep the request. sent is the hash of the body, which
-// is in the manifest of the response. If secrets in the body were masked, the returned body has
-// another hash.
-func SentBody(folder string, sent objects.ID) ([]byte, error) {
-	frames, err := spool.Find(folder, spoolLabel(sent))
-	for _, f := range frames {
-		if f.Kind == frameRequestBody {
-			return f.Data, err
-		}
-	}
-	return nil, err
 }
 
 // spoolLabel returns the label of an exchange in the spool.

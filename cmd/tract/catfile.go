@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/format"
+	"github.com/tract-vcs/tract/internal/requestbody"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -79,6 +80,12 @@ func (a *app) catPretty(ctx context.Context, obj objects.Object) error {
 			return err
 		}
 		p.Text(rawText(b))
+	case objects.KindBody:
+		b, err := requestbody.Read(ctx, a.repo.Store(), obj.ID)
+		if err != nil {
+			return err
+		}
+		p.Text(string(b.Data))
 	case objects.KindLabel:
 		l, err := commit.ParseLabel(obj)
 		if err != nil {

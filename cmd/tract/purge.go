@@ -59,10 +59,11 @@ purged reasoning are purged with it.
 finds a secret: in the history of REV, of the branch that -b names, or of everything that
 a ref leads to or ever led to. With --mask, only the secrets are erased: on every branch,
 an edit with masked secrets replaces the block and drops its seal; the block stays as it
-is while an open tool loop needs the seal. Origins, requests, and the names of authors,
+is while an open tool loop needs the seal. Origins, settings of requests, and the names of authors,
 branches and tags are never purged. purge lists the secrets that stay, and the exit code
 is then 1.
 
+The stored bodies of recorded requests that contain purged content are purged as a whole.
 A purge cannot be undone, not even by tract undo. On a terminal, purge asks first;
 elsewhere it requires --yes. A purge does not reach backups and other copies of the
 store, remotes, or data that a provider keeps: change a password that was sent to one.
@@ -228,6 +229,7 @@ type purgeReceipt struct {
 	Masked  map[string][]objects.ID `json:"masked"`
 	Spared  sparedJSON              `json:"spared"`
 	Left    []any                   `json:"left"`
+	Bodies  int                     `json:"bodies,omitempty"` // of recorded requests
 	Objects int                     `json:"objects"`
 	Bytes   int64                   `json:"bytes"`
 	Before  int64                   `json:"size_before"`
@@ -250,7 +252,7 @@ func newPurgeReceipt(got *maintain.PurgeResult) *purgeReceipt {
 		Copies: mapSlice(got.Copies, purgedJSON), Edits: mapSlice(got.Edits, purgedJSON),
 		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
 		Spared: sparedJSON(got.Spared), Left: mapSlice(mapSlice(got.Remaining, unpurgedSecret), format.SecretJSON),
-		Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,
+		Bodies: got.Bodies, Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,
 		blocks: uint64(len(got.Commits) + len(got.Shared) + len(got.Copies) + len(got.Others)),
 	}
 }
@@ -284,6 +286,9 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 		what = "would be " + what
 	}
 	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", count(r.blocks, "block"), r.Bytes, what))
+	if r.Bodies > 0 {
+		p.Text(count(r.Bodies, "request body") + " with purged content\n")
+	}
 	var spared []string
 	for _, s := range []struct {
 		n   int

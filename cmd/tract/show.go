@@ -24,7 +24,8 @@ func newShow(a *app) *cobra.Command {
 		Use: "show [REV]", Short: "Show one commit",
 		Long: `Show one commit: its content, its annotations and edits, and its origin. --prompt shows the
 prompt that the model received when it wrote the block; --raw writes the exact bytes of the
-content. Together they write the request body, byte for byte, as tract why --prompt does.`,
+content. Together they write the request body, byte for byte, as tract why --prompt does:
+of a recorded request the stored body. If secrets in that were masked, an error says so.`,
 		Example: `  tract show
   tract show :/Rayleigh --raw > answer.md
   tract show toolu_01A --prompt`,

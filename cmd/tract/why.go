@@ -11,7 +11,6 @@ import (
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/recorder"
 )
 
 type whyOptions struct {
@@ -73,26 +72,11 @@ func manifestTarget(m *compile.Manifest) (llm.Target, error) {
 
 // reproduce rebuilds the request of a response.
 func (a *app) reproduce(ctx context.Context, rev string) (*inspect.Reproduction, error) {
-	x, err := inspect.Reproduce(ctx, a.repo, rev, manifestTarget)
-	if err != nil {
-		return nil, err
-	}
-	return x, a.proveFromSpool(x)
+	return inspect.Reproduce(ctx, a.repo, rev, manifestTarget)
 }
 
-// proveFromSpool reads the body of a recorded request from the spool, for a request that cannot be
-// rebuilt.
-func (a *app) proveFromSpool(x *inspect.Reproduction) error {
-	spool := a.spoolFolder()
-	if x.Outcome == inspect.Same || x.Manifest.Sent.IsZero() || spool == "" {
-		return nil
-	}
-	body, err := recorder.SentBody(spool, x.Manifest.Sent)
-	x.Prove(body)
-	return err
-}
-
-// whyPrompt writes the body of a request if it has the stored hash.
+// whyPrompt writes the body of a request if it has the stored hash, and a body with masks with an
+// error that says so.
 func (a *app) whyPrompt(ctx context.Context, rev string) error {
 	x, err := a.reproduce(ctx, rev)
 	if err != nil {
@@ -104,11 +88,14 @@ func (a *app) whyPrompt(ctx context.Context, rev string) error {
 	if x.Outcome == inspect.Same && !x.Manifest.Sent.IsZero() {
 		x.Outcome, x.Why = inspect.NotReproducible, "the client sent a modified request, such as one without a field unknown to the provider"
 	}
-	if x.Outcome != inspect.Same {
+	if x.Outcome != inspect.Same && !x.Masked {
 		err := fmt.Errorf("request of %s: cannot be rebuilt byte for byte: %s: %s", x.Commit.Short(), x.Outcome, x.Why)
 		return &failure{code: codeNo, kind: "unproved", cause: err, hint: "tract show " + x.Commit.Short() + " --prompt shows its text"}
 	}
-	return a.writeJSON(x.Request.Body)
+	if err := a.writeJSON(x.Request.Body); err != nil || !x.Masked {
+		return err
+	}
+	return &failure{code: codeNo, kind: "unproved", cause: fmt.Errorf("request of %s: not byte for byte what was sent: secrets in it were masked", x.Commit.Short())}
 }
 
 func (a *app) whyNot(ctx context.Context, rev string, in objects.ID) error {

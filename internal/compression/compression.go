@@ -59,8 +59,51 @@ func newEncoder(level zstd.EncoderLevel, frames int) *zstd.Encoder {
 // read often. data has at most MaxSize bytes.
 func CompressBest(b, data []byte) []byte { return best().EncodeAll(data, b) }
 
-// CompressFast is CompressBest while somebody waits.
+// CompressFast is CompressBest while somebody waits. data may be larger than MaxSize if only
+// [DecompressWith] reads it.
 func CompressFast(b, data []byte) []byte { return fastest().EncodeAll(data, b) }
+
+// maxDictionaryWindow bounds the memory of [CompressWith]: matches are found within so many bytes.
+const maxDictionaryWindow = 8 << 20
+
+// CompressWith returns data in a frame that refers to a dictionary, which is any bytes of at most
+// half of maxDictionaryWindow. The frame does not name it: whoever decompresses it must know the dictionary.
+// It takes most of a millisecond, since an encoder is made for the dictionary.
+func CompressWith(dictionary, data []byte) []byte {
+	window := 1 << 10
+	for window < min(len(dictionary)+len(data), maxDictionaryWindow) {
+		window *= 2
+	}
+	e, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true),
+		zstd.WithZeroFrames(true), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true), zstd.WithEncoderDictRaw(0, dictionary))
+	if err != nil {
+		panic(err) // the options are valid for every dictionary
+	}
+	return e.EncodeAll(data, nil)
+}
+
+// DecompressWith returns the content of a frame, which must have size bytes. dictionary is that of
+// [CompressWith]; empty: the frame has none. It takes no more memory than that, whatever the frame declares.
+func DecompressWith(dictionary, frame []byte, size int) ([]byte, error) {
+	options := []zstd.DOption{
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(uint64(max(size, 1<<10))),
+	}
+	if len(dictionary) > 0 {
+		options = append(options, zstd.WithDecoderDictRaw(0, dictionary))
+	}
+	d, err := zstd.NewReader(nil, options...)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	data, err := d.DecodeAll(frame, make([]byte, 0, size))
+	if err == nil && len(data) != size {
+		err = fmt.Errorf("%d bytes in a zstd frame of %d", len(data), size)
+	}
+	return data, err
+}
 
 // IsFrame reports whether b begins as a frame does.
 func IsFrame(b []byte) bool { return bytes.HasPrefix(b, magic) }

@@ -32,6 +32,7 @@ const (
 	Tags     = "refs/tags/"     // tags
 	Rescued  = "refs/rescued/"  // rescued responses: BRANCH/TIME
 	Describe = "refs/describe/" // descriptions of branches: labels
+	Bodies   = "refs/bodies/"   // bodies of requests that were stored again, because the body that they differ from was purged: ID
 )
 
 // Check returns a *[NameError] for a name that a branch or a tag cannot have.

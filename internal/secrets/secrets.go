@@ -129,6 +129,9 @@ type span struct {
 // maskBegin is the prefix of every mask.
 const maskBegin = "[masked:"
 
+// HasMask reports whether a text contains a mask.
+func HasMask(text string) bool { return strings.Contains(text, maskBegin) }
+
 // minDigest is the least length of a secret whose mask has a hash of the secret.
 const minDigest = 16
 

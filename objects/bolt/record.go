@@ -56,7 +56,7 @@ func deleteKey(bucket int, key []byte) journal.Change {
 }
 
 // formatVersion is the version of the format. Those before it were never released.
-const formatVersion = 25
+const formatVersion = 26
 
 var formatKey = []byte("format")
 

@@ -1,0 +1,394 @@
+// Package requestbody keeps the bodies of requests as other programs sent them, in objects of kind
+// body. A client repeats most of a body in its next request, so a body is stored as a difference to
+// the one before it in the conversation, its base. docs/format.md specifies the record.
+//
+// For most uses: [Encode] makes the objects of a body, and [Read] returns a body. When a base is
+// purged, [Encode] first stores each body that differs from it whole, and a ref leads from the id of
+// the body to that copy (refs.Bodies), because the manifest that links to the body never changes.
+package requestbody
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tract-vcs/tract/compile"
+	"github.com/tract-vcs/tract/internal/canonical"
+	"github.com/tract-vcs/tract/internal/compression"
+	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/objects"
+)
+
+const (
+	// MaxSize is the largest size of a body in bytes.
+	MaxSize = 64 << 20
+
+	// maxChain bounds the work of reading a body: the sum of the sizes of a difference and of the
+	// bodies that it is based on, in units of chainUnit, each rounded up.
+	maxChain  = 256
+	chainUnit = 1 << 20
+
+	// A difference of so many bytes or more is compressed with a dictionary, which begins so many bytes
+	// before it in the base, and has at most so many bytes. For shorter ones it would save 2 % of the
+	// captured bodies, and take most of the time; a larger dictionary costs much time too.
+	minDifference    = 4 << 10
+	dictionaryBefore = 64 << 10
+	maxDictionary    = 1 << 20
+
+	// maxInline is the largest frame that is stored in the object itself and not in chunks.
+	maxInline = objects.MaxSize - 128
+)
+
+// Body is the body of a request.
+type Body struct {
+	ID     objects.ID
+	Data   []byte // shared: it must not be changed
+	Masked bool   // secrets were masked: the client sent other bytes
+	chain  uint64
+
+	manifest objects.ID // that links to it; zero: not known
+}
+
+// record is the object of a body without its frame.
+type record struct {
+	id     objects.ID
+	base   objects.ID // zero: the body is stored whole
+	chunks []objects.ID
+
+	size           int
+	hash           objects.ID // of the body
+	masked         bool
+	chain          uint64
+	prefix, suffix int // bytes at the beginning and at the end that the base has too
+	frame          []byte
+}
+
+func (d *record) fields(r *canonical.Record) {
+	canonical.Number(r, 1, &d.size, MaxSize+1)
+	r.Hash(2, (*[32]byte)(&d.hash))
+	r.Bool(3, &d.masked)
+	r.Uint(4, &d.chain)
+	canonical.Number(r, 5, &d.prefix, MaxSize+1)
+	canonical.Number(r, 6, &d.suffix, MaxSize+1)
+	r.Raw(7, &d.frame)
+}
+
+// parse reads the object of a body. Anything else is a *[objects.CorruptError].
+func parse(obj objects.Object) (*record, error) {
+	d := &record{id: obj.ID, base: obj.FirstParent(), chunks: obj.Links}
+	r := canonical.NewReader(obj.Data)
+	d.fields(&r)
+	switch {
+	case obj.Kind != objects.KindBody || len(obj.Parents) > 1:
+		r.Refuse(fmt.Sprintf("a %s with %d parents", obj.Kind, len(obj.Parents)))
+	case d.prefix+d.suffix > d.size || d.base.IsZero() && d.prefix+d.suffix > 0:
+		r.Refuse(fmt.Sprintf("%d and %d bytes of a base in %d", d.prefix, d.suffix, d.size))
+	case d.base.IsZero() && d.chain != units(d.size), !d.base.IsZero() && (d.chain <= units(d.size) || d.chain > maxChain):
+		r.Refuse(fmt.Sprintf("a chain of %d", d.chain))
+	case len(d.frame) > 0 && len(d.chunks) > 0:
+		r.Refuse("a frame and chunks")
+	}
+	if err := r.Err(); err != nil {
+		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("body record: %w", err)}
+	}
+	return d, nil
+}
+
+// Check returns a *[objects.CorruptError] for an object that is no valid body. It does not
+// decompress it.
+func Check(obj objects.Object) error {
+	_, err := parse(obj)
+	return err
+}
+
+// units returns what a body adds to a chain.
+func units(size int) uint64 { return max(1, uint64(size+chainUnit-1)/chainUnit) }
+
+// dictionary returns the part of a base that a difference of so many bytes after a prefix refers to; empty: none.
+func dictionary(base []byte, prefix, bytes int) []byte {
+	if bytes < minDifference {
+		return nil
+	}
+	begin := max(0, prefix-dictionaryBefore)
+	return base[begin:min(len(base), begin+maxDictionary)]
+}
+
+// Encode returns the objects of a body, the last of which is the body itself: a difference to base,
+// or the whole body if base is nil or its chain is too long. The body must have MaxSize bytes at most.
+func Encode(data []byte, masked bool, base *Body) (*Body, []objects.Object) {
+	d := record{size: len(data), hash: objects.Hash(data), masked: masked, chain: units(len(data))}
+	var parents, chunks []objects.ID
+	var old []byte
+	if base != nil && base.chain+d.chain <= maxChain {
+		parents = []objects.ID{base.ID}
+		d.chain += base.chain
+		old = base.Data
+		d.prefix, d.suffix = common(old, data)
+	}
+	changed := data[d.prefix : len(data)-d.suffix]
+	switch dict := dictionary(old, d.prefix, len(changed)); {
+	case len(changed) == 0:
+	case len(dict) == 0:
+		d.frame = compression.CompressFast(nil, changed)
+	default:
+		d.frame = compression.CompressWith(dict, changed)
+	}
+	var put []objects.Object
+	if len(d.frame) > maxInline {
+		for piece := range slices.Chunk(d.frame, objects.MaxSize) {
+			chunk := objects.New(objects.KindChunk, nil, nil, piece)
+			put, chunks = append(put, chunk), append(chunks, chunk.ID)
+		}
+		d.frame = nil
+	}
+	var r canonical.Record
+	d.fields(&r)
+	obj := objects.New(objects.KindBody, parents, chunks, r.Bytes())
+	return &Body{ID: obj.ID, Data: data, Masked: masked, chain: d.chain}, append(put, obj)
+}
+
+// common returns how many bytes at the beginning and at the end two bodies have in common.
+func common(a, b []byte) (prefix, suffix int) {
+	n := min(len(a), len(b))
+	const step = 4 << 10
+	for prefix+step <= n && bytes.Equal(a[prefix:prefix+step], b[prefix:prefix+step]) {
+		prefix += step
+	}
+	for prefix < n && a[prefix] == b[prefix] {
+		prefix++
+	}
+	for suffix+step <= n-prefix && bytes.Equal(a[len(a)-suffix-step:len(a)-suffix], b[len(b)-suffix-step:len(b)-suffix]) {
+		suffix += step
+	}
+	for suffix < n-prefix && a[len(a)-1-suffix] == b[len(b)-1-suffix] {
+		suffix++
+	}
+	return prefix, suffix
+}
+
+// decode returns the body of a record, given its base.
+func (d *record) decode(base *Body) (*Body, error) {
+	b := &Body{ID: d.id, Masked: d.masked, chain: d.chain}
+	var old []byte
+	if base != nil {
+		old = base.Data
+	}
+	if d.prefix+d.suffix > len(old) || base != nil && d.chain != base.chain+units(d.size) {
+		return nil, errors.New("does not fit its base")
+	}
+	changed := d.size - d.prefix - d.suffix
+	b.Data = make([]byte, 0, d.size)
+	b.Data = append(b.Data, old[:d.prefix]...)
+	if changed > 0 {
+		part, err := compression.DecompressWith(dictionary(old, d.prefix, changed), d.frame, changed)
+		if err != nil {
+			return nil, err
+		}
+		b.Data = append(b.Data, part...)
+	}
+	b.Data = append(b.Data, old[len(old)-d.suffix:]...)
+	if objects.Hash(b.Data) != d.hash {
+		return nil, errors.New("has another hash")
+	}
+	return b, nil
+}
+
+// Store is what bodies are read from.
+type Store interface {
+	objects.Reader
+	objects.RefReader
+}
+
+// Read reads a body. A purged one is an [objects.ErrPurged], and so is one whose base was purged
+// without a whole copy of the body.
+func Read(ctx context.Context, s Store, id objects.ID) (*Body, error) {
+	b, err := read(ctx, s, id)
+	if err != nil {
+		return nil, fmt.Errorf("read request body: %w", err)
+	}
+	return b, nil
+}
+
+func read(ctx context.Context, s Store, id objects.ID) (*Body, error) {
+	c := cacheOf(s)
+	var chain []*record // differences, the newest first, without their frames
+	var b *Body
+	for b = c.get(id); b == nil; b = c.get(id) {
+		obj, err := objects.Read(ctx, s, id)
+		if errors.Is(err, objects.ErrPurged) && len(chain) > 0 {
+			last := chain[len(chain)-1]
+			if b, err = readCopy(ctx, s, last, err); err != nil {
+				return nil, err
+			}
+			c.put(b)
+			chain = chain[:len(chain)-1]
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, err := parse(obj)
+		if err == nil && len(chain) > 0 && chain[len(chain)-1].chain != d.chain+units(chain[len(chain)-1].size) {
+			err = &objects.CorruptError{ID: chain[len(chain)-1].id, Cause: errors.New("its chain does not fit its base")}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if d.base.IsZero() {
+			if b, err = d.load(ctx, s, obj, nil); err != nil {
+				return nil, err
+			}
+			c.put(b)
+			break
+		}
+		d.frame = nil // of up to maxChain bodies
+		chain, id = append(chain, d), d.base
+	}
+	for _, d := range slices.Backward(chain) {
+		obj, err := objects.Read(ctx, s, d.id)
+		if err != nil {
+			return nil, err
+		}
+		if b, err = d.load(ctx, s, obj, b); err != nil {
+			return nil, err
+		}
+		c.put(b) // a scan reads the newest body first
+	}
+	return b, nil
+}
+
+// load decodes a body whose record was parsed from obj.
+func (d *record) load(ctx context.Context, r objects.Reader, obj objects.Object, base *Body) (*Body, error) {
+	full, err := parse(obj)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range d.chunks {
+		chunk, err := objects.Read(ctx, r, id)
+		if err != nil {
+			return nil, err
+		}
+		if chunk.Kind != objects.KindChunk || len(full.frame)+len(chunk.Data) > MaxSize+MaxSize/64 {
+			return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("chunk %s does not fit", id.Short())}
+		}
+		full.frame = append(full.frame, chunk.Data...)
+	}
+	b, err := full.decode(base)
+	if err != nil {
+		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("body: %w", err)}
+	}
+	return b, nil
+}
+
+// readCopy reads the whole copy of a body whose base was purged, which is cause; cause is returned
+// if there is none. The body keeps its id and its chain, which later differences build on.
+func readCopy(ctx context.Context, s Store, d *record, cause error) (*Body, error) {
+	ref, err := objects.ReadRef(ctx, s, CopyRef(d.id))
+	if err != nil || ref.Target.IsZero() {
+		return nil, errors.Join(err, cause)
+	}
+	obj, err := objects.Read(ctx, s, ref.Target)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := parse(obj)
+	if err == nil && (!whole.base.IsZero() || whole.hash != d.hash || whole.masked != d.masked) {
+		err = &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("no copy of body %s", d.id.Short())}
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := whole.load(ctx, s, obj, nil)
+	if err == nil {
+		b.ID, b.chain = d.id, d.chain
+	}
+	return b, err
+}
+
+// OfManifest reads the body that a manifest links to; nil if it links to none.
+func OfManifest(ctx context.Context, s Store, manifest objects.ID) (*Body, error) {
+	if b := cacheOf(s).find(func(b *Body) bool { return b.manifest == manifest }); b != nil {
+		return b, nil
+	}
+	m, err := compile.ReadManifest(ctx, s, manifest)
+	if err != nil || m.Body.IsZero() {
+		return nil, err
+	}
+	return Read(ctx, s, m.Body)
+}
+
+// CopyRef returns the name of the ref that leads to the whole copy of a body.
+func CopyRef(id objects.ID) string { return refs.Bodies + id.String() }
+
+// Keep adds a body that was just stored with a manifest to the cache of a store, in place of its base:
+// the next request of the conversation is a difference to this body.
+func Keep(s objects.Reader, manifest objects.ID, b, base *Body) {
+	b.manifest = manifest
+	c := cacheOf(s)
+	if base != nil {
+		c.drop(base.ID)
+	}
+	c.put(b)
+}
+
+// maxCached is the largest sum of the sizes of the bodies in a cache, in bytes.
+const maxCached = 32 << 20
+
+// cache has the bodies that were read or stored last.
+type cache struct {
+	mu     sync.Mutex
+	bodies []*Body // the one used last is the last one
+	size   int
+}
+
+type cacheKey struct{}
+
+func cacheOf(r objects.Reader) *cache {
+	c := &cache{}
+	if store, ok := r.(objects.Cacher); ok {
+		c = store.Cache().Get(cacheKey{}, func() any { return c }).(*cache)
+	}
+	return c
+}
+
+func (c *cache) get(id objects.ID) *Body {
+	return c.find(func(b *Body) bool { return b.ID == id })
+}
+
+func (c *cache) find(wanted func(*Body) bool) *Body {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.bodies, wanted)
+	if i < 0 {
+		return nil
+	}
+	b := c.bodies[i]
+	c.bodies = append(slices.Delete(c.bodies, i, i+1), b)
+	return b
+}
+
+func (c *cache) drop(id objects.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bodies = slices.DeleteFunc(c.bodies, func(b *Body) bool {
+		if b.ID != id {
+			return false
+		}
+		c.size -= len(b.Data)
+		return true
+	})
+}
+
+func (c *cache) put(b *Body) {
+	c.drop(b.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bodies, c.size = append(c.bodies, b), c.size+len(b.Data)
+	for c.size > maxCached {
+		c.size -= len(c.bodies[0].Data)
+		c.bodies = slices.Delete(c.bodies, 0, 1)
+	}
+}
