@@ -18,6 +18,7 @@ func (r *timeRange) register(cmd *cobra.Command, what string) {
 	timeFlag(cmd, &r.until, "until", "only "+what+" up to this `time`")
 }
 
+// contains reports whether a time is in the range, whose ends are included.
 func (r *timeRange) contains(t time.Time) bool {
 	return !t.Before(r.since) && (r.until.IsZero() || !t.After(r.until))
 }

@@ -35,7 +35,7 @@ func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 		last, err := collectUntilError(w.newestFirst(ctx, tip.String()))
 		for _, c := range slices.Backward(last) {
 			if err == nil {
-				err = a.showFollowed(o, c)
+				err = a.printNewCommit(o, c)
 			}
 		}
 		if err != nil {
@@ -92,15 +92,15 @@ func (a *app) showChange(ctx context.Context, o *logOptions, change tract.Branch
 		if !o.matches(c) {
 			continue
 		}
-		if err := a.showFollowed(o, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
+		if err := a.printNewCommit(o, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// showFollowed prints one commit at once; with --json, on one line.
-func (a *app) showFollowed(o *logOptions, c format.Commit) error {
+// printNewCommit prints one commit at once; with --json, on one line.
+func (a *app) printNewCommit(o *logOptions, c format.Commit) error {
 	if a.json || o.jsonl {
 		return format.EncodeLine(a.out, format.CommitJSON(c))
 	}

@@ -126,7 +126,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if showErr := m.show(); err == nil {
 		err = showErr
 	}
-	return m.noSpaceHint(err)
+	return m.addNoSpaceHint(err)
 }
 
 // logFiles returns the files that an argument names, and whether the argument is a folder.
@@ -327,9 +327,9 @@ func noMessagesError(path string, folder bool, files int) error {
 	return withHint(fmt.Errorf("import %s: %s", path, what), "%s", hint)
 }
 
-// noSpaceHint adds to an error about a full disk a hint with the number of messages that were
+// addNoSpaceHint adds to an error about a full disk a hint with the number of messages that were
 // imported.
-func (m *importRun) noSpaceHint(err error) error {
+func (m *importRun) addNoSpaceHint(err error) error {
 	added := 0
 	for _, d := range m.done {
 		added += d.Added

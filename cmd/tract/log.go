@@ -209,11 +209,15 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 				return
 			}
 			rev := w.revs.nextRev(c)
-			kept := w.visit(c)
-			if kept && !yield(w.decorate(c, rev, damaged), nil) {
+			w.recordChange(c)
+			matches := w.o.matches(c)
+			if !matches && w.onHidden != nil {
+				w.onHidden(c)
+			}
+			if matches && !yield(w.decorate(c, rev, damaged), nil) {
 				return
 			}
-			if w.o.turns && c.BeginsTurn() || !w.o.turns && kept {
+			if w.o.turns && c.BeginsTurn() || !w.o.turns && matches {
 				shown++
 			}
 			if w.o.limit > 0 && shown >= w.o.limit {
@@ -235,16 +239,12 @@ func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commi
 	return w.app.repo.Log(ctx, "", tract.LogOptions{Tips: tips})
 }
 
-// visit records an edit or annotation for the commit that it changes, and reports whether c itself
-// is shown.
-func (w *logWalk) visit(c *commit.Commit) (shown bool) {
+// recordChange records an edit or annotation for the commit that it changes, which the walk has not
+// reached yet.
+func (w *logWalk) recordChange(c *commit.Commit) {
 	if c.Op != commit.Append {
 		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
 	}
-	if shown = w.o.matches(c); !shown && w.onHidden != nil {
-		w.onHidden(c)
-	}
-	return shown
 }
 
 // decorate returns a commit with its ~n, turn, priority, refs and changes.

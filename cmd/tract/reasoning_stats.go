@@ -73,8 +73,8 @@ func (s *reasoningStat) add(t format.Reasoning) {
 	s.Last = max(s.Last, made)
 }
 
-// reported describes the tokens that providers reported.
-func (s *reasoningStat) reported() string {
+// reportedText describes the tokens that providers reported.
+func (s *reasoningStat) reportedText() string {
 	switch s.Unreported {
 	case 0:
 		return fmt.Sprintf("%d reported", s.Reported)
@@ -135,7 +135,7 @@ func (a *app) reasoningStats(ctx context.Context, o *reasoningFlags, by string, 
 	rows := [][]string{}
 	for _, s := range list {
 		rows = append(rows, []string{
-			firstNonEmpty(s.name, "(unknown)"), count(s.Traces, "block"), "about " + strconv.Itoa(s.Tokens) + " tokens", s.reported(),
+			firstNonEmpty(s.name, "(unknown)"), count(s.Traces, "block"), "about " + strconv.Itoa(s.Tokens) + " tokens", s.reportedText(),
 			fmt.Sprintf("%d sealed, %d without text", s.Sealed, s.Unread), s.First[:10] + " to " + s.Last[:10],
 		})
 	}

@@ -264,7 +264,7 @@ func (s *responsePrinter) event(e llm.Event) {
 func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
 	s.a.streaming = true
 	defer s.a.flushDebug()
-	opts.OnEvent, opts.OnBudget = s.event, s.budget
+	opts.OnEvent, opts.OnBudget = s.event, s.recordBudgetWarning
 	r, err := ask(opts)
 	defer s.a.reportSecrets()
 	defer s.printBudgets()
@@ -293,9 +293,9 @@ func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOp
 	return s.text.Err()
 }
 
-// budget records that a budget has reached its warning level. With --jsonl it also prints that at
-// once.
-func (s *responsePrinter) budget(spent tract.BudgetUsage) {
+// recordBudgetWarning records that a budget has reached its warning level. With --jsonl it also prints
+// that at once.
+func (s *responsePrinter) recordBudgetWarning(spent tract.BudgetUsage) {
 	s.budgets = append(s.budgets, spent)
 	if s.o.jsonl {
 		_ = format.EncodeLine(s.a.out, struct { // the reply is kept whoever reads on

@@ -56,7 +56,7 @@ tract undo undoes the commit.`,
 			if a.from != "" {
 				return usageError("--from: a response follows the commit that it answers; --branch NAME --new creates a branch there")
 			}
-			return a.rescueTake(cmd.Context(), args[0], here)
+			return a.takeRescueToCurrent(cmd.Context(), args[0], here)
 		},
 	}
 	take.Flags().BoolVar(&here, "here", false, "commit it at the end of the branch as it is now")
@@ -137,12 +137,14 @@ func withRescueHint(err error) error {
 	return err
 }
 
-func (a *app) rescueTake(ctx context.Context, name string, here bool) error {
+// takeRescueToCurrent commits a kept response to the current branch: at the commit that it answers or, if
+// evenIfMoved is true, wherever the branch is.
+func (a *app) takeRescueToCurrent(ctx context.Context, name string, evenIfMoved bool) error {
 	b, err := a.currentBranch(ctx)
 	if err != nil {
 		return err
 	}
-	ids, err := b.TakeRescue(ctx, name, tract.RescueOptions{Anywhere: here})
+	ids, err := b.TakeRescue(ctx, name, tract.RescueOptions{Anywhere: evenIfMoved})
 	if misplaced := (*tract.MisplacedError)(nil); errors.As(err, &misplaced) {
 		return a.withBranchHint(ctx, misplaced, err)
 	}

@@ -155,7 +155,7 @@ func sessionCommands() []sessionCommand {
 		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model continues", false, (*session).result},
 		{"/attach", "FILE|URL", "attach an image or a file to the next message", false, (*session).attachFile},
 		{"/new", "[NAME]", "start an empty conversation", true, (*session).newConversation},
-		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).branch},
+		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).listOrSwitchBranch},
 		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).retry},
 		{"/log", "", "show the last commits", false, (*session).log},
 		{"/undo", "", "undo the last turn", true, (*session).undo},
@@ -276,7 +276,9 @@ func (s *session) newConversation(ctx context.Context, rest string) error {
 	return s.a.startConversation(ctx, newBranchName(firstNonEmpty(rest, newNameDefault)))
 }
 
-func (s *session) branch(ctx context.Context, name string) error {
+// listOrSwitchBranch switches to a branch and creates it if it is missing. Without a name it lists the
+// branches.
+func (s *session) listOrSwitchBranch(ctx context.Context, name string) error {
 	if name == "" {
 		return s.a.listBranches(ctx, &branchOptions{sort: "name"}, nil)
 	}
