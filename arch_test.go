@@ -41,18 +41,16 @@ var layers = map[string][]string{
 	// 1: the embedded engine and its parts
 	"objects/bolt": {
 		"internal/canonical", "internal/compression", "internal/filelock", "internal/pack", "objects", "safefile",
-		"objects/bolt/internal/check", "objects/bolt/internal/checksum", "objects/bolt/internal/compaction", "objects/bolt/internal/index",
-		"objects/bolt/internal/journal",
-		"objects/bolt/internal/memtable", "objects/bolt/internal/page", "objects/bolt/internal/salvage",
+		"objects/bolt/internal/check", "objects/bolt/internal/checksum", "objects/bolt/internal/index",
+		"objects/bolt/internal/journal", "objects/bolt/internal/memtable", "objects/bolt/internal/page", "objects/bolt/internal/salvage",
 	},
-	"objects/bolt/internal/check":      {"objects/bolt/internal/page"},
-	"objects/bolt/internal/salvage":    {"objects/bolt/internal/journal", "objects/bolt/internal/page"},
-	"objects/bolt/internal/checksum":   {},
-	"objects/bolt/internal/page":       {"internal/hugepage", "objects"},
-	"objects/bolt/internal/index":      {"internal/canonical", "objects/bolt/internal/checksum"},
-	"objects/bolt/internal/journal":    {"internal/canonical", "objects", "objects/bolt/internal/checksum"},
-	"objects/bolt/internal/memtable":   {"objects/bolt/internal/journal"},
-	"objects/bolt/internal/compaction": {"internal/pack", "objects"},
+	"objects/bolt/internal/check":    {"objects/bolt/internal/page"},
+	"objects/bolt/internal/salvage":  {"objects/bolt/internal/journal", "objects/bolt/internal/page"},
+	"objects/bolt/internal/checksum": {},
+	"objects/bolt/internal/page":     {"internal/hugepage", "objects"},
+	"objects/bolt/internal/index":    {"internal/canonical", "objects/bolt/internal/checksum"},
+	"objects/bolt/internal/journal":  {"internal/canonical", "objects", "objects/bolt/internal/checksum"},
+	"objects/bolt/internal/memtable": {"objects/bolt/internal/journal"},
 
 	// 2: requests to models, commits, settings
 	"internal/llm/rawjson": {},

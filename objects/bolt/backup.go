@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/safefile"
 )
@@ -34,9 +33,9 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	defer src.close()
 	var out newFile
 	defer out.discard()
-	copier := compaction.New(src, &out, nil)
+	copier := newCopier(src, &out, nil)
 	if err = out.create(s, path, journal.Binding{Generation: 1}); err == nil {
-		err = copier.Rounds()
+		err = copier.rounds()
 	}
 	if err == nil {
 		err = out.sync()
@@ -49,7 +48,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	var frames []byte
 	err = src.view(func(l *snapshot) (err error) {
 		src.locked = l
-		if err = copier.Round(); err == nil {
+		if err = copier.copyRound(); err == nil {
 			meta, bound, err = l.metaRecords()
 		}
 		if err == nil {

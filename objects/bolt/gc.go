@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
@@ -43,7 +42,7 @@ func (s *store) sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 	swept.SizeAfter = swept.SizeBefore
 	marks, err := c.mark(ctx, s, o)
 	if err == nil {
-		err = marks.Count(&swept)
+		err = marks.report(&swept)
 	}
 	if err != nil || o.Dry {
 		return swept, err
@@ -61,7 +60,7 @@ func (s *store) sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 type gc struct {
 	src    *source
 	out    newFile
-	copier *compaction.Copier
+	copier *copier
 }
 
 // begin removes leftovers, whose room the new file needs, writes the journal into the store's
@@ -83,7 +82,7 @@ func (c *gc) begin(ctx context.Context, s *store) error {
 }
 
 // mark finds out what is kept.
-func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*compaction.Marks, error) {
+func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error) {
 	src, err := s.newSource(ctx, "clean", o.Progress)
 	if err != nil {
 		return nil, err
@@ -100,15 +99,15 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*compaction.M
 	if err != nil {
 		return nil, err
 	}
-	return compaction.Mark(src, compaction.Options{Keep: o.Keep, Old: packBefore(ages, o.Before), All: !o.Before.Before(time.Now())})
+	return findKept(src, o.Keep, packBefore(ages, o.Before), !o.Before.Before(time.Now()))
 }
 
 // copy writes what is kept into the new file and reads it back.
-func (c *gc) copy(marks *compaction.Marks) error {
-	c.copier = compaction.New(c.src, &c.out, marks)
+func (c *gc) copy(m *marks) error {
+	c.copier = newCopier(c.src, &c.out, m)
 	for _, step := range []func() error{
-		c.copier.Rounds, c.out.sync, func() error { return c.out.verify(c.copier.Kept) },
-		c.copier.Rounds, c.out.sync, // what was written while all of that was read
+		c.copier.rounds, c.out.sync, func() error { return c.out.verify(c.copier.kept) },
+		c.copier.rounds, c.out.sync, // what was written while all of that was read
 	} {
 		if err := step(); err != nil {
 			return err
@@ -129,7 +128,7 @@ func (c *gc) replace() error {
 			return err
 		}
 		src.locked = newSnapshot(h.file, h.now.meta)
-		if err := c.copier.Round(); err != nil {
+		if err := c.copier.copyRound(); err != nil {
 			return err
 		}
 		bound := h.journal.Binding

@@ -106,11 +106,11 @@ func TestSweepCopiesLittleUnderTheLock(t *testing.T) {
 	if err := c.replace(); err != nil {
 		t.Fatal(err)
 	}
-	if most := int64(viewBytes + 1<<20); c.src.largest > most || c.src.done < 2*most && torture() {
+	if most := viewBytes + 1<<20; c.src.largest > most || c.src.done < 2*int64(most) && torture() {
 		t.Errorf("a view read %d bytes of %d", c.src.largest, c.src.done)
 	}
-	if c.copier.Size == 0 || c.copier.Size > 4<<10 {
-		t.Errorf("%d bytes of packs were copied under the lock", c.copier.Size)
+	if c.copier.size == 0 || c.copier.size > 4<<10 {
+		t.Errorf("%d bytes of packs were copied under the lock", c.copier.size)
 	}
 }
 

@@ -13,17 +13,19 @@ import (
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
-	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
 	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
-// newFile is a store file that gc or backup writes, a [compaction.Target].
+// newFile is a store file that gc or backup writes.
 type newFile struct {
 	path    string
 	limit   int64 // see store.mapMost
 	repack  bool  // packs are numbered anew, and large objects are compressed
 	db      *bbolt.DB
+	file    *os.File         // that of db
+	written *snapshot        // what was written, without the changes; nil: to be opened
 	changes []journal.Change // of the next transaction
 	bytes   int              // of these
 	log     entryRun         // log entries of the next value
@@ -33,9 +35,10 @@ type newFile struct {
 	index   index.Runs
 }
 
-// How much is written in one transaction, and how many entries of the index are in memory.
+// How much is written in one transaction, each of which reads pages of all trees through the map of
+// bbolt, where they stay in memory; and how many entries of the index are in memory.
 const (
-	writeBytes   = 4 << 20
+	writeBytes   = 16 << 20
 	indexEntries = 1 << 19
 	indexParts   = 16 // most often that all heads are read for the index
 )
@@ -49,6 +52,10 @@ func (f *newFile) create(s *store, path string, bound journal.Binding) (err erro
 	return protect(func() (err error) {
 		f.db, err = bbolt.Open(f.path, 0o600, &bbolt.Options{
 			Timeout: time.Second, FreelistType: bbolt.FreelistArrayType, NoStatistics: true, NoSync: true, NoFreelistSync: false,
+			OpenFile: func(name string, flag int, perm os.FileMode) (_ *os.File, err error) {
+				f.file, err = os.OpenFile(name, flag, perm)
+				return f.file, err
+			},
 		})
 		if err == nil {
 			f.db.AllocSize = 0
@@ -77,66 +84,62 @@ func (f *newFile) add(list ...journal.Change) error {
 	if f.bytes < writeBytes {
 		return nil
 	}
-	return f.Write()
+	return f.write()
 }
 
-// AddPack is compaction.Target.
-func (f *newFile) AddPack(p compaction.Pack) error {
+// addPack adds a pack as it is; for gc under the next number.
+func (f *newFile) addPack(p rawPack) error {
 	if f.repack {
-		p = compaction.Pack{Number: f.packs + 1, Head: bytes.Clone(p.Head), Body: bytes.Clone(p.Body)}
-		setSums(p)
+		p = rawPack{f.packs + 1, bytes.Clone(p.head), bytes.Clone(p.body)}
+		p.setSums()
 	}
-	if len(p.Head) >= packIDs {
-		f.entries += uint64(parsePackHeader(p.Head).count)
+	if len(p.head) >= packIDs {
+		f.entries += uint64(parsePackHeader(p.head).count)
 	}
-	f.packs = p.Number
-	key := packKey(p.Number)
-	return f.add(setKey(headsBucket, key, p.Head), setKey(bodiesBucket, key, p.Body))
+	f.packs = p.n
+	key := packKey(p.n)
+	return f.add(setKey(headsBucket, key, p.head), setKey(bodiesBucket, key, p.body))
 }
 
 // setSums sets the checksums of a pack, which cover its number.
-func setSums(p compaction.Pack) {
-	for _, value := range [][]byte{p.Head, p.Body} {
-		binary.BigEndian.PutUint64(value, checksum.Sum(packKey(p.Number), value[8:]))
+func (p rawPack) setSums() {
+	for _, value := range [][]byte{p.head, p.body} {
+		binary.BigEndian.PutUint64(value, checksum.Sum(packKey(p.n), value[8:]))
 	}
 }
 
-// AddObjects is compaction.Target.
-func (f *newFile) AddObjects(list []objects.Object) error {
+// addObjects adds objects in new packs.
+func (f *newFile) addObjects(list []objects.Object) error {
 	runs := splitPacks(inHistoryOrder(list), dense)
-	packs := make([]compaction.Pack, len(runs))
+	packs := make([]rawPack, len(runs))
 	var wg sync.WaitGroup
 	for i, run := range runs {
-		wg.Go(func() { packs[i].Head, packs[i].Body = encodePack(0, run, codecZstd) })
+		wg.Go(func() { packs[i].head, packs[i].body = encodePack(0, run, codecZstd) })
 	}
 	wg.Wait()
 	for _, p := range packs {
-		if err := f.AddPack(p); err != nil {
+		if err := f.addPack(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SetRecord is compaction.Target.
-func (f *newFile) SetRecord(r compaction.Record) error {
+// addRecord adds an object that is in no pack, or a tombstone.
+func (f *newFile) addRecord(r record) error {
 	if f.repack {
-		r.Value = compressRecord(r.Value)
+		r.value = compressRecord(r.value)
 	}
-	return f.add(setKey(objectsBucket, bytes.Clone(r.ID[:]), r.Value))
+	return f.add(setKey(objectsBucket, bytes.Clone(r.id[:]), r.value))
 }
 
-// DeleteRecord is compaction.Target.
-func (f *newFile) DeleteRecord(id objects.ID) error {
-	return f.add(deleteKey(objectsBucket, bytes.Clone(id[:])))
-}
-
-// AddEntry is compaction.Target.
-func (f *newFile) AddEntry(e objects.LogEntry) error { return f.add(f.log.add(e)...) }
-
-// SetRef is compaction.Target.
-func (f *newFile) SetRef(name string, value []byte) error {
-	old, err := f.get(refsBucket, []byte(name))
+// setRef sets a ref, perhaps again; nil: it deletes it.
+func (f *newFile) setRef(name string, value []byte) error {
+	l, err := f.snapshot()
+	if err != nil {
+		return err
+	}
+	old, err := l.get(refsBucket, []byte(name))
 	if err != nil {
 		return err
 	}
@@ -159,19 +162,21 @@ func (f *newFile) SetRef(name string, value []byte) error {
 	return f.add(setKey(refsBucket, []byte(name), value), setKey(recentBucket, recentKey(r.Ref), []byte{}))
 }
 
-// get returns the value of a key that was written, and not only added.
-func (f *newFile) get(bucket int, key []byte) (value []byte, err error) {
-	err = protect(func() error {
-		return f.db.View(func(tx *bbolt.Tx) error {
-			value = bytes.Clone(tx.Bucket([]byte(buckets[bucket])).Get(key))
-			return nil
-		})
-	})
-	return value, err
+// snapshot returns what was written, and not only added. It reads the file, since every page that
+// is read in the memory map of bbolt would stay in memory.
+func (f *newFile) snapshot() (*snapshot, error) {
+	if f.written == nil {
+		m, err := readMeta(f.file)
+		if err != nil {
+			return nil, err
+		}
+		f.written = newSnapshot(f.file, m)
+	}
+	return f.written, nil
 }
 
-// Write is compaction.Target.
-func (f *newFile) Write() error {
+// write writes what was added so far.
+func (f *newFile) write() error {
 	if len(f.changes) == 0 {
 		return nil
 	}
@@ -183,7 +188,7 @@ func (f *newFile) Write() error {
 		return err
 	}
 	list := f.changes
-	f.changes, f.bytes = nil, 0
+	f.changes, f.bytes, f.written = nil, 0, nil
 	sortChanges(list)
 	return protect(func() error {
 		return f.db.Update(func(tx *bbolt.Tx) error { return putChanges(tx, list, true) })
@@ -194,7 +199,7 @@ func (f *newFile) Write() error {
 func (f *newFile) sync() error {
 	err := f.addRun()
 	if err == nil {
-		err = f.Write()
+		err = f.write()
 	}
 	if err != nil {
 		return err
@@ -212,7 +217,7 @@ func (f *newFile) finish(meta ...journal.Change) error {
 		err = f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.index)))...)
 	}
 	if err == nil {
-		err = f.Write()
+		err = f.write()
 	}
 	if err != nil {
 		return err
@@ -228,7 +233,7 @@ func (f *newFile) addRun() error {
 	if f.entries == 0 {
 		return nil
 	}
-	if err := f.Write(); err != nil {
+	if err := f.write(); err != nil {
 		return err
 	}
 	r := index.Run{Level: index.Level(int(f.entries)), Number: f.index.Last + 1, Entries: f.entries}
@@ -252,24 +257,30 @@ func (f *newFile) addRun() error {
 // entriesBetween returns the entries of packs in no run for ids whose first two bytes are
 // from one number to below another.
 func (f *newFile) entriesBetween(from, to uint64) (entries []index.Entry, err error) {
-	err = protect(func() error {
-		return f.db.View(func(tx *bbolt.Tx) error {
-			c := tx.Bucket([]byte(buckets[headsBucket])).Cursor()
-			for key, head := c.Seek(packKey(f.indexed + 1)); key != nil; key, head = c.Next() {
-				n := binary.BigEndian.Uint32(key)
-				if len(head) < packIDs || parsePackHeader(head).end > len(head) {
-					continue // a damaged pack of a copy
-				}
-				ids := head[packIDs:]
-				for slot := range parsePackHeader(head).count {
-					id := objects.ID(ids[slot*idSize:])
-					if begin := uint64(binary.BigEndian.Uint16(id[:])); begin >= from && begin < to {
-						entries = append(entries, newIndexEntry(id, place{n, slot}))
-					}
-				}
+	l, err := f.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	var room page.Arena
+	for e, err := range l.ascend(headsBucket, packKey(f.indexed+1)) {
+		var head []byte
+		if err == nil {
+			room.Reset()
+			head, err = e.ValueIn(&room)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(head) < packIDs || parsePackHeader(head).end > len(head) {
+			continue // a damaged pack of a copy
+		}
+		n, ids := binary.BigEndian.Uint32(e.Key), head[packIDs:]
+		for slot := range parsePackHeader(head).count {
+			id := objects.ID(ids[slot*idSize:])
+			if begin := uint64(binary.BigEndian.Uint16(id[:])); begin >= from && begin < to {
+				entries = append(entries, newIndexEntry(id, place{n, slot}))
 			}
-			return nil
-		})
-	})
-	return entries, err
+		}
+	}
+	return entries, nil
 }

@@ -169,6 +169,9 @@ func (f packHeader) splitTable(b []byte) (table []byte, purged []uint16, err err
 	return table[:end], purged, nil
 }
 
+// numbers returns how many ids the pack has, those of other objects included.
+func (p *pack) numbers() int { return len(p.ids) / idSize }
+
 func (p *pack) id(i int) objects.ID { return *p.ID(i) }
 
 // isPurged reports whether the object of a row was purged.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/objects"
-	"github.com/tract-vcs/tract/objects/bolt/internal/compaction"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
@@ -197,7 +196,7 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, setKey(headsBucket, packKey(n), raw.Head), setKey(bodiesBucket, packKey(n), raw.Body))
+		list = append(list, setKey(headsBucket, packKey(n), raw.head), setKey(bodiesBucket, packKey(n), raw.body))
 	}
 	if err := s.rewrite(h, list); err != nil {
 		return err
@@ -208,12 +207,8 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 
 // purgeRows returns a pack without the data of some objects. Every other object is compared
 // with its id first, since the new checksum stands for them.
-func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw compaction.Pack, err error) {
-	e, err := l.ofPack(headsBucket, n)
-	if err == nil {
-		raw, err = l.rawPack(e)
-	}
-	if err != nil {
+func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw rawPack, err error) {
+	if raw, err = l.rawPack(n); err != nil {
 		return raw, err
 	}
 	p, data, sound, err := openPack(nil, raw)
@@ -239,19 +234,19 @@ func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw compaction.Pack, err 
 			return raw, err
 		}
 	}
-	raw.Body = compressAfter(body, bodyStart, 8, byte(codecZstd))
-	f := parsePackHeader(raw.Head)
-	table, _, err := f.splitTable(raw.Head)
+	raw.body = compressAfter(body, bodyStart, 8, byte(codecZstd))
+	f := parsePackHeader(raw.head)
+	table, _, err := f.splitTable(raw.head)
 	if err != nil {
 		return raw, err
 	}
-	raw.Head = slices.Clone(raw.Head[:f.end+len(table)])
+	raw.head = slices.Clone(raw.head[:f.end+len(table)])
 	for _, row := range rows {
-		raw.Head = binary.BigEndian.AppendUint16(raw.Head, row)
+		raw.head = binary.BigEndian.AppendUint16(raw.head, row)
 	}
-	raw.Head = binary.BigEndian.AppendUint16(raw.Head, uint16(len(rows)))
-	raw.Head[8] |= packPurged >> 8
-	setSums(raw)
+	raw.head = binary.BigEndian.AppendUint16(raw.head, uint16(len(rows)))
+	raw.head[8] |= packPurged >> 8
+	raw.setSums()
 	return raw, nil
 }
 

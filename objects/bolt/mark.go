@@ -1,4 +1,4 @@
-package compaction
+package bolt
 
 import (
 	"cmp"
@@ -9,29 +9,21 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Options say what is kept beside what refs and log entries lead to.
-type Options struct {
-	Keep []objects.ID // more roots
-	Old  uint32       // the objects of this pack and of earlier ones are not young
-	All  bool         // nothing is young
-}
-
-// Marks says which objects of a store are kept. It has one bit for each object of a pack, which
+// marks says which objects of a store gc keeps. It has one bit for each object of a pack, which
 // is known by its pack and its row there, and reads the edges of objects from the heads of packs
 // when it follows them. So its memory is a small part of that of the ids.
-type Marks struct {
-	Options
-
-	src       Source
-	packs     []packRows            // ascending
-	rows      int                   // of all of them
-	kept      bitset                // rows
-	todo      bitset                // packs with rows that were not followed yet
-	records   map[objects.ID]*known // of objects in no pack, and tombstones
-	roots     []uint64              // the first 8 bytes of their ids, sorted
-	last      uint64                // the last log entry that was read
-	reachable int                   // objects to which a root leads
-	withYoung bool                  // what is young is marked too
+type marks struct {
+	src       *source
+	old       uint32     // the objects of this pack and of earlier ones are not young
+	packs     []packRows // ascending
+	rows      int        // of all of them
+	kept      bitset     // rows
+	todo      bitset     // packs with rows that were not followed yet
+	records   map[objects.ID]*markedRecord
+	roots     []uint64 // the first 8 bytes of their ids, sorted
+	last      uint64   // the last log entry that was read
+	reachable int      // objects to which a root leads
+	withYoung bool     // what is young is marked too
 }
 
 // packRows is a pack and where its rows are in the bitset.
@@ -40,8 +32,8 @@ type packRows struct {
 	first, rows int
 }
 
-// known is what is known of a record.
-type known struct {
+// markedRecord is what is known of an object in no pack, or of a tombstone.
+type markedRecord struct {
 	edges     []objects.ID
 	size      int
 	tombstone bool
@@ -68,11 +60,12 @@ func (b bitset) last() int {
 	return -1
 }
 
-// Mark finds out what is kept. Of what is written meanwhile nothing may be marked: a [Copier]
-// copies all of that, and what it refers to.
-func Mark(src Source, o Options) (*Marks, error) {
-	m := &Marks{Options: o, src: src, records: map[objects.ID]*known{}}
-	for _, id := range o.Keep {
+// findKept finds out what is kept: what refs, log entries and more roots lead to, and unless all
+// is set what is young. Of what is written meanwhile nothing may be marked: a [copier] copies all
+// of that, and what it refers to.
+func findKept(src *source, keep []objects.ID, old uint32, all bool) (*marks, error) {
+	m := &marks{src: src, old: old, records: map[objects.ID]*markedRecord{}}
+	for _, id := range keep {
 		m.addRoot(id)
 	}
 	for _, step := range []func() error{m.readRoots, m.readRecords, m.readHeads, m.mark} {
@@ -80,7 +73,7 @@ func Mark(src Source, o Options) (*Marks, error) {
 			return nil, err
 		}
 	}
-	if m.reachable = m.count(); o.All {
+	if m.reachable = m.count(); all {
 		return m, nil
 	}
 	m.withYoung = true
@@ -88,7 +81,7 @@ func Mark(src Source, o Options) (*Marks, error) {
 }
 
 // mark marks the roots, or what is young, and everything that they lead to.
-func (m *Marks) mark() error {
+func (m *marks) mark() error {
 	for at := range m.packs {
 		if !m.withYoung || m.isYoung(at) {
 			m.todo.set(at)
@@ -101,10 +94,10 @@ func (m *Marks) mark() error {
 }
 
 // isYoung reports whether every object of a pack is marked because it is young.
-func (m *Marks) isYoung(at int) bool { return m.withYoung && m.packs[at].number > m.Old }
+func (m *marks) isYoung(at int) bool { return m.withYoung && m.packs[at].number > m.old }
 
 // count returns how many objects are marked.
-func (m *Marks) count() (n int) {
+func (m *marks) count() (n int) {
 	for _, word := range m.kept {
 		n += bits.OnesCount64(word)
 	}
@@ -117,13 +110,13 @@ func (m *Marks) count() (n int) {
 }
 
 // readRoots reads what refs and log entries name.
-func (m *Marks) readRoots() error {
-	err := m.src.Refs(func(_ string, target objects.ID, _ []byte) error {
+func (m *marks) readRoots() error {
+	err := m.src.refs(func(_ string, target objects.ID, _ []byte) error {
 		m.addRoot(target)
 		return nil
 	})
 	if err == nil {
-		err = m.src.Entries(0, func(e objects.LogEntry) error {
+		err = m.src.entries(0, func(e objects.LogEntry) error {
 			for _, u := range e.Refs {
 				m.addRoot(u.Old)
 				m.addRoot(u.New)
@@ -136,7 +129,7 @@ func (m *Marks) readRoots() error {
 	return err
 }
 
-func (m *Marks) addRoot(id objects.ID) {
+func (m *marks) addRoot(id objects.ID) {
 	if len(m.roots) == cap(m.roots) { // many ids come twice: an entry's old one and a new one
 		m.sortRoots()
 		m.roots = slices.Grow(m.roots, max(1<<12, len(m.roots)/2))
@@ -144,38 +137,38 @@ func (m *Marks) addRoot(id objects.ID) {
 	m.roots = append(m.roots, binary.BigEndian.Uint64(id[:]))
 }
 
-func (m *Marks) sortRoots() {
+func (m *marks) sortRoots() {
 	slices.Sort(m.roots)
 	m.roots = slices.Compact(m.roots)
 }
 
-func (m *Marks) isRoot(id *objects.ID) bool {
+func (m *marks) isRoot(id *objects.ID) bool {
 	_, found := slices.BinarySearch(m.roots, binary.BigEndian.Uint64(id[:]))
 	return found
 }
 
-func (m *Marks) readRecords() error {
-	return m.src.Records(nil, func(r Record) error {
-		k := &known{tombstone: r.Tombstone, journal: r.Journal}
-		if !r.Tombstone {
-			o, err := m.src.Decode(r)
+func (m *marks) readRecords() error {
+	return m.src.records(nil, func(r record) error {
+		k := &markedRecord{tombstone: r.tombstone, journal: r.journal}
+		if !r.tombstone {
+			o, err := r.object()
 			if err != nil {
 				return err
 			}
 			k.edges, k.size = slices.Concat(o.Parents, o.Links), len(o.Data)
 		}
-		m.records[r.ID] = k
+		m.records[r.id] = k
 		return nil
 	})
 }
 
 // readHeads reads which packs there are, and to which records their objects refer.
-func (m *Marks) readHeads() error {
-	err := m.src.Heads(func(h Head) error {
-		m.packs = append(m.packs, packRows{h.Number, m.rows, h.Len()})
-		m.rows += h.Len()
-		for k := range h.Others {
-			m.refer(*h.ID(h.Len() + k))
+func (m *marks) readHeads() error {
+	err := m.src.heads(func(p *pack) error {
+		m.packs = append(m.packs, packRows{p.n, m.rows, p.Len()})
+		m.rows += p.Len()
+		for k := p.Len(); k < p.numbers(); k++ {
+			m.refer(*p.ID(k))
 		}
 		return nil
 	})
@@ -188,7 +181,7 @@ func (m *Marks) readHeads() error {
 	return err
 }
 
-func (m *Marks) refer(id objects.ID) {
+func (m *marks) refer(id objects.ID) {
 	if k := m.records[id]; k != nil {
 		k.referred = true
 	}
@@ -197,11 +190,11 @@ func (m *Marks) refer(id objects.ID) {
 // markRootAndYoungRecords marks the roots among the records, or, if young objects are kept, the young
 // records. A record has no age of its own: a record in the journal is young, and so is one that no
 // object refers to; any other is as old as the objects that refer to it.
-func (m *Marks) markRootAndYoungRecords() error {
-	return m.src.View(func(v View) error {
+func (m *marks) markRootAndYoungRecords() error {
+	return m.src.view(func(l *snapshot) error {
 		for id, k := range m.records {
 			if !m.withYoung && m.isRoot(&id) || m.withYoung && (k.journal || !k.referred) {
-				if err := m.markID(v, id); err != nil {
+				if err := m.markID(l, id); err != nil {
 					return err
 				}
 			}
@@ -211,9 +204,9 @@ func (m *Marks) markRootAndYoungRecords() error {
 }
 
 // markID marks an object by its id, and what it refers to if it is in no pack.
-func (m *Marks) markID(v View, id objects.ID) error {
+func (m *marks) markID(l *snapshot, id objects.ID) error {
 	for todo := []objects.ID{id}; len(todo) > 0; {
-		edges, _, err := m.visit(v, todo[len(todo)-1])
+		edges, _, err := m.visit(l, todo[len(todo)-1])
 		if err != nil {
 			return err
 		}
@@ -224,7 +217,7 @@ func (m *Marks) markID(v View, id objects.ID) error {
 
 // visit marks an object by its id. If it was not marked before, visit returns the edges of a
 // record, or that the object is in a pack, which is followed later.
-func (m *Marks) visit(v View, id objects.ID) (edges []objects.ID, packed bool, err error) {
+func (m *marks) visit(l *snapshot, id objects.ID) (edges []objects.ID, packed bool, err error) {
 	if k := m.records[id]; k != nil {
 		if !k.kept {
 			k.kept, edges = true, k.edges
@@ -233,21 +226,21 @@ func (m *Marks) visit(v View, id objects.ID) (edges []objects.ID, packed bool, e
 			return edges, false, nil
 		}
 	}
-	number, row, ok, err := v.Locate(id)
+	is, ok, err := l.locate(id)
 	if err != nil || !ok {
 		return edges, false, err
 	}
-	at, ok := m.pack(number)
-	if !ok || row >= m.packs[at].rows || m.kept.has(m.packs[at].first+row) {
+	at, ok := m.pack(is.pack)
+	if !ok || is.slot >= m.packs[at].rows || m.kept.has(m.packs[at].first+is.slot) {
 		return edges, false, nil
 	}
-	m.kept.set(m.packs[at].first + row)
+	m.kept.set(m.packs[at].first + is.slot)
 	m.todo.set(at)
 	return edges, true, nil
 }
 
 // pack returns which of the packs has a number.
-func (m *Marks) pack(number uint32) (at int, ok bool) {
+func (m *marks) pack(number uint32) (at int, ok bool) {
 	return slices.BinarySearchFunc(m.packs, number, func(p packRows, n uint32) int { return cmp.Compare(p.number, n) })
 }
 
@@ -256,13 +249,13 @@ const viewRows = 1 << 14
 
 // follow follows the edges of all marked objects. Those of an object lead mostly to earlier
 // packs, so one pass from the last pack to the first does most.
-func (m *Marks) follow() error {
+func (m *marks) follow() error {
 	for m.todo.last() >= 0 {
-		err := m.src.View(func(v View) error {
+		err := m.src.view(func(l *snapshot) error {
 			rows := 0
 			for at := m.todo.last(); at >= 0 && rows < viewRows; at = m.todo.last() {
 				m.todo.clear(at)
-				if err := m.followPack(v, at); err != nil {
+				if err := m.followPack(l, at); err != nil {
 					return err
 				}
 				rows += m.packs[at].rows
@@ -277,22 +270,23 @@ func (m *Marks) follow() error {
 }
 
 // followPack marks the roots of a pack and follows the edges of its marked objects.
-func (m *Marks) followPack(v View, at int) error {
-	h, err := v.Head(m.packs[at].number)
+func (m *marks) followPack(l *snapshot, at int) error {
+	p, err := l.soundPack(m.packs[at].number)
 	if err != nil {
 		return err
 	}
+	m.src.viewed += len(p.ids)
 	first := m.packs[at].first
 	others := map[int]bool{}
 	var edges []int
-	for i := h.Len() - 1; i >= 0; i-- {
-		if h.isPurged(i) || !m.kept.has(first+i) && !m.isYoung(at) && !m.isRoot(h.ID(i)) {
+	for i := p.Len() - 1; i >= 0; i-- {
+		if p.isPurged(i) || !m.kept.has(first+i) && !m.isYoung(at) && !m.isRoot(p.ID(i)) {
 			continue
 		}
 		m.kept.set(first + i)
-		edges = h.EdgeNumbers(i, edges[:0])
+		edges = p.EdgeNumbers(i, edges[:0])
 		for _, k := range edges {
-			if k < i && !h.isPurged(k) {
+			if k < i && !p.isPurged(k) {
 				m.kept.set(first + k)
 			} else {
 				others[k] = true
@@ -300,7 +294,7 @@ func (m *Marks) followPack(v View, at int) error {
 		}
 	}
 	for k := range others {
-		if err := m.markID(v, *h.ID(k)); err != nil {
+		if err := m.markID(l, *p.ID(k)); err != nil {
 			return err
 		}
 	}
@@ -309,26 +303,26 @@ func (m *Marks) followPack(v View, at int) error {
 
 // keeps reports whether an object of a pack is kept. What was written after the marks were made
 // is.
-func (m *Marks) keeps(number uint32, row int) bool {
+func (m *marks) keeps(number uint32, row int) bool {
 	at, ok := m.pack(number)
 	return !ok || m.kept.has(m.packs[at].first+row)
 }
 
 // removes reports whether a record is left out. One that was not there when it was marked, or
 // was a tombstone then, is not.
-func (m *Marks) removes(id objects.ID, tombstone bool) bool {
+func (m *marks) removes(id objects.ID, tombstone bool) bool {
 	k := m.records[id]
 	return k != nil && !k.kept && k.tombstone == tombstone
 }
 
 // isNew reports whether a record was not there yet, with its data, when it was marked.
-func (m *Marks) isNew(r Record) bool {
-	k := m.records[r.ID]
-	return !r.Tombstone && (k == nil || k.tombstone)
+func (m *marks) isNew(r record) bool {
+	k := m.records[r.id]
+	return !r.tombstone && (k == nil || k.tombstone)
 }
 
-// Count counts what is kept and what is not.
-func (m *Marks) Count(swept *objects.Swept) error {
+// report counts what is kept and what is not.
+func (m *marks) report(swept *objects.Swept) error {
 	swept.Kept, swept.Young = m.reachable, m.count()-m.reachable
 	remove := func(id objects.ID, size int) {
 		swept.Removed++
@@ -342,11 +336,11 @@ func (m *Marks) Count(swept *objects.Swept) error {
 			remove(id, k.size)
 		}
 	}
-	err := m.src.Heads(func(h Head) error {
-		for i := range h.Len() {
-			if !m.keeps(h.Number, i) && !h.isPurged(i) {
-				_, size := h.Data(i)
-				remove(*h.ID(i), size)
+	err := m.src.heads(func(p *pack) error {
+		for i := range p.Len() {
+			if !m.keeps(p.n, i) && !p.isPurged(i) {
+				_, size := p.Data(i)
+				remove(*p.ID(i), size)
 			}
 		}
 		return nil
