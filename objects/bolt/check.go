@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,11 +47,12 @@ func packedObjects(h *fileSnapshot) (n int) {
 	return n
 }
 
-// checker is one audit. Its methods return errors of reading and of the callbacks; damage
-// is reported to a callback and is no error.
+// checker is one audit. Damage is reported to a callback and is no error. The first error of reading
+// or of a callback is kept in stop: nothing is reported or passed on after it, and loops end.
 type checker struct {
 	to    objects.Audit
 	files *fileSnapshot
+	stop  error
 	mem   *memtable.Table
 	torn  bool // the last frame of the journal is incomplete
 
@@ -73,54 +75,58 @@ func newChecker(h *fileSnapshot, to objects.Audit) *checker {
 	return &checker{
 		to: to, files: h, walker: check.Walker{File: h},
 		reported: map[objects.Damage]bool{}, bodies: map[uint32]bool{}, intact: map[uint32]bool{}, fragments: map[uint32][]salvage.Element{},
-		index: newIndexCheck(), refs: newRefCheck(),
+		index: indexCheck{}, refs: newRefCheck(),
 	}
 }
 
 // report passes damage to the callback, once.
-func (a *checker) report(d objects.Damage) error {
-	if a.reported[d] {
-		return nil
+func (a *checker) report(d objects.Damage) {
+	if a.stop != nil || a.reported[d] {
+		return
 	}
 	a.reported[d] = true
 	if !d.Harmless {
 		a.harmful++
 	}
-	if a.to.Damage == nil {
-		return nil
+	if a.to.Damage != nil {
+		a.stop = a.to.Damage(d)
 	}
-	return a.to.Damage(d)
 }
 
-func (a *checker) reportDamage(where string, what error, means string) error {
-	return a.report(objects.Damage{Where: where, What: what.Error(), Means: means})
+func (a *checker) reportDamage(where string, what error, means string) {
+	a.report(objects.Damage{Where: where, What: what.Error(), Means: means})
 }
 
 // reportHarmless reports damage by which nothing is lost.
-func (a *checker) reportHarmless(where, what, means string) error {
-	return a.report(objects.Damage{Where: where, What: what, Means: means, Harmless: true})
+func (a *checker) reportHarmless(where, what, means string) {
+	a.report(objects.Damage{Where: where, What: what, Means: means, Harmless: true})
 }
 
-// reportPage reports damage in a page of a bucket. An error that ends the audit is returned.
-func (a *checker) reportPage(bucket int, id uint64, err error) error {
-	if isStop(err) {
-		return err
+// reportPage reports damage in a page of a bucket.
+func (a *checker) reportPage(bucket int, id uint64, err error) {
+	if a.endsWith(err) {
+		return
 	}
 	a.damaged[bucket] = true
-	return a.reportDamage(fmt.Sprintf("page %d (%s)", id, buckets[bucket]), err, meanings[bucket])
+	a.reportDamage(fmt.Sprintf("page %d (%s)", id, buckets[bucket]), err, meanings[bucket])
 }
 
 // reportObject reports an object that does not match its id.
-func (a *checker) reportObject(where string, id objects.ID, err error) error {
+func (a *checker) reportObject(where string, id objects.ID, err error) {
 	if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
 		err = c.Cause
 	}
-	return a.report(objects.Damage{ID: id, Where: where, What: err.Error()})
+	a.report(objects.Damage{ID: id, Where: where, What: err.Error()})
 }
 
-// isStop reports whether an error ends the audit. Other errors are damage, such as a sector
-// that the disk cannot read.
-func isStop(err error) bool { return errors.As(err, new(stopError)) }
+// endsWith ends the audit if an error is not damage, such as a sector that the disk cannot read.
+func (a *checker) endsWith(err error) bool {
+	if !errors.As(err, new(stopError)) {
+		return false
+	}
+	a.stop = cmp.Or(a.stop, err)
+	return true
+}
 
 // meanings says what the loss of a page of a bucket means to a user.
 var meanings = [len(buckets)]string{
@@ -136,70 +142,71 @@ var meanings = [len(buckets)]string{
 }
 
 func (a *checker) run() error {
-	for _, step := range []func() error{a.checkMeta, a.checkJournal, a.checkFile, a.checkJournalRecords, a.salvage, a.checkRefs} {
-		if err := step(); err != nil {
-			return err
-		}
+	return a.steps(a.checkMeta, a.checkJournal, a.checkFile, a.checkJournalRecords, a.salvage, a.checkRefs)
+}
+
+// steps calls functions until the audit ends.
+func (a *checker) steps(list ...func()) error {
+	for i := 0; i < len(list) && a.stop == nil; i++ {
+		list[i]()
 	}
-	return nil
+	return a.stop
 }
 
 // checkMeta reports damage of the meta pages, and of the record that ties the journal to the file.
-func (a *checker) checkMeta() error {
+func (a *checker) checkMeta() {
 	h := a.files
 	if h.metaErr != nil {
-		if err := a.reportDamage("meta pages", h.metaErr, "the store is not opened, since the last transaction may be lost; tract recover saves what is there"); err != nil {
-			return err
-		}
+		a.reportDamage("meta pages", h.metaErr, "the store is not opened, since the last transaction may be lost; tract recover saves what is there")
 	}
 	if h.boundErr == nil {
-		return nil
+		return
 	}
-	return a.reportDamage("meta bucket", fmt.Errorf("journal: %w", h.boundErr), "it is unknown which part of the journal is in the file already")
+	a.reportDamage("meta bucket", fmt.Errorf("journal: %w", h.boundErr), "it is unknown which part of the journal is in the file already")
 }
 
 // checkJournal reads the frames that count, and compares their end with the anchor.
-func (a *checker) checkJournal() error {
+func (a *checker) checkJournal() {
 	unread := func() {
 		for _, n := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
 			a.damaged[n] = true // their newest changes may be in what cannot be read
 		}
 	}
-	damaged := func(err error, means string) error {
+	damaged := func(err error, means string) {
 		unread()
-		return a.reportDamage("journal", err, means)
+		a.reportDamage("journal", err, means)
 	}
 	h := a.files
 	if h.metaErr != nil && h.bound.Generation == 0 { // it is reported that the file does not say which frames count
 		unread()
-		return nil
+		return
 	}
 	if h.journalErr != nil {
-		return damaged(h.journalErr, "what was committed since the file was last written is lost")
+		damaged(h.journalErr, "what was committed since the file was last written is lost")
+		return
 	}
 	err := journal.CheckHeader(h.journal, h.bound.Salt)
 	if h.bound.Generation == 0 {
 		err = errors.New("it is unknown which of its frames count")
 	}
 	if err != nil {
-		return damaged(err, "the store is not opened; tract recover reads its frames nevertheless")
+		damaged(err, "the store is not opened; tract recover reads its frames nevertheless")
+		return
 	}
 	mem, position, err := replay(h.journal, h.bound)
 	if a.mem = mem; err != nil {
-		return damaged(err, "what was committed from there on is lost")
+		damaged(err, "what was committed from there on is lost")
+		return
 	}
-	end, err := a.acknowledged()
-	if err != nil {
-		return err
-	}
+	end := a.acknowledged()
 	r := bytes.NewReader(h.journal)
 	if err = position.CheckTail(r, r.Size(), end); err != nil {
-		return damaged(err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
+		damaged(err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
+		return
 	}
 	if a.torn = position.End != end && position.IsTorn(r); a.torn {
-		return a.reportHarmless("journal", fmt.Sprintf("frame %d is incomplete", position.Sequence+1), "a program was stopped while it wrote the frame, and had not acknowledged it")
+		a.reportHarmless("journal", fmt.Sprintf("frame %d is incomplete", position.Sequence+1), "a program was stopped while it wrote the frame, and had not acknowledged it")
 	}
-	return nil
 }
 
 // replay reads the frames of a journal that count.
@@ -210,68 +217,50 @@ func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position,
 }
 
 // acknowledged returns the end of the acknowledged frames according to the anchor.
-func (a *checker) acknowledged() (end int64, err error) {
+func (a *checker) acknowledged() (end int64) {
 	path := gatePath(a.files.store.path)
 	end, intact, older := a.files.bound.Acknowledged(bytes.NewReader(a.files.anchor)) // a copied store may have no anchor
 	if !intact {
-		err = a.reportHarmless("lock file", "the anchor in "+path+" is damaged",
+		a.reportHarmless("lock file", "the anchor in "+path+" is damaged",
 			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
 	}
-	if older != nil && err == nil {
-		err = a.reportDamage("meta pages", older, "somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+path)
+	if older != nil {
+		a.reportDamage("meta pages", older, "somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+path)
 	}
-	return end, err
+	return end
 }
 
 // checkFile checks everything that can be reached from the meta page.
-func (a *checker) checkFile() error {
+func (a *checker) checkFile() {
 	if !a.files.readable {
-		return nil
+		return
 	}
 	a.walker.Reset(a.files.meta)
-	if err := a.walker.ReadFreelist(); isStop(err) {
-		return err
-	} else if err != nil {
-		if err := a.reportDamage("free list", err, "the store is not written to; reading goes on, and tract recover makes a sound copy"); err != nil {
-			return err
-		}
+	if err := a.walker.ReadFreelist(); err != nil && !a.endsWith(err) {
+		a.reportDamage("free list", err, "the store is not written to; reading goes on, and tract recover makes a sound copy")
 	}
-	trees, err := a.trees()
-	if err != nil {
-		return err
-	}
+	trees := a.trees()
 	for n, name := range buckets {
-		t, ok := trees[name]
-		if !ok {
-			a.damaged[n] = true
-			err = a.reportDamage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[n])
-		} else {
-			err = a.walk(n, t, nil, func(e page.Entry) error { return a.checkEntry(n, e) })
+		if t, ok := trees[name]; ok {
+			a.walk(n, t, nil, func(e page.Entry) error { return a.checkEntry(n, e) })
+			continue
 		}
-		if err != nil {
-			return err
-		}
+		a.damaged[n] = true
+		a.reportDamage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[n])
 	}
 	if lost := a.walker.Lost(); lost > 0 && a.harmful == 0 {
-		if err := a.reportHarmless("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune"); err != nil {
-			return err
-		}
+		a.reportHarmless("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune")
 	}
-	if err := a.files.detach(); err != nil {
-		return err
+	if a.stop == nil {
+		a.stop = a.files.detach()
 	}
-	for _, step := range []func() error{
-		func() error { return a.each(headsBucket, a.checkPack) },
+	_ = a.steps(
+		func() { a.each(headsBucket, a.checkPack) },
 		a.checkBodies,
 		a.checkIndex,
-		func() error { return a.each(objectsBucket, a.checkLarge) },
-		func() error { return a.each(logBucket, func(v value) error { return a.logRow(v.key, v.data) }) },
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+		func() { a.each(objectsBucket, a.checkLarge) },
+		func() { a.each(logBucket, func(v value) { a.logRow(v.key, v.data) }) },
+	)
 }
 
 // checkNewFile checks a file that nobody else uses, and counts its objects and tombstones. Damage
@@ -293,19 +282,29 @@ func checkNewFile(path string) (n int, err error) {
 		Tombstone: func(t objects.Tombstone) error { tombstones[t.ID] = true; return nil },
 		Damage:    func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	})
-	err = a.checkFile()
-	return n + len(tombstones), err
+	a.checkFile()
+	return n + len(tombstones), a.stop
 }
 
-// walk calls visit with the entries of a bucket from a key on, and reports damaged pages.
-func (a *checker) walk(bucket int, t page.Tree, from []byte, visit func(e page.Entry) error) error {
-	return a.walker.Walk(t, from, func(id uint64, err error) error { return a.reportPage(bucket, id, err) }, visit)
+// walk calls visit with the entries of a bucket from a key on, and reports damaged pages. An error of
+// visit that is not errPause ends the audit.
+func (a *checker) walk(bucket int, t page.Tree, from []byte, visit func(e page.Entry) error) {
+	if a.stop != nil {
+		return
+	}
+	err := a.walker.Walk(t, from, func(id uint64, err error) error {
+		a.reportPage(bucket, id, err)
+		return a.stop
+	}, visit)
+	if !errors.Is(err, errPause) {
+		a.stop = cmp.Or(a.stop, err)
+	}
 }
 
 // trees returns the trees of the buckets that can be read, by name.
-func (a *checker) trees() (map[string]page.Tree, error) {
+func (a *checker) trees() map[string]page.Tree {
 	found := map[string]page.Tree{}
-	return found, a.walk(metaBucket, page.Tree{Root: a.walker.Meta.Root}, nil, func(e page.Entry) error {
+	a.walk(metaBucket, page.Tree{Root: a.walker.Meta.Root}, nil, func(e page.Entry) error {
 		b, err := e.Raw(nil)
 		switch name := string(e.Key); {
 		case err != nil:
@@ -319,57 +318,56 @@ func (a *checker) trees() (map[string]page.Tree, error) {
 				found[name] = t
 			}
 		}
-		if err == nil || isStop(err) {
-			return err
+		if err != nil && !a.endsWith(err) {
+			a.reportDamage(fmt.Sprintf("bucket %q", e.Key), err, meanings[metaBucket])
 		}
-		return a.reportDamage(fmt.Sprintf("bucket %q", e.Key), err, meanings[metaBucket])
+		return a.stop
 	})
+	return found
 }
 
 // checkEntry checks an entry of the snapshot, except for the values that are read later.
 func (a *checker) checkEntry(bucket int, e page.Entry) error {
-	id := e.Page().ID
-	if e.Flags != 0 {
-		return a.reportPage(bucket, id, fmt.Errorf("key %x: a bucket in the place of a value", e.Key))
-	}
-	switch bucket {
-	case bodiesBucket:
-		n, err := packNumber(e.Key)
-		if err != nil {
-			return a.reportPage(bucket, id, err)
+	var err error
+	switch {
+	case e.Flags != 0:
+		err = fmt.Errorf("key %x: a bucket in the place of a value", e.Key)
+	case bucket == bodiesBucket:
+		var n uint32
+		if n, err = packNumber(e.Key); err == nil {
+			a.bodies[n] = true
 		}
-		a.bodies[n] = true
-		return nil
-	case headsBucket, logBucket:
+	case bucket == headsBucket || bucket == logBucket:
 		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
 			a.last[bucket] = e.Key
 		}
-		return nil
-	case objectsBucket:
-		if !e.Buffered() {
-			return nil
-		}
+	case bucket != objectsBucket || e.Buffered():
+		err = a.checkValue(bucket, e)
 	}
+	if err != nil {
+		a.reportPage(bucket, e.Page().ID, err)
+	}
+	return a.stop
+}
+
+// checkValue checks an entry with its value.
+func (a *checker) checkValue(bucket int, e page.Entry) error {
 	a.room.reset()
 	value, err := e.ValueIn(a.room.pages())
 	if err != nil {
-		return a.reportPage(bucket, id, err)
+		return err
 	}
 	switch bucket {
 	case objectsBucket: // a tombstone is deleted when its object is put again, perhaps before each reads it
-		if !isTombstone(value) || len(e.Key) != idSize {
-			return nil
+		if isTombstone(value) && len(e.Key) == idSize {
+			a.passTombstone(purgedError(objects.ID(e.Key), value))
 		}
-		return a.passTombstone(purgedError(objects.ID(e.Key), value))
 	case metaBucket:
-		err = a.checkMetaRecord(e.Key, value)
+		return a.checkMetaRecord(e.Key, value)
 	case indexBucket:
-		err = a.index.add(e.Key, value)
+		return a.index.addChunk(e.Key, value)
 	default:
-		return a.nameRow(bucket, e.Key, value)
+		a.nameRow(bucket, e.Key, value)
 	}
-	if err == nil || isStop(err) {
-		return err
-	}
-	return a.reportPage(bucket, id, err)
+	return nil
 }

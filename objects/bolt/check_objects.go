@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,24 +23,19 @@ type value struct {
 // each calls visit with the keys and values of a bucket that were there at the moment of the
 // snapshot. It reads some of them at a time in a view, and visits them while others write. A value
 // is valid until visit returns.
-func (a *checker) each(bucket int, visit func(v value) error) error {
-	for from := []byte{}; from != nil; {
+func (a *checker) each(bucket int, visit func(v value)) {
+	for from := []byte{}; from != nil && a.stop == nil; {
 		a.room.reset()
 		var list []value
-		err := a.files.view(func(m page.Meta) (err error) {
-			list, from, err = a.readSome(m, bucket, from)
-			return err
+		err := a.files.view(func(m page.Meta) error {
+			list, from = a.readSome(m, bucket, from)
+			return nil
 		})
-		if err != nil {
-			return err
-		}
-		for _, v := range list {
-			if err := visit(v); err != nil {
-				return err
-			}
+		a.stop = cmp.Or(a.stop, err)
+		for i := 0; i < len(list) && a.stop == nil; i++ {
+			visit(list[i])
 		}
 	}
-	return nil
 }
 
 // checkBytes is about how many bytes an audit reads while writers wait.
@@ -50,15 +46,14 @@ var errPause = errors.New("enough was read")
 
 // readSome reads keys and values from a key on. next is the key to go on from; nil: there are
 // no more.
-func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, next []byte, err error) {
+func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, next []byte) {
 	a.walker.Reset(m)
-	trees, err := a.trees()
-	t, ok := trees[buckets[bucket]]
-	if err != nil || !ok {
-		return nil, nil, err // it was reported
+	t, ok := a.trees()[buckets[bucket]]
+	if !ok {
+		return nil, nil // it was reported
 	}
 	size, pages := 0, newSnapshot(a.files, m).withArena(&a.room)
-	err = a.walk(bucket, t, from, func(e page.Entry) (err error) {
+	a.walk(bucket, t, from, func(e page.Entry) (err error) {
 		if bucket != objectsBucket && bytes.Compare(e.Key, a.last[bucket]) > 0 {
 			return errPause // it was written meanwhile
 		}
@@ -73,39 +68,38 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 			}
 		}
 		if err != nil {
-			return a.reportPage(bucket, e.Page().ID, err)
+			a.reportPage(bucket, e.Page().ID, err)
+			return a.stop
 		}
 		list, size = append(list, v), size+len(v.key)+len(v.data)+len(v.body)
 		return nil
 	})
-	if errors.Is(err, errPause) {
-		err = nil
-	}
-	return list, next, err
+	return list, next
 }
 
 // checkPack hashes every object of a pack.
-func (a *checker) checkPack(v value) error {
+func (a *checker) checkPack(v value) {
 	n, where := v.pack, fmt.Sprintf("pack %d", v.pack)
 	a.intact[n] = false
 	a.packRoom.reset()
 	p, err := parsePackIn(&a.packRoom, n, v.data)
 	if err != nil {
-		return a.reportDamage(where, err, "its objects cannot be read; tract recover saves those that are whole")
+		a.reportDamage(where, err, "its objects cannot be read; tract recover saves those that are whole")
+		return
 	}
-	a.index.packs[n] = tallyOf(p)
+	for i := range p.Len() {
+		a.index.add(newIndexEntry(p.id(i), place{n, i}), -1)
+	}
 	var body []byte
 	sound, bodyErr := false, v.bodyErr
-	if isStop(bodyErr) {
-		return bodyErr
+	if a.endsWith(bodyErr) {
+		return
 	}
 	if bodyErr == nil {
 		body, sound, bodyErr = decodeBody(&a.packRoom, p, v.body)
 	}
 	if bodyErr != nil {
-		if err := a.reportDamage(where, bodyErr, "the content of its commits is lost"); err != nil {
-			return err
-		}
+		a.reportDamage(where, bodyErr, "the content of its commits is lost")
 	}
 	sound = sound && p.sound
 	list := a.packRoom.takeObjects(p.Len())
@@ -120,40 +114,35 @@ func (a *checker) checkPack(v value) error {
 		}
 		if err == nil {
 			list = append(list, o)
-		} else if err := a.reportObject(where, p.id(i), packError(p.id(i), err)); err != nil {
-			return err
+		} else {
+			a.reportObject(where, p.id(i), packError(p.id(i), err))
 		}
 	}
 	a.intact[n] = len(list) == p.Len()-len(p.purged) && bodyErr == nil
 	if a.intact[n] && !sound {
-		if err := a.reportDamage(where, errors.New("a checksum of it is wrong"), "nothing is lost: its objects match their ids"); err != nil {
-			return err
-		}
+		a.reportDamage(where, errors.New("a checksum of it is wrong"), "nothing is lost: its objects match their ids")
 	}
-	return a.pass(list)
+	a.pass(list)
 }
 
 // checkBodies reports the bodies without a head.
-func (a *checker) checkBodies() error {
+func (a *checker) checkBodies() {
 	for _, n := range slices.Sorted(maps.Keys(a.bodies)) {
-		if _, ok := a.intact[n]; ok {
-			continue
-		}
-		if err := a.reportDamage(fmt.Sprintf("pack %d", n), errors.New("its head is not there, or cannot be parsed"), "its commits are lost"); err != nil {
-			return err
+		if _, ok := a.intact[n]; !ok {
+			a.reportDamage(fmt.Sprintf("pack %d", n), errors.New("its head is not there, or cannot be parsed"), "its commits are lost")
 		}
 	}
-	return nil
 }
 
-func (a *checker) checkLarge(v value) error {
-	return a.checkObject("bucket "+buckets[objectsBucket], v.key, v.data)
+func (a *checker) checkLarge(v value) {
+	a.checkObject("bucket "+buckets[objectsBucket], v.key, v.data)
 }
 
 // checkObject checks the record of an object that is in no pack.
-func (a *checker) checkObject(where string, key, record []byte) error {
+func (a *checker) checkObject(where string, key, record []byte) {
 	if len(key) != idSize {
-		return a.reportDamage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")
+		a.reportDamage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")
+		return
 	}
 	var room []objects.ID
 	o, err := decodeShared(objects.ID(key), record, &room)
@@ -162,34 +151,34 @@ func (a *checker) checkObject(where string, key, record []byte) error {
 	}
 	switch {
 	case err == nil:
-		return a.pass([]objects.Object{o})
+		a.pass([]objects.Object{o})
 	case errors.Is(err, objects.ErrPurged):
-		return a.passTombstone(err)
+		a.passTombstone(err)
+	default:
+		a.reportObject(where, objects.ID(key), err)
 	}
-	return a.reportObject(where, objects.ID(key), err)
 }
 
 // pass passes intact objects to the callback.
-func (a *checker) pass(list []objects.Object) error {
-	if a.to.Objects == nil || len(list) == 0 {
-		return nil
+func (a *checker) pass(list []objects.Object) {
+	if a.stop == nil && a.to.Objects != nil && len(list) > 0 {
+		a.stop = a.to.Objects(list)
 	}
-	return a.to.Objects(list)
 }
 
 // passTombstone passes on the tombstone of an *objects.PurgedError, unless the journal has the
 // object. It ignores other errors.
-func (a *checker) passTombstone(err error) error {
+func (a *checker) passTombstone(err error) {
 	e := (*objects.PurgedError)(nil)
-	if a.to.Tombstone == nil || !errors.As(err, &e) {
-		return nil
+	if a.stop != nil || a.to.Tombstone == nil || !errors.As(err, &e) {
+		return
 	}
 	if a.mem != nil {
 		if _, again := a.mem.Get(objectsBucket, e.ID[:], a.mem.Mark()); again {
-			return nil
+			return
 		}
 	}
-	return a.to.Tombstone(e.Tombstone)
+	a.stop = a.to.Tombstone(e.Tombstone)
 }
 
 // checkMetaRecord checks a record of the meta bucket.
@@ -201,13 +190,12 @@ func (a *checker) checkMetaRecord(key, record []byte) error {
 	case bytes.Equal(key, journalKey):
 		return nil // checked by binding
 	case bytes.Equal(key, runsKey):
-		a.index.runs, err = decodeRuns(record)
-		a.index.known = err == nil
+		_, err = decodeRuns(record)
 	case bytes.Equal(key, agesKey):
 		_, err = decodeAges(record)
 	case bytes.Equal(key, purgeKey):
 		if err = decodeRecord(key, record, purgeRecord(new([]objects.Tombstone))); err == nil {
-			return a.reportHarmless("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
+			a.reportHarmless("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
 		}
 	default:
 		_, err = unseal(key, record)

@@ -34,7 +34,10 @@ func newRefCheck() refCheck {
 }
 
 // tally stands for a set: the number of its elements and the sum of their hashes.
-type tally struct{ count, sum uint64 }
+type tally struct {
+	count int
+	sum   uint64
+}
 
 func (t *tally) add(key []byte) {
 	h := fnv.New64a()
@@ -43,7 +46,7 @@ func (t *tally) add(key []byte) {
 }
 
 // nameRow adds a key of the buckets about refs; a nil value deletes it.
-func (a *checker) nameRow(bucket int, key, value []byte) error {
+func (a *checker) nameRow(bucket int, key, value []byte) {
 	n := &a.refs
 	switch bucket {
 	case refsBucket:
@@ -57,16 +60,16 @@ func (a *checker) nameRow(bucket int, key, value []byte) error {
 	case movesBucket:
 		n.moves.add(key)
 	case logBucket:
-		return a.logRow(key, value)
+		a.logRow(key, value)
 	}
-	return nil
 }
 
-func (a *checker) logRow(key, value []byte) error {
+func (a *checker) logRow(key, value []byte) {
 	list, err := decodeEntries(key, value)
 	if err != nil {
 		a.damaged[logBucket], a.refs.torn = true, true
-		return a.reportDamage("ref log", err, meanings[logBucket])
+		a.reportDamage("ref log", err, meanings[logBucket])
+		return
 	}
 	for _, key := range movesOf(list) {
 		a.refs.logged.add(key)
@@ -74,21 +77,18 @@ func (a *checker) logRow(key, value []byte) error {
 	for _, e := range list {
 		if a.to.Deep { // salvage may find more
 			a.refs.entries[e.Seq] = e
-		} else if err := a.logEntry(e); err != nil {
-			return err
+		} else {
+			a.logEntry(e)
 		}
 	}
-	return nil
 }
 
 // logEntry adds the next entry and checks that it follows those before it.
-func (a *checker) logEntry(e objects.LogEntry) error {
+func (a *checker) logEntry(e objects.LogEntry) {
 	const means = "moves of refs are lost or were changed, no commits"
 	n := &a.refs
 	if e.Seq <= n.last {
-		if err := a.reportDamage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), means); err != nil {
-			return err
-		}
+		a.reportDamage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), means)
 	}
 	n.last = e.Seq
 	for _, u := range e.Refs {
@@ -103,9 +103,7 @@ func (a *checker) logEntry(e objects.LogEntry) error {
 		}
 		if what != "" {
 			n.broken[u.Name] = true
-			if err := a.reportDamage("ref log", fmt.Errorf("entry %d moves %q, and the entry of it before that %s", e.Seq, u.Name, what), means); err != nil {
-				return err
-			}
+			a.reportDamage("ref log", fmt.Errorf("entry %d moves %q, and the entry of it before that %s", e.Seq, u.Name, what), means)
 		}
 		now := refRecord{objects.Ref{Name: u.Name, Target: u.New, Version: was.Version + 1, Updated: e.Note.Time}, e.Hash}
 		if u.New.IsZero() {
@@ -113,40 +111,32 @@ func (a *checker) logEntry(e objects.LogEntry) error {
 		}
 		n.states[u.Name] = now
 	}
-	if a.to.Entry == nil {
-		return nil
+	if a.stop == nil && a.to.Entry != nil {
+		a.stop = a.to.Entry(e)
 	}
-	return a.to.Entry(e)
 }
 
 // checkJournalRecords adds the changes of the journal, which come after the file.
-func (a *checker) checkJournalRecords() error {
+func (a *checker) checkJournalRecords() {
 	if a.mem == nil {
-		return nil
+		return
 	}
 	seen := a.mem.Mark()
 	for _, e := range a.mem.All(objectsBucket, seen) {
-		if err := a.checkObject("journal", e.Key, e.Value); err != nil {
-			return err
-		}
+		a.checkObject("journal", e.Key, e.Value)
 	}
 	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
 		for _, e := range a.mem.Sorted(name, seen) {
-			if err := a.nameRow(name, e.Key, e.Value); err != nil {
-				return err
-			}
+			a.nameRow(name, e.Key, e.Value)
 		}
 	}
-	return nil
 }
 
 // checkRefs compares the refs with the log and the lists, and passes them to the callback.
-func (a *checker) checkRefs() error {
+func (a *checker) checkRefs() {
 	n := &a.refs
 	for _, seq := range slices.Sorted(maps.Keys(n.entries)) {
-		if err := a.logEntry(n.entries[seq]); err != nil {
-			return err
-		}
+		a.logEntry(n.entries[seq])
 	}
 	refs := map[string]refRecord{}
 	for _, name := range slices.Sorted(maps.Keys(n.refs)) {
@@ -159,24 +149,17 @@ func (a *checker) checkRefs() error {
 			continue
 		}
 		a.damaged[refsBucket] = true
-		if err := a.reportDamage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read"); err != nil {
-			return err
-		}
+		a.reportDamage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read")
 	}
-	if err := a.compareRefs(refs); err != nil {
-		return err
-	}
+	a.compareRefs(refs)
 	if a.to.Deep {
 		a.addLost(refs)
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if a.to.Ref != nil {
-			if err := a.to.Ref(refs[name].Ref); err != nil {
-				return err
-			}
+		if a.stop == nil && a.to.Ref != nil {
+			a.stop = a.to.Ref(refs[name].Ref)
 		}
 	}
-	return nil
 }
 
 // addLost adds refs that only the log has, or a page that no tree has, if refs are lost. Of what
@@ -199,13 +182,11 @@ func (a *checker) addLost(refs map[string]refRecord) {
 }
 
 // compareRefs compares the refs with the log, and the lists with what they derive from.
-func (a *checker) compareRefs(refs map[string]refRecord) error {
+func (a *checker) compareRefs(refs map[string]refRecord) {
 	n := &a.refs
 	damagedRefs, damagedLog := a.damaged[refsBucket], a.damaged[logBucket] || n.torn
 	if !damagedRefs && !damagedLog {
-		if err := a.compareWithLog(refs); err != nil {
-			return err
-		}
+		a.compareWithLog(refs)
 	}
 	recent := map[string]bool{}
 	for _, r := range refs {
@@ -213,18 +194,15 @@ func (a *checker) compareRefs(refs map[string]refRecord) error {
 	}
 	const means = "nothing is lost; tract recover makes the list anew"
 	if !damagedRefs && !a.damaged[recentBucket] && !maps.Equal(recent, n.recent) {
-		if err := a.reportDamage("refs by time", errors.New("the list does not match the refs"), means); err != nil {
-			return err
-		}
+		a.reportDamage("refs by time", errors.New("the list does not match the refs"), means)
 	}
 	if !damagedLog && !a.damaged[movesBucket] && n.moves != n.logged {
-		return a.reportDamage("log by name", errors.New("the list does not match the log"), means)
+		a.reportDamage("log by name", errors.New("the list does not match the log"), means)
 	}
-	return nil
 }
 
 // compareWithLog reports refs whose target or newest entry differs from the log.
-func (a *checker) compareWithLog(refs map[string]refRecord) error {
+func (a *checker) compareWithLog(refs map[string]refRecord) {
 	names := maps.Clone(a.refs.states)
 	maps.Copy(names, refs)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -243,12 +221,8 @@ func (a *checker) compareWithLog(refs map[string]refRecord) error {
 		case s.entry != r.entry:
 			what = fmt.Errorf("it leads to log entry %s; the newest of it is %s", r.entry.Short(), s.entry.Short())
 		}
-		if what == nil {
-			continue
-		}
-		if err := a.reportDamage(fmt.Sprintf("ref %q", name), what, means); err != nil {
-			return err
+		if what != nil {
+			a.reportDamage(fmt.Sprintf("ref %q", name), what, means)
 		}
 	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -113,22 +114,42 @@ func (l *snapshot) chunks(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, e
 
 // locate finds the place of an object in the packs.
 func (l *snapshot) locate(id objects.ID) (place, bool, error) {
-	all, err := l.runs()
-	if err != nil {
-		return place{}, false, err
+	for at, err := range l.places(id) {
+		return at, err == nil, err
 	}
-	for _, r := range slices.Backward(all.List) {
-		entries, err := l.entriesOf(r, id)
+	return place{}, false, nil
+}
+
+// places yields the places of an object in packs, the newest first: it replaces a damaged one. An error
+// is the last element. If the head of a pack cannot be parsed, the object counts as there, and who
+// reads it meets the damage.
+func (l *snapshot) places(id objects.ID) iter.Seq2[place, error] {
+	return func(yield func(place, error) bool) {
+		all, err := l.runs()
 		if err != nil {
-			return place{}, false, err
+			yield(place{}, err)
+			return
 		}
-		for _, e := range slices.Backward(entries) { // the newest first: it replaces a damaged one
-			if ok, err := l.confirm(placeOf(e), id); ok || err != nil {
-				return placeOf(e), ok, err
+		for _, r := range slices.Backward(all.List) {
+			entries, err := l.entriesOf(r, id)
+			if err != nil {
+				yield(place{}, err)
+				return
+			}
+			for _, e := range slices.Backward(entries) {
+				p, err := l.pack(e.Pack)
+				switch {
+				case errors.Is(err, errPack):
+					err = nil
+				case err == nil && (int(e.Slot) >= p.Len() || !p.has(int(e.Slot), id)):
+					continue
+				}
+				if !yield(placeOf(e), err) || err != nil {
+					return
+				}
 			}
 		}
 	}
-	return place{}, false, nil
 }
 
 // entriesOf returns the entries of a run that have the prefix of an id, valid until the next call. If
@@ -166,32 +187,6 @@ func (l *snapshot) chunkOf(r index.Run, prefix uint32) ([]index.Entry, error) {
 type cachedChunk struct {
 	run     index.Run
 	entries []index.Entry
-}
-
-// places returns every place of an object in packs. An object whose first place is damaged
-// is stored again, so there may be several.
-func (l *snapshot) places(id objects.ID) (list []place, err error) {
-	all, err := l.runs()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all.List {
-		entries, err := l.entriesOf(r, id)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			at := placeOf(e)
-			p, err := l.pack(at.pack)
-			if err != nil {
-				return nil, err
-			}
-			if at.slot < p.Len() && p.has(at.slot, id) {
-				list = append(list, at)
-			}
-		}
-	}
-	return list, nil
 }
 
 // addRun returns the changes that write a run of new entries, and merge runs of a level that is

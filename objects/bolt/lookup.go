@@ -72,35 +72,6 @@ func (l *snapshot) has(id objects.ID) (bool, error) {
 	return ok, err
 }
 
-// confirm reports whether the object at a place has an id and was not purged. It reads the whole
-// head only if the pack has purged objects, or another id there, which may be damaged: then the
-// head that is repaired counts. If that cannot be read, the caller meets the damage later.
-func (l *snapshot) confirm(at place, id objects.ID) (bool, error) {
-	raw := false
-	if l.packs[at.pack] == nil {
-		e, err := l.ofPack(headsBucket, at.pack)
-		if err != nil {
-			return false, err
-		}
-		var found []byte
-		begin, err := e.Part(0, packIDs)
-		if err == nil {
-			found, err = e.Part(packIDs+at.slot*idSize, idSize)
-		}
-		if err != nil {
-			return false, fmt.Errorf("pack %d: %w: object %d", at.pack, errPack, at.slot)
-		}
-		if raw = objects.ID(found) == id; raw && !parsePackHeader(begin).purged {
-			return true, nil
-		}
-	}
-	p, err := l.pack(at.pack)
-	if err == nil && at.slot < p.Len() {
-		return p.has(at.slot, id), nil
-	}
-	return raw, nil
-}
-
 // ofPack returns the head or the body of a pack.
 func (l *snapshot) ofPack(bucket int, n uint32) (page.Entry, error) {
 	e, ok, err := l.find(bucket, packKey(n))

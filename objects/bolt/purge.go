@@ -176,11 +176,10 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 			list = append(list, setKey(objectsBucket, bytes.Clone(t.ID[:]), encodeTombstone(t)))
 			size += len(value)
 		}
-		places, err := l.places(t.ID)
-		if err != nil {
-			return err
-		}
-		for _, at := range places {
+		for at, err := range l.places(t.ID) {
+			if err != nil {
+				return err
+			}
 			if rows[at.pack] == nil {
 				pack, err := l.pack(at.pack)
 				if err != nil {

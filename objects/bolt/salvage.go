@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -17,21 +18,19 @@ import (
 // of the whole journal: an object is what hashes to its id, a ref or a log entry what has its
 // seal. Last it puts packs together from the values that were found of them. If the audit is not
 // deep, or nothing is lost, there is nothing to do.
-func (a *checker) salvage() error {
+func (a *checker) salvage() {
 	h := a.files
 	if !a.to.Deep || a.harmful == 0 && !a.torn {
-		return nil
+		return
 	}
 	err := salvage.Pages(h.ctx, h.file, h.size, h.meta.PageSize, a.salvageElement)
 	if err == nil {
 		err = salvage.Journal(h.journal, len(buckets), a.salvageElement)
 	}
+	a.stop = cmp.Or(a.stop, err)
 	for n, list := range a.fragments {
-		if err == nil {
-			err = a.salvagePack(n, list)
-		}
+		a.salvagePack(n, list)
 	}
-	return err
 }
 
 // salvageElement takes what it can of a key and its value.
@@ -58,16 +57,16 @@ func (a *checker) salvageElement(e salvage.Element) error {
 	case len(e.Key) == idSize:
 		o, err := decodeObject(objects.ID(e.Key), e.Read(a.files.file))
 		if err == nil && o.Check() == nil {
-			return a.pass([]objects.Object{o})
+			a.pass([]objects.Object{o})
 		}
-		return a.passTombstone(err)
+		a.passTombstone(err)
 	case len(e.Key) == 8:
 		list, _ := decodeEntries(e.Key, e.Read(a.files.file))
 		for _, one := range list {
 			a.refs.entries[one.Seq] = one
 		}
 	}
-	return nil
+	return a.stop
 }
 
 // repairFlip returns a value of pack n, with one bit flipped back if that makes its checksum right.
@@ -79,7 +78,7 @@ func repairFlip(n uint32, b []byte) []byte {
 }
 
 // salvagePack tries every value of a pack as a head with every other one as its body.
-func (a *checker) salvagePack(n uint32, found []salvage.Element) error {
+func (a *checker) salvagePack(n uint32, found []salvage.Element) {
 	var list [][]byte
 	for _, e := range found {
 		b := e.Read(a.files.file)
@@ -89,19 +88,15 @@ func (a *checker) salvagePack(n uint32, found []salvage.Element) error {
 		list = append(list, b)
 	}
 	for i, head := range list {
-		if err := a.files.ctx.Err(); err != nil {
-			return err
-		}
-		for k, body := range list {
+		a.stop = cmp.Or(a.stop, a.files.ctx.Err())
+		for k := 0; k < len(list) && a.stop == nil; k++ {
+			body := list[k]
 			if k == i {
 				body = nil // the commits are in the head
 			}
-			if err := salvageObjects(head, body, a.pass); err != nil {
-				return err
-			}
+			salvageObjects(head, body, a.pass)
 		}
 	}
-	return nil
 }
 
 // isPlausiblePackPart reports whether a value may be the head or the body of a pack. Any text in a
@@ -116,9 +111,9 @@ func isPlausiblePackPart(b []byte) bool {
 
 // salvageObjects calls found with the objects that are intact in a pack of which the head, the
 // body or both are damaged.
-func salvageObjects(head, body []byte, found func([]objects.Object) error) error {
+func salvageObjects(head, body []byte, found func([]objects.Object)) {
 	if len(head) < packIDs || parsePackHeader(head).end > len(head) {
-		return nil
+		return
 	}
 	f := parsePackHeader(head)
 	table, purged, _ := f.splitTable(head)
@@ -132,14 +127,9 @@ func salvageObjects(head, body []byte, found func([]objects.Object) error) error
 			p := &salvagedPack{pack{Table: t, purged: purged}, body, believe}
 			intact := p.intact()
 			complete = complete || len(intact) == p.Len()-len(purged)
-			for i := range intact {
-				if err := found(intact[i : i+1]); err != nil {
-					return err
-				}
-			}
+			found(intact)
 		}
 	}
-	return nil
 }
 
 // inflatePrefix returns what can be decompressed of a frame, and other bytes as they are. No
