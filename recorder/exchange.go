@@ -101,10 +101,7 @@ func (c *committer) decode(x *exchange) (*clientRequest, *providers.Client, erro
 	if req.request.Settings.Model == "" {
 		req.request.Settings.Model = x.Model
 	}
-	body, err := rawjson.Parse(sent)
-	if err != nil {
-		return nil, nil, err
-	}
+	body := rawjson.Value(bytes.TrimLeft(sent, "\ufeff \t\r\n"))      // DecodeRequest has checked the syntax
 	req.body = rawjson.Without(body, "messages", "input", "contents") // they are most of the body, and each Get would skip them
 	req.claim = readClaim(x.Header, req.body, req.request.Messages)
 	target, err := x.openProvider(req.request.Settings.Model)

@@ -162,15 +162,19 @@ func (e *Entry) equalsUncounted(listed Entry) bool {
 func (c *comparison) pairPrefix() (known, listed int) {
 	known, listed = commonPrefix(c.known, c.list)
 	// Within the beginning, the order of parallel calls and the division of texts may differ.
+	same := 0
+	for ; same < min(known, listed) && c.known[same].Unit == c.list[same].Unit; same++ {
+		c.pair(same, same)
+	}
 	units := map[objects.ID][]int{}
-	for i := range known {
+	for i := same; i < known; i++ {
 		units[c.known[i].Unit] = append(units[c.known[i].Unit], i)
 	}
-	last := -1
-	for i := range listed {
-		if same := units[c.list[i].Unit]; len(same) > 0 {
-			c.pair(same[0], i)
-			last, units[c.list[i].Unit] = same[0], same[1:]
+	last := same - 1
+	for i := same; i < listed; i++ {
+		if all := units[c.list[i].Unit]; len(all) > 0 {
+			c.pair(all[0], i)
+			last, units[c.list[i].Unit] = all[0], all[1:]
 		} else if c.list[i].Counts && last >= 0 {
 			c.knownOf[i] = last // a part of a text that is divided in another way
 		}

@@ -251,16 +251,21 @@ func (s *Spool) execute(list []operation) {
 			if f.clean != nil {
 				frame = f.clean(frame)
 			}
-			if len(f.pending) == 0 {
-				files = append(files, f)
+			if len(frame.Data) > maxPending {
+				f.pending = appendFrameHead(f.pending, frame)
+				s.writePending(f, frame.Data)
+			} else {
+				if len(f.pending) == 0 {
+					files = append(files, f)
+				}
+				f.pending = appendFrame(f.pending, frame)
 			}
-			f.pending = appendFrame(f.pending, frame)
 			f.ends = append(f.ends, f.size+int64(len(f.pending)))
 		}
 	}
 	for _, f := range files {
 		if len(f.pending) > 0 {
-			s.writePending(f)
+			s.writePending(f, nil)
 		}
 	}
 	s.mu.Lock()
@@ -273,11 +278,14 @@ func (s *Spool) execute(list []operation) {
 	}
 }
 
-// writePending writes the pending bytes of a file.
-func (s *Spool) writePending(f *File) {
+// maxPending is the largest frame, in bytes, that is copied in order to be written together with others.
+const maxPending = 64 << 10
+
+// writePending writes the pending bytes of a file, and more.
+func (s *Spool) writePending(f *File, more []byte) {
 	data := f.pending
 	f.pending = nil
-	if err := s.appendToFile(f, data); err != nil {
+	if err := s.appendToFile(f, data, more); err != nil {
 		f.lost.Store(true)
 		_ = s.removeFile(f) // the exchange is lost anyway
 	}
@@ -286,17 +294,22 @@ func (s *Spool) writePending(f *File) {
 // errFull reports that Options.Disk is reached.
 var errFull = errors.New("the spool is full")
 
-func (s *Spool) appendToFile(f *File, data []byte) error {
-	if !s.freeSpace(int64(len(data))) {
+func (s *Spool) appendToFile(f *File, data, more []byte) error {
+	if !s.freeSpace(int64(len(data) + len(more))) {
 		return errFull
 	}
 	file, err := f.open(os.O_WRONLY | os.O_APPEND)
 	if err != nil {
 		return err
 	}
-	n, err := file.Write(data)
-	s.size += int64(n)
-	f.size += int64(n)
+	for _, part := range [][]byte{data, more} {
+		var n int
+		if err == nil {
+			n, err = file.Write(part)
+		}
+		s.size += int64(n)
+		f.size += int64(n)
+	}
 	return errors.Join(err, file.Close())
 }
 
@@ -329,8 +342,8 @@ func (s *Spool) removeFile(f *File) error {
 	if !f.created {
 		return nil
 	}
-	f.created = false
 	s.size -= f.size
+	f.created, f.size, f.ends = false, 0, nil
 	return overwriteAndRemove(f.path)
 }
 
@@ -602,9 +615,12 @@ func Cleared(folder string) string {
 // appendFrame appends a frame to b: its kind, the length of its data as an unsigned varint, and
 // its data.
 func appendFrame(b []byte, frame Frame) []byte {
-	b = append(b, frame.Kind)
-	b = binary.AppendUvarint(b, uint64(len(frame.Data)))
-	return append(b, frame.Data...)
+	return append(appendFrameHead(b, frame), frame.Data...)
+}
+
+// appendFrameHead appends the part of a frame before its data.
+func appendFrameHead(b []byte, frame Frame) []byte {
+	return binary.AppendUvarint(append(b, frame.Kind), uint64(len(frame.Data)))
 }
 
 // parseFrames returns the complete frames at the beginning of data. No kind of frame is 0: zeros
