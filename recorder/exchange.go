@@ -45,7 +45,7 @@ func (c *committer) commit(x *exchange) (err error) {
 		if done.Response != nil {
 			blocks = done.Response.Blocks
 		}
-		x.finishFile(spoolLabel(objects.Hash(x.sent)), c.o.Unmasked, x.withoutSplitSecrets(blocks))
+		x.finishFile("committed", c.o.Unmasked, x.withoutSplitSecrets(blocks))
 	}
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)

@@ -17,7 +17,6 @@ import (
 	"github.com/tract-vcs/tract/internal/spool"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
-	"github.com/tract-vcs/tract/objects"
 )
 
 // Options configure a [Transport]. The zero value has usable defaults.
@@ -238,9 +237,6 @@ func (t *Transport) Close(ctx context.Context) error {
 	t.committer.reportLost()
 	return err
 }
-
-// spoolLabel returns the label of an exchange in the spool.
-func spoolLabel(bodyHash objects.ID) string { return bodyHash.String()[:32] }
 
 // maxReserved is the most memory in bytes that is allocated for a request body before it is read.
 const maxReserved = 1 << 20

@@ -187,7 +187,7 @@ func (f *File) Write(frame Frame) {
 func (f *File) Lost() bool { return f == nil || f.lost.Load() }
 
 // Finish replaces the content of the file after its first kept frames with other frames, and moves
-// the file to the committed exchanges, where [Find] finds it by its label. If frames returns none,
+// the file to the committed exchanges, under a name that ends in the label. If frames returns none,
 // or the file does not have the kept frames, the file is removed. The old bytes are overwritten
 // with zeros. frames is called in the background.
 func (f *File) Finish(label string, kept int, frames func() []Frame) {
@@ -536,24 +536,6 @@ func (s *Spool) Close() error {
 		return fmt.Errorf("close spool: %w", err)
 	}
 	return nil
-}
-
-// Find returns the frames of the newest committed exchange with a label in a folder; none if it is
-// no longer kept.
-func Find(folder, label string) ([]Frame, error) {
-	names, err := listPaths(filepath.Join(folder, "done"), "")
-	names = slices.DeleteFunc(names, func(path string) bool { return !strings.HasSuffix(path, "-"+label) })
-	if err != nil || len(names) == 0 {
-		return nil, err
-	}
-	data, err := os.ReadFile(names[len(names)-1])
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read spool: %w", err)
-	}
-	return parseFrames(data), nil
 }
 
 // listPaths returns the paths of the files in a folder whose names begin with a prefix, in the order
