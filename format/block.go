@@ -91,11 +91,11 @@ func (g *lineBuffer) arguments(s string) string {
 
 func (g *lineBuffer) toolResult(r content.ToolResult) {
 	head := strings.TrimSpace(resultTag + g.flat(r.CallID))
-	i := g.styles.tool
+	s := g.styles.tool
 	if r.IsError {
-		head, i = head+" error", g.styles.warn
+		head, s = head+" error", g.styles.warn
 	}
-	g.line(indent, colorize(i, head))
+	g.line(indent, colorize(s, head))
 	g.text(indent, g.styles.plain, r.String())
 }
 

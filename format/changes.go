@@ -12,14 +12,13 @@ const contextLines = 3
 
 // addLineDiff adds the changes of a text line by line. Long runs of unchanged lines are folded.
 func (g *lineBuffer) addLineDiff(spans []diff.Span, b content.Block) {
-	for n, s := range spans {
-		i := g.styleFor(s.Op, b)
-		shown := strings.SplitAfter(s.Text, "\n")
+	for n, span := range spans {
+		shown := strings.SplitAfter(span.Text, "\n")
 		if shown[len(shown)-1] == "" {
 			shown = shown[:len(shown)-1]
 		}
 		from, to := 0, 0 // the folded lines
-		if s.Op == diff.Same {
+		if span.Op == diff.Same {
 			from, to = foldRange(len(shown), n > 0, n < len(spans)-1)
 		}
 		for at, line := range shown {
@@ -27,7 +26,7 @@ func (g *lineBuffer) addLineDiff(spans []diff.Span, b content.Block) {
 				g.line(colorize(g.styles.dim, "    … "+plural(to-from, "line")+" the same"))
 			}
 			if at < from || at >= to {
-				g.markedLine(i, s.Op, g.cleanLine(line))
+				g.markedLine(g.styleFor(span.Op, b), span.Op, g.cleanLine(line))
 			}
 		}
 	}
@@ -39,7 +38,7 @@ func (g *lineBuffer) markedLine(s style, op diff.Op, line string) {
 }
 
 // foldRange returns the range of n unchanged lines that is folded. changeBefore and changeAfter
-// tell on which sides of the lines there is a change: next to it, some lines stay for context.
+// report on which sides of the lines there is a change: next to it, some lines stay for context.
 func foldRange(n int, changeBefore, changeAfter bool) (from, to int) {
 	to = n
 	if changeBefore {

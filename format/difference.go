@@ -22,16 +22,16 @@ type DiffStyle struct {
 var marks = map[diff.Op]string{diff.Same: " ", diff.Remove: "-", diff.Add: "+", diff.Change: "~"}
 
 // forOp returns the style of a changed block or line.
-func (k *styles) forOp(op diff.Op) style {
+func (s *styles) forOp(op diff.Op) style {
 	switch op {
 	case diff.Remove:
-		return k.removed
+		return s.removed
 	case diff.Add:
-		return k.added
+		return s.added
 	case diff.Change:
-		return k.changed
+		return s.changed
 	}
-	return k.plain
+	return s.plain
 }
 
 // Diff writes the difference of two prompts: blocks of one side with - or +, changed blocks with
@@ -115,9 +115,9 @@ func textOf(b content.Block) string {
 
 // oneSided adds the lines of a block that one side has.
 func (g *lineBuffer) oneSided(op diff.Op, b content.Block) {
-	i := g.styleFor(op, b)
+	s := g.styleFor(op, b)
 	for line := range lines(g.clean(textOf(b))) {
-		g.markedLine(i, op, line)
+		g.markedLine(s, op, line)
 	}
 }
 
@@ -141,6 +141,7 @@ func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 		g.line(colorize(g.styles.dim, "    the same words; what differs: "+strings.Join(others, ", ")))
 		return
 	}
+	others = slices.DeleteFunc(others, func(field string) bool { return field == "parts" }) // they are the text
 	// With a line feed at the end, the last line compares equal to the same line in the middle.
 	a, b = a+"\n", b+"\n"
 	spans := diff.Texts(a, b, diff.TextOptions{Words: s.Word})

@@ -90,18 +90,18 @@ func commitTitle(c *commit.Commit) string {
 	return c.Kind.String()
 }
 
-func (k *styles) forRole(r content.Role) style {
+func (s *styles) forRole(r content.Role) style {
 	switch r {
 	case content.RoleSystem:
-		return k.system
+		return s.system
 	case content.RoleUser:
-		return k.user
+		return s.user
 	case content.RoleAssistant:
-		return k.assistant
+		return s.assistant
 	case content.RoleTool:
-		return k.tool
+		return s.tool
 	}
-	return k.dim
+	return s.dim
 }
 
 func (g *lineBuffer) oneline(c Commit) {

@@ -26,7 +26,7 @@ func (p *Printer) Match(m inspect.Match) {
 
 // MatchJSON returns a match for programs.
 func MatchJSON(m inspect.Match) any {
-	v := struct {
+	return struct {
 		Commit objects.ID   `json:"commit"`
 		Op     string       `json:"op"`
 		Kind   content.Kind `json:"kind"`
@@ -40,5 +40,4 @@ func MatchJSON(m inspect.Match) any {
 		Commit: m.Commit.ID, Op: m.Commit.Op.String(), Kind: m.Commit.Kind, Role: m.Commit.Role, Time: jsonTime(m.Commit.Time),
 		Line: m.Line, Text: m.Text, Base64: base64IfInvalid(m.Text), Spans: m.Spans,
 	}
-	return v
 }

@@ -54,7 +54,7 @@ func New(w io.Writer, o Options) *Printer {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	return &Printer{w: w, o: o, styles: newPalette(o), ownColored: map[string]bool{}}
+	return &Printer{w: w, o: o, styles: newStyles(o), ownColored: map[string]bool{}}
 }
 
 // Err returns the first error of writing, nil when there was none.

@@ -138,6 +138,29 @@ func TestDiffByLinesAndWords(t *testing.T) {
 	}))
 }
 
+// TestDiffNamesPartsOnlyWithEqualText checks that the parts of a text are not named beside the text
+// that differs, since they are that text, and are named when they are all that differs.
+func TestDiffNamesPartsOnlyWithEqualText(t *testing.T) {
+	tell := func(b content.Block) *compile.Prompt {
+		s := newStory(t)
+		s.add("reasoning", commit.Draft{Block: b})
+		return s.compile(compile.Options{Policy: priority.Policy{IncludeReasoning: true}})
+	}
+	const one = "The same long first part, of which not a word changes."
+	a := tell(content.Reasoning{Parts: []string{one, "two"}})
+	for want, b := range map[string]*compile.Prompt{
+		"\n-   two\n+   three\n":                        tell(content.Reasoning{Parts: []string{one, "three"}}),
+		"the same words; what differs: parts\n":         tell(content.Reasoning{Parts: []string{one + "\n\ntwo"}}),
+		"    the same words; what differs: id, parts\n": tell(content.Reasoning{Wire: content.Form{ID: "rs_1"}.Wire(), Text: one + "\n\ntwo"}),
+	} {
+		var out bytes.Buffer
+		New(&out, Options{}).Diff(diff.Prompts(a, b), DiffStyle{})
+		if !strings.HasSuffix(out.String(), want) {
+			t.Errorf("the difference ends with %q, want %q", &out, want)
+		}
+	}
+}
+
 func TestDiffFoldsOnlyLongRuns(t *testing.T) {
 	for _, c := range []struct {
 		n             int

@@ -20,7 +20,7 @@ const (
 	shadeOnLight = 254
 )
 
-func newPalette(o Options) *styles {
+func newStyles(o Options) *styles {
 	mix := func(attributes ...color.Attribute) style {
 		c := color.New(attributes...)
 		if o.Color {

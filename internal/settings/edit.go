@@ -279,7 +279,8 @@ func foldedKey(section []string, name string) string {
 }
 
 // foldFixedParts is foldName, but for the part of a name that a person chooses, of which only the case
-// does not count: gpt4 and gpt-4 are two models.
+// does not count: gpt4 and gpt-4 are two models. A name that ends with the chosen part, such as that of
+// the table price.gpt-4, is folded in the same way.
 func foldFixedParts(name string) string {
 	folded := foldName(name)
 	for _, k := range table {
