@@ -172,14 +172,11 @@ func (p *postgresBench) pgbenchScript(ctx context.Context) (path string, err err
 	}
 	const hash, ref = `sha256((random()::text || :client_id)::bytea)`, `'refs/bench/' || :client_id`
 	values := []string{
-		"1000000", "0", "1953653091", "1000000", // the repo, the time, the lock of the repo
-		"array[0]", "array[" + ref + "]", "array[" + hash + "]", "array[:client_id + 1]", "array[:gen]", "array[0]", "array[nextval('tract_seq')]",
-		"array[" + hash + "]", "array[(select newest from tract_ref where repo = 1000000 and name = " + ref + ")]", "array[decode(repeat('ab', 240), 'hex')]",
-		"array[]::int[]",                                                                                     // batches without a ref
-		"array[]::int[]", "array[]::bigint[]", "array[]::bigint[]", "array[]::bigint[]", "array[]::bigint[]", // new lines
-		"array[0]", "array[:client_id + 1]", "array[:gen]", "array[" + hash + "]", "array[decode(repeat('cd', 140), 'hex')]", "array[" + hash + "]",
-		"array[decode(repeat('ef', 660), 'hex')]", "array[false]",
-		"array[]::int[]", "array[]::bytea[]", "array[]::smallint[]", "array[]::smallint[]", "array[]::bytea[]", "array[]::bool[]", // content by id
+		"1000000", "0", "1953653091", "1000000", "array[false]", // the repo, the time, the lock of the repo, whether there are copies
+		"array[" + ref + "]", "array[1, :client_id + 1, :gen, 0, nextval('tract_seq')]::bigint[]",
+		"array[" + hash + ", " + hash + ", (select newest from tract_ref where repo = 1000000 and name = " + ref + "), decode(repeat('ab', 240), 'hex')]",
+		"array[1, :client_id + 1, :gen, -1, 0]::bigint[]", "array[" + hash + ", decode(repeat('cd', 140), 'hex'), " + hash + ", decode(repeat('ef', 660), 'hex')]",
+		"array[]::bigint[]", "array[]::bytea[]", // content by id
 	}
 	sql = regexp.MustCompile(`\$\d+`).ReplaceAllStringFunc(sql, func(parameter string) string {
 		n, err := strconv.Atoi(parameter[1:])

@@ -3,68 +3,14 @@ package postgres
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
+	"strings"
 	"sync"
-
-	"github.com/jackc/pgx/v5"
+	"time"
 )
 
-// appendSQL is one statement, and so one transaction, that writes several batches. Each wins
-// or loses the compare-and-swap of its own ref; one that loses inserts nothing. Rows are
-// inserted in the order of their keys, so that two of these statements do not deadlock. It
-// holds the lock of the repo, so that gc and purge do not miss what it inserts.
-//
-// A position that another commit has, in a segment or in the tail, gives a null for the generation, and so
-// an error: the writer did not know of that commit, and begins a line of its own.
-//
-// "offset 0" has exists look up one key. Without it a generic plan may read all rows of the repo
-// into a hash table, for every append.
-//
-// A ref that was deleted keeps its row, so a new row is that of a ref which never was. The
-// swap compares the hash of the newest log entry, which no two states of a ref share.
-const appendSQL = `with held as materialized (
-	select pg_advisory_xact_lock_shared($3::int, $4::int)
-), move as (
-	select * from unnest($5::int[], $6::text[], $7::bytea[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bytea[])
-		as m (g, name, target, line, gen, updated, seq, newest, prev, record)
-), moved as (
-	insert into tract_ref as r (repo, name, target, line, gen, version, updated, seq, newest, prev)
-	select $1, name, target, line, gen, 1, updated, seq, newest, prev from move, held
-	where prev is null or exists (select from tract_ref x where x.repo = $1 and x.name = move.name offset 0)
-	order by name
-	on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = r.version + 1,
-		updated = excluded.updated, seq = excluded.seq, newest = excluded.newest, prev = excluded.prev
-	where r.newest is not distinct from excluded.prev
-	returning r.name, r.version
-), won as (
-	select m.g from move m join moved using (name) union all select g from unnest($15::int[]) f (g), held
-), logged as (
-	insert into tract_log (repo, seq, name, record)
-	select $1, seq, name, record from move where name in (select name from moved)
-), begun as (
-	insert into tract_line (repo, line, first, from_line, from_gen, sealed)
-	select $1, line, first, from_line, from_gen, first
-	from unnest($16::int[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[]) l (g, line, first, from_line, from_gen)
-	where g in (table won) order by line
-), tail as (
-	insert into tract_tail (repo, line, gen, id, head, content, body, put)
-	select $1, line,
-		case when exists (select from tract_line s where s.repo = $1 and s.line = t.line and s.sealed > t.gen offset 0)
-			or exists (select from tract_tail s where s.repo = $1 and s.line = t.line and s.gen = t.gen offset 0) then null else gen end,
-		id, head, content,
-		case when copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = content offset 0) then null else body end, $2::bigint
-	from unnest($21::int[], $22::bigint[], $23::bigint[], $24::bytea[], $25::bytea[], $26::bytea[], $27::bytea[], $28::bool[])
-		t (g, line, gen, id, head, content, body, copies)
-	where g in (table won) order by line, gen
-), blob as (
-	insert into tract_blob as b (repo, id, kind, codec, data, put)
-	select distinct on (id) $1, id, kind, codec, data, $2::bigint
-	from unnest($29::int[], $30::bytea[], $31::smallint[], $32::smallint[], $33::bytea[], $34::bool[]) n (g, id, kind, codec, data, copies)
-	where g in (table won) and not (copies and exists (select from tract_tombstone e where e.repo = $1 and e.id = n.id offset 0))
-	order by id
-	on conflict (repo, id) do update set put = excluded.put where b.put < excluded.put - 3600000
-) select name, version from moved`
+// appendSQL writes a group of batches: append.sql says how.
+const appendSQL = `select tract_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 
 const (
 	maxWorkers    = 4       // statements at a time
@@ -83,7 +29,6 @@ type queue struct {
 // request is a write that waits for its outcome.
 type request struct {
 	write *write
-	alone bool
 	done  chan struct{} // closed when the outcome is known
 	won   bool
 	err   error
@@ -91,8 +36,8 @@ type request struct {
 
 // submit writes a batch, perhaps with others. It has not won when a ref has moved. When ctx
 // ends the outcome is unknown, unless the write had not begun.
-func (s *store) submit(ctx context.Context, w *write, alone bool) (won bool, err error) {
-	r := &request{write: w, alone: alone, done: make(chan struct{})}
+func (s *store) submit(ctx context.Context, w *write) (won bool, err error) {
+	r := &request{write: w, done: make(chan struct{})}
 	q := &s.queue
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
@@ -103,7 +48,7 @@ func (s *store) submit(ctx context.Context, w *write, alone bool) (won bool, err
 			return r.won, r.err
 		case <-ctx.Done():
 			if q.remove(r) {
-				return false, notBegun{ctx.Err()}
+				return false, errors.Join(errNotSent, ctx.Err())
 			}
 			return false, ctx.Err()
 		case q.slots <- struct{}{}:
@@ -140,13 +85,7 @@ func (q *queue) remove(r *request) bool {
 	return i >= 0
 }
 
-// notBegun is the error of a write that was not sent.
-type notBegun struct{ error }
-
-func (e notBegun) Unwrap() error { return e.error }
-
-// SafeToRetry is asked by pgconn.SafeToRetry.
-func (notBegun) SafeToRetry() bool { return true }
+var errNotSent = errors.New("the write was not sent")
 
 // take returns the requests of the next statement, if any waits.
 func (q *queue) take() (group []*request) {
@@ -155,14 +94,13 @@ func (q *queue) take() (group []*request) {
 	names, size := map[string]bool{}, 0
 	rest := q.waiting[:0:0]
 	for _, r := range q.waiting {
-		refs := r.write.refs
-		full := len(group) > 0 && (group[0].alone || r.alone || len(group) == maxGroup || size+r.write.size > maxGroupBytes)
-		if full || len(refs) > 0 && names[refs[0].name] {
+		full := len(group) > 0 && (len(group) == maxGroup || size+r.write.size > maxGroupBytes)
+		if full || slices.ContainsFunc(r.write.refs, func(ref refRow) bool { return names[ref.name] }) {
 			rest = append(rest, r)
 			continue
 		}
-		for i := range refs {
-			names[refs[i].name] = true
+		for i := range r.write.refs {
+			names[r.write.refs[i].name] = true
 		}
 		group, size = append(group, r), size+r.write.size
 	}
@@ -172,14 +110,10 @@ func (q *queue) take() (group []*request) {
 
 // writeGroup writes a group and tells each of its requests the outcome.
 func (s *store) writeGroup(ctx context.Context, group []*request) {
-	moved := map[string]uint64{}
+	var versions []int64
+	args, refs := s.appendArgs(group)
 	err := s.attempt(ctx, statementTime, func(ctx context.Context) error {
-		args := s.appendArgs(group)
-		if len(group[0].write.refs) <= 1 {
-			return direct{s.pool}.query(ctx, scanMoved(moved), appendSQL, args...)
-		}
-		// All refs of a batch move or none: that takes a transaction.
-		return s.writeAll(ctx, moved, len(group[0].write.refs), args)
+		return s.pool.QueryRow(ctx, appendSQL, args...).Scan(&versions)
 	})
 	if err != nil && len(group) > 1 && isUndone(err) {
 		for _, r := range group { // one of them is to blame
@@ -188,85 +122,60 @@ func (s *store) writeGroup(ctx context.Context, group []*request) {
 		return
 	}
 	for _, r := range group {
-		r.err = err
-		r.won = err == nil
-		for i := range r.write.refs {
-			ref := &r.write.refs[i]
-			version, ok := moved[ref.name]
-			ref.state.version = version
-			r.won = r.won && ok
+		r.won, r.err = err == nil, err
+	}
+	for i, v := range versions {
+		refs[i].row.state.version = uint64(v)
+		if v == 0 {
+			group[refs[i].batch-1].won = false
 		}
+	}
+	for _, r := range group {
 		close(r.done)
 	}
 }
 
-var errLost = errors.New("a ref has moved")
-
-func (s *store) writeAll(ctx context.Context, moved map[string]uint64, want int, args []any) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := (direct{tx}).query(ctx, scanMoved(moved), appendSQL, args...); err != nil {
-			return err
-		}
-		if len(moved) < want {
-			return errLost
-		}
-		return nil
-	})
-	if errors.Is(err, errLost) {
-		clear(moved)
-		return nil
-	}
-	return err
+// numbered is a row of a batch of a group. The first batch has the number 1.
+type numbered[T any] struct {
+	batch int64
+	row   *T
 }
 
-func scanMoved(moved map[string]uint64) func(pgx.CollectableRow) error {
-	return func(row pgx.CollectableRow) error {
-		var name string
-		var version int64
-		err := row.Scan(&name, &version)
-		moved[name] = uint64(version)
-		return err
-	}
-}
-
-// appendArgs returns the parameters of appendSQL for a group.
-func (s *store) appendArgs(group []*request) []any {
-	refs, loose, lines, commits, blobs := make(columns, 10), make(columns, 1), make(columns, 5), make(columns, 8), make(columns, 6)
+// sorted returns rows of all batches in the order of their keys.
+func sorted[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []numbered[T]) {
 	for i, r := range group {
-		g, copies := int32(i), r.write.copies
-		if len(r.write.refs) == 0 {
-			loose.add(g)
-		}
-		for k := range r.write.refs {
-			ref := &r.write.refs[k]
-			to := &ref.state
-			refs.add(g, ref.name, idBytes(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], idBytes(ref.prev), ref.record)
-		}
-		for _, l := range r.write.lines {
-			lines.add(g, l.line, l.first, l.from.line, l.from.gen)
-		}
-		for k := range r.write.commits {
-			c := &r.write.commits[k]
-			commits.add(g, c.at.line, c.at.gen, c.id[:], c.head, idBytes(c.content), c.body, copies)
-		}
-		for k := range r.write.blobs {
-			b := &r.write.blobs[k]
-			blobs.add(g, b.id[:], int16(b.kind), b.codec, b.data, copies)
+		of := rows(r.write)
+		for k := range of {
+			list = append(list, numbered[T]{int64(i + 1), &of[k]})
 		}
 	}
-	return slices.Concat([]any{s.repo, nowMillis(), lockClass, s.lockKey()}, refs, loose, lines, commits, blobs)
+	slices.SortStableFunc(list, func(a, b numbered[T]) int { return compare(a.row, b.row) })
+	return list
 }
 
-// columns are rows as the arrays of a statement, one for each column: an array of rows would
-// need types of its own in the database. The array of a column without rows is nil.
-type columns []any
-
-func (c columns) add(row ...any) {
-	for i, v := range row {
-		value := reflect.ValueOf(v)
-		if c[i] == nil {
-			c[i] = reflect.Zero(reflect.SliceOf(value.Type())).Interface()
-		}
-		c[i] = reflect.Append(reflect.ValueOf(c[i]), value).Interface()
+// appendArgs returns the parameters of appendSQL for a group, and the refs in their order there.
+func (s *store) appendArgs(group []*request) (args []any, refs []numbered[refRow]) {
+	var copies []bool
+	var names []string
+	var refNumbers, commits, blobs []int64
+	var refBytes, commitBytes, blobBytes [][]byte
+	refs = sorted(group, func(w *write) []refRow { return w.refs }, func(a, b *refRow) int { return strings.Compare(a.name, b.name) })
+	for _, r := range refs {
+		to := &r.row.state
+		names = append(names, r.row.name)
+		refNumbers = append(refNumbers, r.batch, to.at.line, to.at.gen, to.updated, int64(to.seq))
+		refBytes = append(refBytes, idBytes(to.target), to.newest[:], idBytes(r.row.prev), r.row.record)
 	}
+	for _, r := range group {
+		copies = append(copies, r.write.copies)
+	}
+	for _, c := range sorted(group, func(w *write) []commitRow { return w.commits }, func(a, b *commitRow) int { return a.at.compare(b.at) }) {
+		commits = append(commits, c.batch, c.row.at.line, c.row.at.gen, c.row.from.line, c.row.from.gen)
+		commitBytes = append(commitBytes, c.row.id[:], c.row.head, idBytes(c.row.content), c.row.body)
+	}
+	for _, b := range sorted(group, func(w *write) []blobRow { return w.blobs }, func(a, b *blobRow) int { return a.id.Compare(b.id) }) {
+		blobs = append(blobs, b.batch, int64(b.row.kind), int64(b.row.codec))
+		blobBytes = append(blobBytes, b.row.id[:], b.row.data)
+	}
+	return []any{s.repo, time.Now().UnixMilli(), lockClass, s.lockKey(), copies, names, refNumbers, refBytes, commits, commitBytes, blobs, blobBytes}, refs
 }

@@ -41,7 +41,6 @@ type apply struct {
 	batch   *objects.Batch
 	fresh   bool   // refs are read anew, not taken from the cache
 	careful bool   // everything is looked up
-	alone   bool   // it is not written together with others
 	seq     uint64 // of the log entry; 0: not drawn
 	sent    *write // whose outcome is unknown
 }
@@ -76,16 +75,16 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 		}
 	}
 	p.refs = refs
-	won, err := a.s.submit(ctx, &p.write, a.alone || len(refs) > 1)
+	won, err := a.s.submit(ctx, &p.write)
 	switch {
 	case err == nil && won:
 		a.s.learn(p)
 		return true, nil
-	case err == nil:
+	case err == nil, hasCode(err, codeLost):
 		a.fresh = true
 		return false, nil
 	case hasCode(err, codeUniqueViolation), hasCode(err, codeNotNullViolation): // the position is taken
-		a.careful, a.alone = true, true
+		a.careful = true
 		return false, nil
 	case !isUndone(err):
 		a.sent, a.fresh, a.careful = &p.write, true, true
@@ -168,13 +167,18 @@ func refRows(entry objects.LogEntry, record []byte) []refRow {
 
 // isWritten reports whether the write whose outcome was unknown has happened: its log entry is
 // there, or without refs, everything that it put, which the next plan finds out.
-func (a *apply) isWritten(ctx context.Context) (yes bool, err error) {
+func (a *apply) isWritten(ctx context.Context) (bool, error) {
 	if len(a.sent.refs) == 0 {
 		return false, nil
 	}
-	r := &a.sent.refs[0]
-	err = a.s.query(ctx, func(pgx.CollectableRow) error { yes = true; return nil }, `select 1 from tract_log where repo = $1 and seq = $2 and name = $3 and record = $4`, a.s.repo, int64(r.state.seq), r.name, r.record)
-	return yes, err
+	return a.s.hasEntry(ctx, a.s, a.sent.refs[0])
+}
+
+// hasEntry reports whether the log has the entry that moves a ref.
+func (s *store) hasEntry(ctx context.Context, q querier, r refRow) (has bool, err error) {
+	err = q.query(ctx, func(pgx.CollectableRow) error { has = true; return nil },
+		`select from tract_log where repo = $1 and seq = $2 and name = $3 and record = $4`, s.repo, int64(r.state.seq), r.name, r.record)
+	return has, err
 }
 
 // learn remembers what a write has changed.

@@ -62,7 +62,7 @@ type auditedLine struct {
 
 func (w *auditor) run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.begin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.readRefs, w.checkForks, w.checkIndex,
+		w.begin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.readRefs, w.checkForks,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -172,8 +172,9 @@ func (w *auditor) readCommits(ctx context.Context) error {
 	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
 		var content objects.ID
 		var line auditedLine
-		var known bool // it has a row in tract_line
-		r, err := scanSegment(row, idColumn{&content}, &known, &line.next, &line.from.line, &line.from.gen)
+		var known bool   // it has a row in tract_line
+		var index []byte // the hints of a segment
+		r, err := scanSegment(row, idColumn{&content}, &index, &known, &line.next, &line.from.line, &line.from.gen)
 		if line.number = r.line; err == nil && line.number != w.line.number {
 			if w.line = line; !known {
 				err = w.wrong(fmt.Sprintf("line %d", line.number), "it has no row in tract_line", "walks end where the line begins")
@@ -183,34 +184,49 @@ func (w *auditor) readCommits(ctx context.Context) error {
 		case err != nil:
 			return err
 		case r.number > 0:
-			err = w.segment(r)
+			err = w.segment(r, index)
 		default:
 			err = w.tailRow(r, content)
 		}
 		w.line.next, w.line.last = r.gen0+int64(r.n), r.tip // also where they could not be read
 		return err
 	}, `select c.*, l.line is not null, coalesce(l.first, c.gen0), coalesce(l.from_line, 0), coalesce(l.from_gen, 0) from (
-	select `+segmentColumns+`, null::bytea as content from tract_seg where repo = $1
-	union all select 0, line, gen, 1, id, put, head, body, content from tract_tail where repo = $1
-) c left join tract_line l on l.repo = $1 and l.line = c.line order by c.line, c.gen0`, w.s.repo)
+	select `+segmentColumns+`, null::bytea as content, (select string_agg(data, '') from generate_series(0, $2::int - 1) p
+		join tract_index i on i.part = p where i.repo = $1 and i.number = g.number) from tract_seg g where repo = $1
+	union all select 0, line, gen, 1, id, put, head, body, content, null from tract_tail where repo = $1
+) c left join tract_line l on l.repo = $1 and l.line = c.line order by c.line, c.gen0`, w.s.repo, indexParts)
 	if err != nil {
 		return err
 	}
 	return w.flush()
 }
 
-func (w *auditor) segment(r segmentRow) error {
+// segment takes a segment, and the hints of it that the index has.
+func (w *auditor) segment(r segmentRow, index []byte) error {
 	where := fmt.Sprintf("segment %d of line %d", r.gen0, r.line)
 	seg, err := decodeSegment(r)
 	if err != nil {
 		return w.wrong(where, cause(err).Error(), fmt.Sprintf("%d commits are lost", r.n))
 	}
+	known, lost := map[[hintSize]byte]bool{}, 0
+	for h := range indexHints(index, "") {
+		known[h] = true
+	}
 	for i := range seg.table.Len() {
+		if !known[[hintSize]byte(hint(*seg.table.ID(i)))] {
+			lost++
+		}
 		if seg.table.Kind(i) != objects.KindContent {
 			continue
 		}
 		o, err := seg.contentAt(i)
 		if err := w.object(where, o, err); err != nil {
+			return err
+		}
+	}
+	if lost > 0 {
+		err := w.wrong(where, fmt.Sprintf("%d of its objects are not in tract_index", lost), "they are read by walks, but not found by their ids")
+		if err != nil {
 			return err
 		}
 	}
@@ -326,46 +342,4 @@ func (w *auditor) checkForks(context.Context) (err error) {
 		}
 	}
 	return err
-}
-
-// checkIndex checks that the index has every object of the segments.
-func (w *auditor) checkIndex(ctx context.Context) error {
-	lost := 0 // objects that are not in the index
-	for number := int32(0); ; {
-		var row segmentRow
-		err := w.q.query(ctx, func(r pgx.CollectableRow) (err error) { row, err = scanSegment(r); return err },
-			`select `+headColumns+` from tract_seg where repo = $1 and number > $2 order by number limit 1`, w.s.repo, number)
-		if err != nil {
-			return err
-		}
-		if row.number == 0 {
-			break
-		}
-		number = row.number
-		seg, err := decodeSegment(row)
-		if err != nil {
-			continue // it was reported before
-		}
-		known := map[[hintSize]byte]bool{}
-		err = w.q.query(ctx, func(row pgx.CollectableRow) error {
-			var data []byte
-			err := row.Scan(&data)
-			for h := range indexHints(data, "") {
-				known[h] = true
-			}
-			return err
-		}, `select data from generate_series(0, $3::int - 1) p join tract_index on part = p where repo = $1 and number = $2`, w.s.repo, number, indexParts)
-		if err != nil {
-			return err
-		}
-		for i := range seg.table.Len() {
-			if !known[[hintSize]byte(hint(*seg.table.ID(i)))] {
-				lost++
-			}
-		}
-	}
-	if lost == 0 {
-		return nil
-	}
-	return w.wrong("tract_index", fmt.Sprintf("%d objects of segments are not in it", lost), "they are read by walks, but not found by their ids")
 }

@@ -137,7 +137,7 @@ func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
 		size := 1 << min(max(0, q.draws-singleDraws), maxDrawBits)
 		list, err := collect(ctx, s, pgx.RowTo[int64], `select nextval('tract_seq') from generate_series(1, $1::int)`, size)
 		if err == nil && slices.Max(list) <= after { // the sequence was set back
-			err = s.exec(ctx, advanceSQL, after)
+			_, err = collect(ctx, s, pgx.RowTo[int64], advanceSQL, after)
 		}
 		if err != nil {
 			return 0, err

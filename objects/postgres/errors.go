@@ -32,6 +32,7 @@ const (
 	codeCrashShutdown        = "57P02"
 	codeCannotConnectNow     = "57P03"
 	codeIdleTimeout          = "57P05"
+	codeLost                 = "TRACT" // of append.sql
 )
 
 func hasCode(err error, codes ...string) bool {
@@ -62,7 +63,7 @@ func isUndone(err error) bool {
 	if errors.As(err, &e) {
 		return !strings.HasPrefix(e.Code, "08") && !hasCode(err, codeAdminShutdown, codeCrashShutdown, codeIdleTimeout)
 	}
-	return errors.As(err, new(*pgconn.ConnectError)) || pgconn.SafeToRetry(err) || errors.Is(err, objects.ErrClosed)
+	return errors.As(err, new(*pgconn.ConnectError)) || pgconn.SafeToRetry(err) || errors.Is(err, errNotSent) || errors.Is(err, objects.ErrClosed)
 }
 
 // retry calls f until it succeeds or fails for good, or until it has failed for too long.
@@ -80,7 +81,7 @@ func (s *store) repeat(ctx context.Context, f func() error) error {
 			return s.explain(ctx, err)
 		}
 		if time.Now().After(until) {
-			return s.busy(err)
+			return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrBusy, plain(err))
 		}
 		if err := s.pause(ctx, n); err != nil {
 			return err
@@ -91,7 +92,7 @@ func (s *store) repeat(ctx context.Context, f func() error) error {
 // attempt calls f once, for a limited time, while the store is open.
 func (s *store) attempt(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil && !s.closed.Load() {
-		return notBegun{err}
+		return errors.Join(errNotSent, err)
 	}
 	s.using.RLock()
 	defer s.using.RUnlock()
@@ -120,10 +121,6 @@ func (s *store) pause(ctx context.Context, n int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func (s *store) busy(err error) error {
-	return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrBusy, plain(err))
 }
 
 // explain adds the store to an error of the server, and gives a context's own error

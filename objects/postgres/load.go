@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -38,9 +37,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 		}
 		list = append(list, wanted{i, id, position{int64(locator[0]), int64(locator[1]) - 1}})
 	}
-	slices.SortFunc(list, func(a, b wanted) int {
-		return cmp.Or(cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.gen, b.at.gen))
-	})
+	slices.SortFunc(list, func(a, b wanted) int { return a.at.compare(b.at) })
 	for len(list) > 0 {
 		n := 1
 		for n < min(len(list), loadPage) && list[n].at.line == list[0].at.line && list[n].at.gen-list[0].at.gen < loadPage {

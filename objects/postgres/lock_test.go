@@ -68,29 +68,33 @@ func waitForLocks(t *testing.T, s objects.Store, n int) {
 }
 
 // TestPurgeRemovesCopiesOfAWaitingWrite has a write with a copy of an object begin before the purge of the
-// object is committed, and go on after it.
+// object is committed, and go on after it. A write that is repeatable read does not see the tombstone.
 func TestPurgeRemovesCopiesOfAWaitingWrite(t *testing.T) {
-	url := freshURL(t)
-	one, two := openURL(t, url), openURL(t, url)
-	_, contents := grow(t, one, "refs/heads/main", "main", 3, 3)
-	unlock := lockRepo(t, one)
-	defer unlock()
-	done := make(chan error, 2)
-	go func() {
-		_, err := objects.Purge(t.Context(), one, []objects.Tombstone{{ID: contents[1].ID, Time: time.Now()}}, nil)
-		done <- err
-	}()
-	waitForLocks(t, one, 1)
-	go func() { done <- two.Apply(t.Context(), objects.Batch{Put: contents[1:2], Copies: true}) }()
-	waitForLocks(t, one, 2)
-	unlock()
-	for range 2 {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+	for _, isolation := range []string{"read%20committed", "repeatable%20read", "serializable"} {
+		t.Run(isolation, func(t *testing.T) {
+			url := freshURL(t)
+			one, two := openURL(t, url), openURL(t, url+"&default_transaction_isolation="+isolation)
+			_, contents := grow(t, one, "refs/heads/main", "main", 3, 3)
+			unlock := lockRepo(t, one)
+			defer unlock()
+			done := make(chan error, 2)
+			go func() {
+				_, err := objects.Purge(t.Context(), one, []objects.Tombstone{{ID: contents[1].ID, Time: time.Now()}}, nil)
+				done <- err
+			}()
+			waitForLocks(t, one, 1)
+			go func() { done <- two.Apply(t.Context(), objects.Batch{Put: contents[1:2], Copies: true}) }()
+			waitForLocks(t, one, 2)
+			unlock()
+			for range 2 {
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := objects.Read(t.Context(), two, contents[1].ID); !errors.Is(err, objects.ErrPurged) {
+				t.Errorf("the purged content: %v", err)
+			}
+			wantSound(t, one)
+		})
 	}
-	if _, err := objects.Read(t.Context(), two, contents[1].ID); !errors.Is(err, objects.ErrPurged) {
-		t.Errorf("the purged content: %v", err)
-	}
-	wantSound(t, one)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,11 +54,6 @@ func (s *store) lock(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-func (s *store) lockShared(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock_shared($1::int, $2::int)`, lockClass, s.lockKey())
-	return err
-}
-
 // lockKey is the second key of the lock. Repos that have the same wait for one another.
 func (s *store) lockKey() int32 { return int32(s.repo & math.MaxInt32) }
 
@@ -67,8 +63,7 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 		return fmt.Errorf("store %s: %w", s.name, objects.ErrReadOnly)
 	}
 	const most = 1000 // entries of a transaction
-	for len(list) > 0 {
-		part := list[:min(most, len(list))]
+	for part := range slices.Chunk(list, most) {
 		again := false
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error {
 			repeated := again
@@ -78,17 +73,8 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 		if err != nil {
 			return err
 		}
-		list = list[len(part):]
 	}
 	return nil
-}
-
-// hasEntry reports whether the log has an entry.
-func (s *store) hasEntry(ctx context.Context, tx pgx.Tx, e objects.LogEntry) (has bool, err error) {
-	entry := objects.NewLogEntry(e.Seq, e.Note, e.Refs)
-	err = tx.QueryRow(ctx, `select exists (select from tract_log where repo = $1 and seq = $2 and record = $3)`,
-		s.repo, int64(e.Seq), entry.Record()).Scan(&has)
-	return has, err
 }
 
 // restore appends some entries. A repeated one does nothing if the transaction before it was
@@ -97,12 +83,13 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 	if err := s.lock(ctx, tx); err != nil {
 		return err
 	}
-	if repeated {
-		if done, err := s.hasEntry(ctx, tx, list[len(list)-1]); err != nil || done {
+	q := direct{tx}
+	if last := list[len(list)-1]; repeated {
+		entry := objects.NewLogEntry(last.Seq, last.Note, last.Refs)
+		if done, err := s.hasEntry(ctx, q, refRows(entry, entry.Record())[0]); err != nil || done {
 			return err
 		}
 	}
-	q := direct{tx}
 	var last uint64
 	if err := tx.QueryRow(ctx, `select coalesce(max(seq), 0) from tract_log where repo = $1`, s.repo).Scan(&last); err != nil {
 		return err
@@ -117,7 +104,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 	if err != nil {
 		return err
 	}
-	rows := make(columns, 3)
+	var w write
 	for _, e := range list {
 		err := e.Follows(last, func(name string) (target, newest objects.ID, err error) {
 			return states[name].target, states[name].newest, nil
@@ -127,9 +114,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 		}
 		entry := objects.NewLogEntry(e.Seq, e.Note, e.Refs)
 		for _, r := range refRows(entry, entry.Record()) {
-			rows.add(int64(e.Seq), r.name, r.record)
-			r.state.version = states[r.name].version + 1
-			states[r.name] = r.state
+			w.refs, states[r.name] = append(w.refs, r), r.state
 		}
 		last = e.Seq
 	}
@@ -147,18 +132,17 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 	if err != nil {
 		return err
 	}
-	batch := &pgx.Batch{}
-	batch.Queue(`insert into tract_log (repo, seq, name, record) select $1, * from unnest($2::bigint[], $3::text[], $4::bytea[])`,
-		append([]any{s.repo}, rows...)...)
-	final := make(columns, 8)
-	for name, r := range states {
-		r.at = positions[r.target]
-		final.add(name, idBytes(r.target), r.at.line, r.at.gen, int64(r.version), r.updated, int64(r.seq), r.newest[:])
+	for i := range w.refs { // where a ref comes to is known, and where it was between is not asked
+		w.refs[i].state.at = positions[w.refs[i].state.target]
 	}
-	batch.Queue(`insert into tract_ref (repo, name, target, line, gen, version, updated, seq, newest)
-select $1, * from unnest($2::text[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[])
-on conflict (repo, name) do update set target = excluded.target, line = excluded.line, gen = excluded.gen, version = excluded.version,
-	updated = excluded.updated, seq = excluded.seq, newest = excluded.newest`, append([]any{s.repo}, final...)...)
-	batch.Queue(advanceSQL, int64(last))
-	return tx.SendBatch(ctx, batch).Close()
+	var versions []int64
+	args, _ := s.appendArgs([]*request{{write: &w}})
+	if err := tx.QueryRow(ctx, appendSQL, args...).Scan(&versions); err != nil {
+		return err
+	}
+	if slices.Contains(versions, 0) {
+		return errors.New("a ref has moved") // although this transaction has the lock
+	}
+	_, err = tx.Exec(ctx, advanceSQL, int64(last))
+	return err
 }

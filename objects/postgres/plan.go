@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/internal/pack"
@@ -15,7 +14,6 @@ const inlineSize = 4 << 10
 
 // write is what one Apply inserts.
 type write struct {
-	lines   []lineRow
 	commits []commitRow
 	blobs   []blobRow
 	refs    []refRow
@@ -23,13 +21,8 @@ type write struct {
 	size    int
 }
 
-type lineRow struct {
-	line, first int64
-	from        position
-}
-
 type commitRow struct {
-	at          position
+	at, from    position // from: the end of the line before; line -1: the commit begins none
 	id, content objects.ID
 	head, body  []byte // body nil: the content is elsewhere
 }
@@ -184,15 +177,17 @@ func (p *planner) commit(o *objects.Object) {
 func (p *planner) insert(o *objects.Object) {
 	var at position
 	before := p.at[o.FirstParent()]
+	from := position{line: -1}
 	if before.line != 0 {
 		at = position{before.line, before.gen + 1}
 	}
 	if before.line == 0 || p.continued[before] {
-		at.line = newLine()
-		p.lines = append(p.lines, lineRow{at.line, at.gen, before})
+		// Random, so that no process has to ask. Should two choose the same one, the second insert fails
+		// and is planned again.
+		at.line, from = rand.Int64N(1<<62-1)+1, before
 	}
 	p.continued[before] = true
-	row := commitRow{at: at, id: o.ID, head: pack.AppendRecord(nil, o)}
+	row := commitRow{at: at, from: from, id: o.ID, head: pack.AppendRecord(nil, o)}
 	if len(o.Links) > 0 {
 		if c := p.put[o.Links[0]]; c != nil && isInline(c) {
 			row.content, row.body = c.ID, append([]byte{}, c.Data...)
@@ -208,9 +203,3 @@ func (p *planner) insert(o *objects.Object) {
 func isInline(o *objects.Object) bool {
 	return o.Kind == objects.KindContent && len(o.Data) < inlineSize && len(o.Parents) == 0 && len(o.Links) == 0
 }
-
-// newLine returns the number of a new line. It is random, so that no process has to ask for
-// it; should two ever choose the same one, the second insert fails and is planned again.
-func newLine() int64 { return rand.Int64N(1<<62-1) + 1 }
-
-func nowMillis() int64 { return time.Now().UnixMilli() }

@@ -95,19 +95,17 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 		return nil, fmt.Errorf("open store %s: %w", name, plain(err))
 	}
 	s := &store{
-		pool: pool, name: name, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged,
+		pool: pool, name: name, wait: min(cmp.Or(o.Wait, defaultWait), openWait), readOnly: o.ReadOnly || o.Damaged,
 		closing: make(chan struct{}), seqs: sequence{turn: make(chan struct{}, 1)},
 	}
 	s.refs.limit, s.positions.limit, s.recent.limit = cacheSize, cacheSize, recentSize
 	s.sealer.ctx, s.sealer.stop = context.WithCancel(context.Background())
 	s.queue.slots = make(chan struct{}, min(maxWorkers, config.MaxConns))
-	wait := s.wait
-	s.wait = min(wait, openWait)
 	if err := s.prepare(ctx, repo, o.Create && !s.readOnly); err != nil {
 		pool.Close()
 		return nil, err
 	}
-	s.wait = wait
+	s.wait = cmp.Or(o.Wait, defaultWait)
 	return objects.Trust(s, s.purges.Load), nil
 }
 
@@ -118,10 +116,11 @@ func parse(address string) (config *pgxpool.Config, repo, name string, err error
 	if err != nil {
 		return nil, "", "", errors.New("open store postgres: the URL is invalid; want postgres://USER@HOST/DATABASE?repo=NAME")
 	}
+	u.RawQuery = strings.ReplaceAll(u.RawQuery, "+", "%2B") // in these URLs it is no space
 	query := u.Query()
 	repo = cmp.Or(query.Get("repo"), defaultRepo)
 	query.Del("repo")
-	u.RawQuery = query.Encode()
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawQuery: url.Values{"repo": {repo}}.Encode()}
 	if host := query.Get("host"); host != "" {
 		shown.RawQuery = url.Values{"host": {host}, "repo": {repo}}.Encode()
@@ -141,7 +140,7 @@ func parse(address string) (config *pgxpool.Config, repo, name string, err error
 		config.ConnConfig.RuntimeParams["application_name"] = "tract"
 	}
 	if mode := config.ConnConfig.DefaultQueryExecMode; mode == pgx.QueryExecModeCacheStatement {
-		// Planning an append takes longer than running it, and a plan for other arrays is as
+		// Planning a lookup takes longer than running it, and a plan for other arrays is as
 		// good. A pooler, which may not know this parameter, has another mode.
 		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	}
@@ -195,14 +194,6 @@ func collect[T any](ctx context.Context, s *store, scan pgx.RowToFunc[T], sql st
 		return err
 	})
 	return list, err
-}
-
-// exec runs a statement that may be repeated.
-func (s *store) exec(ctx context.Context, sql string, args ...any) error {
-	return s.retry(ctx, statementTime, func(ctx context.Context) error {
-		_, err := s.pool.Exec(ctx, sql, args...)
-		return err
-	})
 }
 
 // inTx calls f in a transaction, again after transient trouble. The transaction must be one

@@ -58,6 +58,15 @@ func pooler(t *testing.T) func(t *testing.T) string {
 	return func(*testing.T) string { return url(freshRepo()) }
 }
 
+// TestManySerializableWriters has several stores write to the same refs where transactions are
+// serializable by default, so that many fail and are repeated.
+func TestManySerializableWriters(t *testing.T) {
+	url := freshURL(t) + "&default_transaction_isolation=serializable"
+	crowd := startCrowd(t, []objects.Store{openURL(t, url), openURL(t, url), openURL(t, url)}, 3, 12)
+	crowd.grow(t, 200)
+	crowd.end(t, url)
+}
+
 // TestManyWritersThroughPgBouncer has several stores write to the same refs through the pooler,
 // which has fewer connections than they.
 func TestManyWritersThroughPgBouncer(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 // of an object may come or move while it is looked for. The server keeps the bytes of deleted
 // rows until it has vacuumed them.
 //
-// A write that waits for the transaction does not see its tombstones. Had it copies of purged
-// objects, then the second transaction, which begins after it, removes them.
+// A write that waits for the transaction does not see its tombstones if it is repeatable read. Had it copies
+// of purged objects, then the second transaction, which begins after it, removes them.
 func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress func(done, total int64)) (purged int, err error) {
 	if s.readOnly {
 		return 0, fmt.Errorf("purge store %s: %w", s.name, objects.ErrReadOnly)

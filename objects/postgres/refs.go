@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/objects"
@@ -64,8 +65,18 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
-	if !isText(q.After) || !isText(q.Prefix) {
-		return s.refsOfBytes(ctx, q)
+	if !isText(q.Prefix) {
+		return nil, nil
+	}
+	if !isText(q.After) {
+		all := q
+		all.After, all.Limit = "", 0
+		refs, err = s.Refs(ctx, all)
+		refs = slices.DeleteFunc(refs, func(r objects.Ref) bool { return r.Name <= q.After })
+		if q.Limit > 0 {
+			refs = refs[:min(q.Limit, len(refs))]
+		}
+		return refs, err
 	}
 	order := "name"
 	if q.Newest {
@@ -75,34 +86,12 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 		name, r, err := scanRef(row)
 		s.learnPosition(r.target, r.at)
 		return r.ref(name), err
-	}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and starts_with(name, $3)
-and (name < $4 or $4 = '') and target is not null order by `+order+` limit nullif($5::bigint, 0)`,
-		s.repo, q.After, q.Prefix, afterPrefix(q.Prefix), int64(q.Limit))
+	}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and name < $4
+and target is not null order by `+order+` limit nullif($5::bigint, 0)`, s.repo, q.After, q.Prefix, q.Prefix+string(unicode.MaxRune), int64(q.Limit))
 }
 
 // isText reports whether the database takes a string as text.
 func isText(s string) bool { return strings.ToValidUTF8(s, "") == s && !strings.Contains(s, "\x00") }
-
-// afterPrefix returns the first string after all that have a prefix of printable ASCII
-// characters at its end; empty: unknown.
-func afterPrefix(prefix string) string {
-	if n := len(prefix); n > 0 && prefix[n-1] < 0x7e {
-		return prefix[:n-1] + string(rune(prefix[n-1]+1))
-	}
-	return ""
-}
-
-// refsOfBytes is Refs for a prefix or a bound that is no text, so that no name has it.
-func (s *store) refsOfBytes(ctx context.Context, q objects.RefQuery) ([]objects.Ref, error) {
-	plain := q
-	plain.After, plain.Prefix, plain.Limit = "", "", 0
-	all, err := s.Refs(ctx, plain)
-	all = slices.DeleteFunc(all, func(r objects.Ref) bool { return r.Name <= q.After || !strings.HasPrefix(r.Name, q.Prefix) })
-	if q.Limit > 0 {
-		all = all[:min(q.Limit, len(all))]
-	}
-	return all, err
-}
 
 // Log is objects.RefReader.
 func (s *store) Log(ctx context.Context, name string, before uint64, limit int) (entries []objects.LogEntry, err error) {

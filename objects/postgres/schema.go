@@ -9,34 +9,40 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// schemaVersion is the version of the schema that this program knows.
-const schemaVersion = 2
+// Versions of the schema: the one that this program knows, and the one that it upgrades.
+const (
+	schemaVersion = 3
+	olderSchema   = 2
+)
 
 //go:embed schema.sql
-var schema string
+var olderSQL string
+
+//go:embed append.sql
+var upgradeSQL string
 
 // schemaLock is the key of the advisory lock under which the schema is made.
 const schemaLock = 0x7472616374 // "tract"
 
-// prepare finds the repo of a name, and makes it and the schema if create says so.
+// prepare finds the repo of a name. If create says so it makes what is not there, and upgrades the schema.
 func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 	version := 0
 	err := s.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&version) }, `select version from tract_schema`)
-	switch {
+	switch noTable := hasCode(err, codeNoTable); {
 	case hasCode(err, codeNoDatabase):
 		return fmt.Errorf("open store %s: the database: %w", s.name, objects.ErrNotFound)
-	case hasCode(err, codeNoTable) && create:
+	case err != nil && !noTable:
+		return fmt.Errorf("open %w", err)
+	case create && (noTable || version == olderSchema):
 		if err := s.makeSchema(ctx); err != nil {
 			return fmt.Errorf("make the schema: %w", err)
 		}
-	case hasCode(err, codeNoTable):
+	case noTable:
 		return fmt.Errorf("open store %s: the tables of tract: %w", s.name, objects.ErrNotFound)
-	case err != nil:
-		return fmt.Errorf("open %w", err)
 	case version != schemaVersion:
 		hint := "use a newer tract"
 		if version < schemaVersion {
-			hint = "copy the store with the tract that made it: tract backup --to FOLDER, and from there into a new database"
+			hint = fmt.Sprintf("tract init, run by the owner of the tables, upgrades version %d; copy an older store with the tract that made it: tract backup --to FOLDER", olderSchema)
 		}
 		return fmt.Errorf("open store %s: the schema has version %d and this program knows %d; %s: %w", s.name, version, schemaVersion, hint, objects.ErrFormat)
 	}
@@ -53,24 +59,32 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 		case !create:
 			return fmt.Errorf("open store %s: repo %q: %w", s.name, repo, objects.ErrNotFound)
 		}
-		if err := s.exec(ctx, `insert into tract_repo (name) values ($1) on conflict do nothing`, repo); err != nil {
+		if err := s.query(ctx, nil, `insert into tract_repo (name) values ($1) on conflict do nothing`, repo); err != nil {
 			return err
 		}
 	}
 }
 
-// makeSchema makes the tables, in one transaction. Of several processes that do so at once, one
-// does and the others find it done.
+// makeSchema makes or upgrades the schema, in one transaction. Of several processes that do so at once,
+// one does and the others find it done.
 func (s *store) makeSchema(ctx context.Context) error {
 	return s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(schemaLock)); err != nil {
 			return err
 		}
-		made := false
-		if err := tx.QueryRow(ctx, `select to_regclass('tract_schema') is not null`).Scan(&made); err != nil || made {
+		made, version := false, 0
+		if err := tx.QueryRow(ctx, `select to_regclass('tract_schema') is not null`).Scan(&made); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, schema)
+		if !made {
+			if _, err := tx.Exec(ctx, olderSQL); err != nil {
+				return err
+			}
+		}
+		if err := tx.QueryRow(ctx, `select version from tract_schema`).Scan(&version); err != nil || version != olderSchema {
+			return err
+		}
+		_, err := tx.Exec(ctx, upgradeSQL)
 		return err
 	})
 }

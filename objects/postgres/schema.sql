@@ -1,5 +1,6 @@
--- The schema of a tract store, version 2. Every key begins with the repo, so that a
--- database may hold many and a cluster may spread them. docs/postgres.md describes it.
+-- The tables of a tract store. Every key begins with the repo, so that a database may hold many
+-- and a cluster may spread them. docs/postgres.md describes them. append.sql makes version 3 of
+-- this version 2.
 
 create table tract_schema (version int not null);
 insert into tract_schema values (2);

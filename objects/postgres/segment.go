@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,10 @@ const segmentSize = 256
 // position is where a commit is.
 type position struct {
 	line, gen int64 // line 0: unknown
+}
+
+func (p position) compare(q position) int {
+	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.gen, q.gen))
 }
 
 // entry is a commit and its content, if that is stored with it.

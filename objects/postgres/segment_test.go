@@ -154,6 +154,10 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s is repo %q of %q, %v", address, repo, name, err)
 		}
 	}
+	config, _, _, err := parse("postgres://db/x?options=-c%20geqo%3Doff&password=a+b")
+	if err != nil || config.ConnConfig.RuntimeParams["options"] != "-c geqo=off" || config.ConnConfig.Password != "a+b" {
+		t.Errorf("a space and a plus sign: %q, %q, %v", config.ConnConfig.RuntimeParams["options"], config.ConnConfig.Password, err)
+	}
 	for _, address := range []string{"postgres://ada:s3cret@db:port/x", "postgres://ada:s3cret@db/x?sslmode=odd", "postgres://ada:s3c%ret@db/x", "postgres://ada:s3cret@db/x?pool_max_conns=s3cret"} {
 		_, _, _, err := parse(address)
 		if err == nil || bytes.Contains([]byte(err.Error()), []byte("s3c")) {

@@ -100,7 +100,9 @@ type sweeper struct {
 	total    int64 // about
 	progress func(done, total int64)
 
-	objects, edges, roots columns // that are not in the tables yet
+	objectIDs, edgeIDs, rootIDs [][]byte   // that are not in the tables yet
+	objects                     [4][]int64 // their columns: line, gen, put, size
+	edges                       [2][]int64 // line, gen
 
 	line int64 // of the commits that are read
 	last objects.ID
@@ -109,7 +111,7 @@ type sweeper struct {
 }
 
 func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bool) (done objects.Swept, err error) {
-	w := &sweeper{s: s, tx: tx, progress: o.Progress, objects: make(columns, 5), edges: make(columns, 3), roots: make(columns, 1)}
+	w := &sweeper{s: s, tx: tx, progress: o.Progress}
 	if err := tx.QueryRow(ctx, totalSQL, s.repo).Scan(&w.total); err != nil {
 		return done, err
 	}
@@ -184,10 +186,11 @@ func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx
 // flush writes objects, edges and roots to the tables.
 func (w *sweeper) flush(ctx context.Context) error {
 	batch := &pgx.Batch{}
-	batch.Queue(`insert into swept_object select * from unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])`, w.objects...)
-	batch.Queue(`insert into swept_edge select * from unnest($1::bigint[], $2::bigint[], $3::bytea[])`, w.edges...)
-	batch.Queue(`insert into swept_root select * from unnest($1::bytea[])`, w.roots...)
-	w.objects, w.edges, w.roots = make(columns, 5), make(columns, 3), make(columns, 1)
+	batch.Queue(`insert into swept_object select * from unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])`,
+		w.objectIDs, w.objects[0], w.objects[1], w.objects[2], w.objects[3])
+	batch.Queue(`insert into swept_edge select * from unnest($1::bigint[], $2::bigint[], $3::bytea[])`, w.edges[0], w.edges[1], w.edgeIDs)
+	batch.Queue(`insert into swept_root select * from unnest($1::bytea[])`, w.rootIDs)
+	w.objectIDs, w.edgeIDs, w.rootIDs, w.objects, w.edges = nil, nil, nil, [4][]int64{}, [2][]int64{}
 	if w.progress != nil {
 		w.progress(min(w.done, w.total), w.total)
 	}
@@ -197,7 +200,10 @@ func (w *sweeper) flush(ctx context.Context) error {
 // object adds an object.
 func (w *sweeper) object(id objects.ID, at position, put, size int64) {
 	w.done++
-	w.objects.add(id[:], at.line, at.gen, put, size)
+	w.objectIDs = append(w.objectIDs, id[:])
+	for i, v := range [4]int64{at.line, at.gen, put, size} {
+		w.objects[i] = append(w.objects[i], v)
+	}
 }
 
 // commit adds a commit, and its edges: content is the one that is stored with it.
@@ -215,7 +221,8 @@ func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put
 			// An older commit of the line that has the same edge is reached as well.
 			if id != w.last && id != content && !w.seen[id] {
 				w.seen[id] = true
-				w.edges.add(at.line, at.gen, id[:])
+				w.edgeIDs = append(w.edgeIDs, id[:])
+				w.edges[0], w.edges[1] = append(w.edges[0], at.line), append(w.edges[1], at.gen)
 			}
 		}
 	}
@@ -283,8 +290,7 @@ func (w *sweeper) readRoots(ctx context.Context) error {
 	err := w.read(ctx, "log", 1024, func(row pgx.CollectableRow) error {
 		e, err := scanEntry(row)
 		for _, u := range e.Refs {
-			w.roots.add(u.Old[:])
-			w.roots.add(u.New[:])
+			w.rootIDs = append(w.rootIDs, u.Old[:], u.New[:])
 		}
 		return err
 	}, `select seq, record from tract_log where repo = $1 and record is not null`)
