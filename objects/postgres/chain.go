@@ -16,6 +16,7 @@ const (
 	lastPage  = 1024
 
 	maxSegments = 4 // of one page
+	recentPage  = 8 // commits of a page that comes from memory: many walks stop at once
 )
 
 // step is a commit of a walk.
@@ -154,7 +155,7 @@ func (w *walker) rows(ctx context.Context, limit int) (rows []segmentRow, err er
 
 // recent returns commits that this process has written lately.
 func (w *walker) recent(limit int) (list []step) {
-	for limit <= 0 || len(list) < limit {
+	for len(list) < recentPage && (limit <= 0 || len(list) < limit) {
 		commit, ok := w.s.recent.get(w.next)
 		at, known := w.s.positions.get(w.next)
 		if !ok || !known {

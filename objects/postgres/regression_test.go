@@ -235,6 +235,19 @@ func TestAppendReadsNoOtherRows(t *testing.T) {
 	}
 }
 
+// TestWalkOfOwnCommitsIsLazy begins a walk from a tip after many appends: a compile stops at the commit
+// before, and the others are not copied for it.
+func TestWalkOfOwnCommitsIsLazy(t *testing.T) {
+	s := openURL(t, freshURL(t))
+	commits, _ := grow(t, s, "refs/heads/main", "main", 100, 20)
+	for run, err := range objects.ChainRuns(t.Context(), s, commits[99].ID, 0) {
+		if err != nil || len(run.Objects) > recentPage {
+			t.Errorf("the first run has %d commits, %v; want at most %d", len(run.Objects), err, recentPage)
+		}
+		break
+	}
+}
+
 // TestCloseWhileSealingWaits closes a store whose sealing waits for the lock of gc or purge.
 func TestCloseWhileSealingWaits(t *testing.T) {
 	url := freshURL(t)
