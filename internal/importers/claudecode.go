@@ -45,9 +45,7 @@ func isClaudeCode(v rawjson.Value) bool {
 // readClaudeCode reads a session log. v is its first value; onlyValue means that the file has no
 // other.
 func readClaudeCode(l *lines, v rawjson.Value, onlyValue bool, out *sink) error {
-	c := &claudeCode{
-		out: out, byLineID: map[string]threadPosition{}, calls: map[string]string{}, currentThread: map[string]*thread{}, counts: map[string]int{},
-	}
+	c := newClaudeCode(out)
 	defer c.flushAll()
 	if list := v.Get("loglines"); list != nil {
 		for e := range list.Elements() {

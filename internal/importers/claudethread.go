@@ -2,6 +2,7 @@ package importers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tract-vcs/tract/content"
 )
@@ -19,8 +20,15 @@ type claudeCode struct {
 	byLineID      map[string]threadPosition // by the id of a line: its position, or that of its nearest message above
 	calls         map[string]string         // by the id of a call: the message that has the call
 	currentThread map[string]*thread
-	threads       []*thread
+	openThreads   []*thread      // threads with an open message, in the order in which they began
+	threadCount   int            // number of threads
 	counts        map[string]int // number of threads by session and kind
+}
+
+func newClaudeCode(out *sink) *claudeCode {
+	return &claudeCode{
+		out: out, byLineID: map[string]threadPosition{}, calls: map[string]string{}, currentThread: map[string]*thread{}, counts: map[string]int{},
+	}
 }
 
 // threadPosition is the position of a line in a thread.
@@ -34,6 +42,7 @@ type threadPosition struct {
 }
 
 type thread struct {
+	number              int // threads that began before it
 	session, name, from string
 	side                bool
 	lineCount           int    // lines so far
@@ -144,7 +153,8 @@ func (c *claudeCode) findThread(l *claudeLine, parent threadPosition, messageID 
 // beginThread begins a thread of a kind: agent, compact, fork, or empty for the first of a
 // session. parentID is the id of the line that it follows; empty: none.
 func (c *claudeCode) beginThread(l *claudeLine, kind, parentID string) *thread {
-	t := &thread{session: l.session, from: parentID, side: l.side}
+	t := &thread{number: c.threadCount, session: l.session, from: parentID, side: l.side}
+	c.threadCount++
 	switch {
 	case kind == "agent" && l.agent != "":
 		t.name = threadName("agent-" + l.agent)
@@ -153,13 +163,12 @@ func (c *claudeCode) beginThread(l *claudeLine, kind, parentID string) *thread {
 		t.name = fmt.Sprintf("%s-%d", kind, c.counts[l.session+"\x00"+kind])
 	}
 	if kind != "agent" { // the other threads have ended
-		for _, other := range c.threads {
+		for _, other := range slices.Clone(c.openThreads) {
 			if other.side == t.side {
 				c.flush(other)
 			}
 		}
 	}
-	c.threads = append(c.threads, t)
 	return t
 }
 
@@ -182,6 +191,8 @@ func (c *claudeCode) addBlocks(t *thread, l *claudeLine, parent threadPosition, 
 		c.flush(t)
 		e.setResponse(l.message)
 		t.open = &e
+		i, _ := c.findOpenThread(t)
+		c.openThreads = slices.Insert(c.openThreads, i, t)
 	case result && t.open != nil:
 		t.results = append(t.results, e)
 	default:
@@ -190,11 +201,19 @@ func (c *claudeCode) addBlocks(t *thread, l *claudeLine, parent threadPosition, 
 	}
 }
 
-// flush emits the open message and the results of its calls.
+// findOpenThread returns the index of a thread in openThreads, or where it would be.
+func (c *claudeCode) findOpenThread(t *thread) (int, bool) {
+	return slices.BinarySearchFunc(c.openThreads, t.number, func(other *thread, number int) int { return other.number - number })
+}
+
+// flush emits the open message, if there is one, and the results of its calls.
 func (c *claudeCode) flush(t *thread) {
-	if t.open != nil {
-		c.emit(t, *t.open)
+	i, open := c.findOpenThread(t)
+	if !open {
+		return
 	}
+	c.openThreads = slices.Delete(c.openThreads, i, i+1)
+	c.emit(t, *t.open)
 	for _, e := range t.results {
 		c.emit(t, e)
 	}
@@ -208,7 +227,7 @@ func (c *claudeCode) emit(t *thread, e Entry) {
 
 // flushAll flushes all threads.
 func (c *claudeCode) flushAll() {
-	for _, t := range c.threads {
+	for _, t := range slices.Clone(c.openThreads) {
 		c.flush(t)
 	}
 }
