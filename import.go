@@ -71,7 +71,7 @@ type DivergedError struct{ Branch string }
 
 // Error names the branch.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("import: branch %s is there and goes on in another way than the source", e.Branch)
+	return fmt.Sprintf("import: branch %s exists and has diverged from the source", e.Branch)
 }
 
 // partKey identifies a part in all branches of a source.

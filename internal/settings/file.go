@@ -202,7 +202,7 @@ func (f File) updateText(edit func(text []byte) ([]byte, error)) (bool, error) {
 			return done, err
 		}
 	}
-	return false, fmt.Errorf("config %s: others change it all the time", f.Path)
+	return false, fmt.Errorf("config %s: other programs changed it during each of %d attempts", f.Path, tries)
 }
 
 // errChanged reports that another program changed the file meanwhile.

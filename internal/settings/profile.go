@@ -51,7 +51,7 @@ func (f File) checkedProfileDir() (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return dir, nil
 	case err == nil && !info.IsDir():
-		err = fmt.Errorf("open %s: it is no folder: %w", dir, safefile.ErrUnsafe)
+		err = fmt.Errorf("open %s: it is not a folder: %w", dir, safefile.ErrUnsafe)
 	case err == nil:
 		err = f.Files.Check(dir, info)
 	}
