@@ -5,19 +5,27 @@ import (
 	"time"
 )
 
-// traffic holds the time at which bytes were last forwarded. Recording work waits for a moment
-// without traffic, because a client must not wait for a processor that the recorder uses.
-type traffic struct{ last atomic.Int64 } // in nanoseconds of Unix time; 0: none yet
+// traffic knows whether bytes are being forwarded. Recording work waits for a moment without
+// traffic, because a client must not wait for a processor that the recorder uses.
+type traffic struct {
+	uploads atomic.Int64 // requests whose bodies are being sent
+	last    atomic.Int64 // when bytes were last forwarded, in nanoseconds of Unix time; 0: never
+}
 
 // quietTime is the time without traffic after which recording work begins.
-const quietTime = 2 * time.Millisecond
+const quietTime = 10 * time.Millisecond
 
 // note is called when bytes are forwarded.
 func (t *traffic) note() { t.last.Store(time.Now().UnixNano()) }
 
-// awaitQuiet waits until no bytes are forwarded, but not longer than until the deadline.
+// isQuiet reports whether nothing is forwarded now.
+func (t *traffic) isQuiet(now time.Time) bool {
+	return t.uploads.Load() == 0 && now.Sub(time.Unix(0, t.last.Load())) >= quietTime
+}
+
+// awaitQuiet waits until nothing is forwarded, but not longer than until the deadline.
 func (t *traffic) awaitQuiet(deadline time.Time) {
-	for now := time.Now(); now.Before(deadline) && now.Sub(time.Unix(0, t.last.Load())) < quietTime; now = time.Now() {
-		time.Sleep(quietTime / 2)
+	for now := time.Now(); now.Before(deadline) && !t.isQuiet(now); now = time.Now() {
+		time.Sleep(min(quietTime/5, deadline.Sub(now)))
 	}
 }

@@ -10,10 +10,13 @@ import (
 // TestRecordingWaitsForTraffic forwards bytes for a while: recording work begins when nothing was forwarded for a
 // moment, or at its deadline. The clock is that of synctest.
 func TestRecordingWaitsForTraffic(t *testing.T) {
-	for name, c := range map[string]struct{ traffic, hold, earliest, latest time.Duration }{
-		"none":         {0, time.Hour, 0, 0},
-		"ends":         {100 * time.Millisecond, time.Hour, 100 * time.Millisecond, 100*time.Millisecond + 2*quietTime},
-		"does not end": {time.Second, 50 * time.Millisecond, 50 * time.Millisecond, 50*time.Millisecond + quietTime},
+	const begins, ends = 50 * time.Millisecond, 100 * time.Millisecond
+	for name, c := range map[string]struct{ traffic, upload, hold, earliest, latest time.Duration }{
+		"none":              {0, 0, time.Hour, 0, 0},
+		"ends":              {ends, 0, time.Hour, ends + quietTime, ends + 2*quietTime},
+		"does not end":      {time.Second, 0, begins, begins, begins},
+		"an upload ends":    {0, ends, time.Hour, ends + quietTime, ends + 2*quietTime},
+		"an upload is slow": {0, time.Second, begins, begins, begins},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -21,11 +24,19 @@ func TestRecordingWaitsForTraffic(t *testing.T) {
 				begin := time.Now()
 				var clients sync.WaitGroup
 				defer clients.Wait()
+				if c.upload > 0 {
+					forwarded.uploads.Add(1)
+					clients.Go(func() {
+						time.Sleep(c.upload)
+						forwarded.note()
+						forwarded.uploads.Add(-1)
+					})
+				}
 				if c.traffic > 0 {
 					forwarded.note()
 					clients.Go(func() {
 						for time.Since(begin) < c.traffic {
-							time.Sleep(quietTime / 4)
+							time.Sleep(time.Millisecond)
 							forwarded.note()
 						}
 					})

@@ -150,7 +150,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.o.Next.RoundTrip(req)
 	}
 	t.pending.Add(1)
-	x.traffic.note()
+	x.traffic.uploads.Add(1)
 	x.file = t.spool.Begin(x.frameMasker(t.o.Unmasked, &t.committer.bodies))
 	x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 	if x.whole {
@@ -294,6 +294,8 @@ func (x *exchange) setResponse(res *http.Response, now time.Time) {
 func (x *exchange) writeRequestBody() {
 	if !x.bodyWritten {
 		x.bodyWritten = true
+		x.traffic.note()
+		x.traffic.uploads.Add(-1)
 		x.writeFrame(frameRequestBody, x.sent)
 	}
 }
