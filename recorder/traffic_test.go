@@ -17,6 +17,7 @@ func TestRecordingWaitsForTraffic(t *testing.T) {
 		"does not end":      {time.Second, 0, begins, begins, begins},
 		"an upload ends":    {0, ends, time.Hour, ends + quietTime, ends + 2*quietTime},
 		"an upload is slow": {0, time.Second, begins, begins, begins},
+		"somebody waits":    {time.Second, 0, time.Hour, begins, begins + quietTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -24,6 +25,9 @@ func TestRecordingWaitsForTraffic(t *testing.T) {
 				begin := time.Now()
 				var clients sync.WaitGroup
 				defer clients.Wait()
+				if name == "somebody waits" {
+					time.AfterFunc(begins, func() { forwarded.waiters.Add(1) })
+				}
 				if c.upload > 0 {
 					forwarded.uploads.Add(1)
 					clients.Go(func() {

@@ -215,6 +215,8 @@ func (t *Transport) finish(x *exchange, err error) {
 // Wait waits until every exchange that began so far is committed, or until ctx is done. An
 // exchange ends when its response is read to the end or closed.
 func (t *Transport) Wait(ctx context.Context) error {
+	t.committer.traffic.waiters.Add(1)
+	defer t.committer.traffic.waiters.Add(-1)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for t.pending.Load() > 0 || t.committer.pendingCount() > 0 {
