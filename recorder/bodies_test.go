@@ -2,6 +2,7 @@ package recorder_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -239,6 +240,53 @@ func TestScanReadsBodies(t *testing.T) {
 	for l, err := range maintain.Scan(t.Context(), w.repo, maintain.ScanOptions{}) {
 		if err != nil || l.Where == "body" {
 			t.Errorf("after the purge: %+v, %v", l, err)
+		}
+	}
+}
+
+// purging is a store that is purged just before it applies a batch.
+type purging struct {
+	objects.Store
+	purge func() // nil: never
+}
+
+func (s *purging) Unwrap() objects.Store { return s.Store }
+
+func (s *purging) Apply(ctx context.Context, b objects.Batch) error {
+	if purge := s.purge; purge != nil {
+		s.purge = nil
+		purge()
+	}
+	return s.Store.Apply(ctx, b)
+}
+
+// TestBodyThatIsStoredDuringAPurge has a purge of a question end just before the next request, which repeats
+// the question, is committed.
+func TestBodyThatIsStoredDuringAPurge(t *testing.T) {
+	store := &purging{Store: objects.Memory()}
+	w := newWire(t, engine(func() objects.Store { return store }), says("A1", "A2"))
+	defer w.repo.Close()
+	folder := t.TempDir()
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }})
+	w.client.Transport = session{w.transport}
+	s := in(t, "s")
+	w.ask(s, "the number is 4711")
+	w.settle()
+	store.purge = func() {
+		o := maintain.PurgeOptions{Revs: []string{"proxy/test/s~2"}, Spools: []string{folder}}
+		if done, err := maintain.Purge(t.Context(), w.repo, o); err != nil || done.Bodies != 1 {
+			t.Errorf("purged %+v, %v", done, err)
+		}
+	}
+	w.ask(s, "the number is 4711", "A1", "Q2")
+	w.want(map[string]string{"proxy/test/s": " | A1 | Q2 | A2"})
+	ids, err := store.Find(t.Context(), objects.KindBody, "", 0)
+	if err != nil || len(ids) != 2 {
+		t.Errorf("bodies %v, %v", ids, err)
+	}
+	for _, id := range ids {
+		if _, err := objects.Read(t.Context(), store, id); !errors.Is(err, objects.ErrPurged) {
+			t.Errorf("body %s: %v", id.Short(), err)
 		}
 	}
 }
