@@ -122,7 +122,7 @@ func LoadAll(ctx context.Context, r objects.Reader, commits ...*Commit) error {
 	return Load(ctx, r, commits...)
 }
 
-// ReadContent reads one block by the id of its content. One that was erased is an
+// ReadContent reads one block by the id of its content. One that was purged is an
 // [objects.ErrPurged].
 func ReadContent(ctx context.Context, r objects.Reader, id objects.ID) (content.Block, error) {
 	obj, err := objects.Read(ctx, r, id)

@@ -83,8 +83,8 @@ func (x *Reproduction) reproduce(ctx context.Context, r objects.Store, targets T
 		purged = e.ID.Short() + " was " + string(compile.WhyPurged(e.Tombstone()))
 	}
 	x.Request, err = history.Request(ctx, r, m)
-	if erased := (*objects.PurgedError)(nil); errors.As(err, &erased) {
-		purged, err = "its tools were "+string(compile.WhyPurged(&erased.Tombstone)), nil
+	if tombstone := (*objects.PurgedError)(nil); errors.As(err, &tombstone) {
+		purged, err = "its tools were "+string(compile.WhyPurged(&tombstone.Tombstone)), nil
 	}
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// maintains test an engine that is an objects.Maintainer; so do erases. A method may
+// maintains test an engine that is an objects.Maintainer; so do purges. A method may
 // return errors.ErrUnsupported.
 var maintains = []promise{
 	{"Maintain/an audit finds everything and no damage", maintainAudit},
@@ -37,13 +37,13 @@ func maintainAudit(t *testing.T, s objects.Store) {
 	put(t, s, h.all()...)
 	apply(t, s, move(branch, objects.ID{}, h.commits[0]))
 	apply(t, s, move("refs/tags/old", objects.ID{}, content("old")))
-	erase(t, s, h.contents[3].ID)
-	found, erased := map[objects.ID]bool{}, map[objects.ID]bool{}
+	purge(t, s, h.contents[3].ID)
+	found, purged := map[objects.ID]bool{}, map[objects.ID]bool{}
 	var refs []string
 	var entries []objects.LogEntry
 	err := m.Audit(t.Context(), objects.Audit{
 		Begin: func(int) error {
-			found, erased, refs, entries = map[objects.ID]bool{}, map[objects.ID]bool{}, nil, nil
+			found, purged, refs, entries = map[objects.ID]bool{}, map[objects.ID]bool{}, nil, nil
 			return nil
 		},
 		Objects: func(list []objects.Object) error {
@@ -55,7 +55,7 @@ func maintainAudit(t *testing.T, s objects.Store) {
 			}
 			return nil
 		},
-		Tombstone: func(b objects.Tombstone) error { erased[b.ID] = true; return nil },
+		Tombstone: func(b objects.Tombstone) error { purged[b.ID] = true; return nil },
 		Ref:       func(r objects.Ref) error { refs = append(refs, r.Name); return nil },
 		Entry:     func(e objects.LogEntry) error { entries = append(entries, e); return nil },
 		Damage:    func(d objects.Damage) error { t.Errorf("damage: %+v", d); return nil },
@@ -64,8 +64,8 @@ func maintainAudit(t *testing.T, s objects.Store) {
 		t.Fatal(err)
 	}
 	for _, o := range append(h.all(), content("old")) {
-		if gone := o.ID == h.contents[3].ID; found[o.ID] == gone || erased[o.ID] != gone {
-			t.Errorf("object %s: found %t, erased %t", o.ID.Short(), found[o.ID], erased[o.ID])
+		if gone := o.ID == h.contents[3].ID; found[o.ID] == gone || purged[o.ID] != gone {
+			t.Errorf("object %s: found %t, purged %t", o.ID.Short(), found[o.ID], purged[o.ID])
 		}
 	}
 	if slices.Sort(refs); !slices.Equal(refs, []string{branch, "refs/tags/old"}) {

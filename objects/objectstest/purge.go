@@ -10,29 +10,29 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// erases test Erase of an engine that is an objects.Maintainer.
-var erases = []promise{
-	{"Erase/a tombstone stands in its place", eraseOne},
-	{"Erase/what is read with it is read all the same", eraseBeside},
-	{"Erase/all or none", eraseAll},
-	{"Erase/what histories are made of is never erased", eraseKinds},
-	{"Erase/the first tombstone stays", eraseTwice},
-	{"Erase/a tombstone of what never came", eraseAbsent},
-	{"Erase/a copy leaves it erased", eraseCopies},
-	{"Erase/what is said anew is there again", eraseAgain},
-	{"Erase/what was worked out is forgotten", eraseMemo},
+// purges test Purge of an engine that is an objects.Maintainer.
+var purges = []promise{
+	{"Purge/a tombstone stands in its place", purgeOne},
+	{"Purge/what is read with it is read all the same", purgeBeside},
+	{"Purge/all or none", purgeAll},
+	{"Purge/what histories are made of is never purged", purgeKinds},
+	{"Purge/the first tombstone stays", purgeTwice},
+	{"Purge/a tombstone of what never came", purgeAbsent},
+	{"Purge/a copy leaves it purged", purgeCopies},
+	{"Purge/what is said anew is there again", purgeAgain},
+	{"Purge/what was worked out is forgotten", purgeMemo},
 }
 
-func eraser(s objects.Store) bool {
+func canPurge(s objects.Store) bool {
 	_, ok := objects.As[objects.Maintainer](s)
 	return ok
 }
 
-func erase(t *testing.T, s objects.Store, ids ...objects.ID) int {
+func purge(t *testing.T, s objects.Store, ids ...objects.ID) int {
 	t.Helper()
 	n, err := objects.Purge(t.Context(), s, tombstones(ids...), nil)
 	if err != nil {
-		t.Fatalf("erase: %v", err)
+		t.Fatalf("purge: %v", err)
 	}
 	return n
 }
@@ -44,14 +44,14 @@ func tombstones(ids ...objects.ID) (list []objects.Tombstone) {
 	return list
 }
 
-// wantErased wants that an object reads as its tombstone.
-func wantErased(t *testing.T, s objects.Store, o objects.Object) {
+// wantPurged wants that an object reads as its tombstone.
+func wantPurged(t *testing.T, s objects.Store, o objects.Object) {
 	t.Helper()
 	_, err := objects.Read(t.Context(), s, o.ID)
 	var e *objects.PurgedError
 	ok := errors.As(err, &e)
 	if !ok || !errors.Is(err, objects.ErrPurged) || !strings.Contains(err.Error(), "erased 2026-07-01: old") {
-		t.Fatalf("an erased object reads as %v", err)
+		t.Fatalf("a purged object reads as %v", err)
 	}
 	want := tombstones(o.ID)[0]
 	want.Kind, want.Size = o.Kind, int64(len(o.Data))
@@ -59,38 +59,38 @@ func wantErased(t *testing.T, s objects.Store, o objects.Object) {
 		t.Errorf("the tombstone is %+v, want %+v", e.Tombstone, want)
 	}
 	if missing, err := s.Missing(t.Context(), []objects.ID{o.ID}); len(missing) > 0 || err != nil {
-		t.Errorf("an erased object is missing: %v, %v", missing, err)
+		t.Errorf("a purged object is missing: %v, %v", missing, err)
 	}
 	for _, kind := range []objects.Kind{0, o.Kind} {
 		if ids, err := s.Find(t.Context(), kind, o.ID.String()[:10], 0); !slices.Equal(ids, []objects.ID{o.ID}) || err != nil {
-			t.Errorf("an erased object is not found: %v, %v", ids, err)
+			t.Errorf("a purged object is not found: %v, %v", ids, err)
 		}
 	}
 	if ids, err := s.Find(t.Context(), objects.KindCommit, o.ID.String()[:10], 0); len(ids) > 0 || err != nil {
-		t.Errorf("an erased object is found as a commit: %v, %v", ids, err)
+		t.Errorf("a purged object is found as a commit: %v, %v", ids, err)
 	}
 }
 
-func eraseOne(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeOne(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	small, long := content("small"), content(strings.Repeat("long", 5000))
 	label := objects.New(objects.KindLabel, nil, nil, []byte("words on it"))
 	put(t, s, small, long, label, content("stays"))
-	if n := erase(t, s, small.ID, long.ID, label.ID, small.ID); n != 3 {
-		t.Errorf("%d were erased, want 3", n)
+	if n := purge(t, s, small.ID, long.ID, label.ID, small.ID); n != 3 {
+		t.Errorf("%d were purged, want 3", n)
 	}
 	for _, o := range []objects.Object{small, long, label} {
-		wantErased(t, s, o)
+		wantPurged(t, s, o)
 	}
 	if _, err := objects.Read(t.Context(), s, content("stays").ID); err != nil {
 		t.Error(err)
 	}
 }
 
-func eraseBeside(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeBeside(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	const n = 600
@@ -100,14 +100,14 @@ func eraseBeside(t *testing.T, s objects.Store) {
 	for i := 0; i < n; i += 3 {
 		gone = append(gone, h.contents[i].ID)
 	}
-	erase(t, s, gone...)
-	there, erased := 0, 0
+	purge(t, s, gone...)
+	there, purged := 0, 0
 	count := func(_ objects.Object, err error) {
 		switch {
 		case err == nil:
 			there++
 		case errors.Is(err, objects.ErrPurged):
-			erased++
+			purged++
 		default:
 			t.Fatal(err)
 		}
@@ -115,30 +115,30 @@ func eraseBeside(t *testing.T, s objects.Store) {
 	for o, err := range s.Get(t.Context(), ids(h.contents)) {
 		count(o, err)
 	}
-	if there != n-n/3 || erased != n/3 {
-		t.Errorf("get: %d there and %d erased of %d", there, erased, n)
+	if there != n-n/3 || purged != n/3 {
+		t.Errorf("get: %d there and %d purged of %d", there, purged, n)
 	}
-	there, erased = 0, 0
+	there, purged = 0, 0
 	for o, err := range ChainWithContent(t.Context(), s, h.tip()) {
 		count(o, err)
 	}
-	if there != 2*n-n/3 || erased != n/3 {
-		t.Errorf("chain: %d there and %d erased of %d", there, erased, n)
+	if there != 2*n-n/3 || purged != n/3 {
+		t.Errorf("chain: %d there and %d purged of %d", there, purged, n)
 	}
 	if ref, err := objects.ReadRef(t.Context(), s, branch); err != nil || ref.Target != h.tip() {
 		t.Errorf("the branch is at %v, %v", ref.Target, err)
 	}
 }
 
-func eraseAll(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeAll(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	o := content("here")
 	put(t, s, o)
 	for what, id := range map[string]objects.ID{"an absent one": content("absent").ID} {
 		if _, err := objects.Purge(t.Context(), s, tombstones(o.ID, id), nil); !errors.Is(err, objects.ErrNotFound) {
-			t.Errorf("erase of %s: %v", what, err)
+			t.Errorf("purge of %s: %v", what, err)
 		}
 	}
 	long := tombstones(o.ID)
@@ -151,8 +151,8 @@ func eraseAll(t *testing.T, s objects.Store) {
 	}
 }
 
-func eraseKinds(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeKinds(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	words := content("words")
@@ -163,7 +163,7 @@ func eraseKinds(t *testing.T, s objects.Store) {
 		_, err := objects.Purge(t.Context(), s, tombstones(o.ID, words.ID), nil)
 		if kind == objects.KindCommit || kind == objects.KindOrigin || kind == objects.KindManifest {
 			if err == nil || !strings.Contains(err.Error(), "never erased") {
-				t.Errorf("erase of a %s: %v", kind, err)
+				t.Errorf("purge of a %s: %v", kind, err)
 			}
 			if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
 				t.Errorf("a %s is gone: %v", kind, err)
@@ -171,28 +171,28 @@ func eraseKinds(t *testing.T, s objects.Store) {
 			continue
 		}
 		if err != nil {
-			t.Errorf("erase of a %s: %v", kind, err)
+			t.Errorf("purge of a %s: %v", kind, err)
 		}
 	}
 }
 
-func eraseTwice(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeTwice(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	o := content("once")
 	put(t, s, o)
-	erase(t, s, o.ID)
+	purge(t, s, o.ID)
 	again := tombstones(o.ID)
 	again[0].Why = "another reason"
 	if n, err := objects.Purge(t.Context(), s, again, nil); n != 0 || err != nil {
-		t.Errorf("erased again: %d, %v", n, err)
+		t.Errorf("purged again: %d, %v", n, err)
 	}
-	wantErased(t, s, o)
+	wantPurged(t, s, o)
 }
 
-func eraseAbsent(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeAbsent(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	o := content("elsewhere")
@@ -201,52 +201,52 @@ func eraseAbsent(t *testing.T, s objects.Store) {
 	if n, err := objects.Purge(t.Context(), s, list, nil); n != 1 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
-	wantErased(t, s, o)
+	wantPurged(t, s, o)
 }
 
-func eraseCopies(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeCopies(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	o, fresh := content("was said"), content("never said")
 	put(t, s, o)
-	erase(t, s, o.ID)
+	purge(t, s, o.ID)
 	apply(t, s, objects.Batch{Put: []objects.Object{o, fresh}, Copies: true})
-	wantErased(t, s, o)
+	wantPurged(t, s, o)
 	if _, err := objects.Read(t.Context(), s, fresh.ID); err != nil {
 		t.Error(err)
 	}
 }
 
-func eraseAgain(t *testing.T, s objects.Store) {
-	if !eraser(s) {
+func purgeAgain(t *testing.T, s objects.Store) {
+	if !canPurge(s) {
 		return
 	}
 	for _, o := range []objects.Object{content("small"), content(strings.Repeat("long", 5000))} {
 		put(t, s, o)
-		erase(t, s, o.ID)
+		purge(t, s, o.ID)
 		put(t, s, o)
 		got, err := objects.Read(t.Context(), s, o.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantObjects(t, []objects.Object{got}, []objects.Object{o})
-		if n := erase(t, s, o.ID); n != 1 {
-			t.Errorf("%d were erased the second time", n)
+		if n := purge(t, s, o.ID); n != 1 {
+			t.Errorf("%d were purged the second time", n)
 		}
-		wantErased(t, s, o)
+		wantPurged(t, s, o)
 	}
 }
 
-func eraseMemo(t *testing.T, s objects.Store) {
+func purgeMemo(t *testing.T, s objects.Store) {
 	m, ok := s.(objects.Cacher)
-	if !eraser(s) || !ok {
+	if !canPurge(s) || !ok {
 		return
 	}
 	o := content("remembered")
 	put(t, s, o)
 	m.Cache().Get("key", func() any { return "worked out from it" })
-	erase(t, s, o.ID)
+	purge(t, s, o.ID)
 	if got := m.Cache().Get("key", func() any { return "anew" }); got != "anew" {
 		t.Errorf("the store remembers what was %v", got)
 	}

@@ -40,7 +40,7 @@ type Engine struct {
 
 // Run checks every promise, each in a subtest of its own on a store of its own.
 func Run(t *testing.T, e Engine) {
-	for _, group := range [][]promise{gets, chains, bulks, applies, updates, refs, logs, lives, watches, erases, maintains} {
+	for _, group := range [][]promise{gets, chains, bulks, applies, updates, refs, logs, lives, watches, purges, maintains} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) { p.check(t, open(t, e)) })
 		}
