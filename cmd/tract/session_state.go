@@ -29,7 +29,7 @@ func (s *session) profile(_ context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.a.loaded.Load(set, settings.Origin{Layer: settings.Call, Name: "/profile " + name})
+	v, err := s.a.loaded.WithProfile(set, settings.Origin{Layer: settings.Call, Name: "/profile " + name})
 	if err != nil {
 		return err
 	}

@@ -91,9 +91,9 @@ func (v Values) Profile() map[string]string {
 	return set
 }
 
-// Load replaces all settings that belong in a profile with those of a profile. A setting that
-// the profile does not have gets its default.
-func (v Values) Load(profile map[string]string, from Origin) (Values, error) {
+// WithProfile returns the values with the settings of a profile in place of all settings that belong
+// in one. A setting that the profile does not have gets its default.
+func (v Values) WithProfile(profile map[string]string, from Origin) (Values, error) {
 	set := maps.Clone(v.set)
 	maps.DeleteFunc(set, func(name string, _ entry) bool { return isProfileSetting(name) })
 	v.set = set

@@ -62,7 +62,7 @@ func TestAProfileRestoresWhatItKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if live, err = live.Load(profile, Origin{Layer: Call}); err != nil || !maps.Equal(live.Changed(), kept) {
+	if live, err = live.WithProfile(profile, Origin{Layer: Call}); err != nil || !maps.Equal(live.Changed(), kept) {
 		t.Errorf("loaded into values: %v, %v", live.Changed(), err)
 	}
 	if files, err := (File{Path: config}).Profiles(); err != nil || len(files) != 1 || files[0].ProfileName() != "deep-think" {
