@@ -30,7 +30,7 @@ var layers = map[string][]string{
 	"content":                      {"internal/canonical", "priority"},
 	"internal/compression":         {},
 	"internal/contentcoding":       {"internal/compression"},
-	"internal/pack":                {"objects"},
+	"internal/pack":                {"internal/hugepage", "objects"},
 	"internal/postgrestest":        {},
 	"objects/postgres":             {"internal/compression", "internal/pack", "objects"},
 	"objects/objectstest":          {"objects"},
@@ -40,7 +40,7 @@ var layers = map[string][]string{
 
 	// 1: the embedded engine and its parts
 	"objects/bolt": {
-		"internal/canonical", "internal/compression", "internal/filelock", "internal/pack", "objects", "safefile",
+		"internal/canonical", "internal/compression", "internal/filelock", "internal/hugepage", "internal/pack", "objects", "safefile",
 		"objects/bolt/internal/check", "objects/bolt/internal/checksum", "objects/bolt/internal/index",
 		"objects/bolt/internal/journal", "objects/bolt/internal/memtable", "objects/bolt/internal/page", "objects/bolt/internal/salvage",
 	},

@@ -1,8 +1,11 @@
 package safefile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 )
 
 // Write replaces the file at path, or makes it, with mode 0600. The file has its old or
@@ -15,7 +18,10 @@ func Write(path string, b []byte, ready func() error) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
+	err = f.Chmod(0o600) // the umask may have cleared even the bits of the owner
+	if err == nil {
+		_, err = f.Write(b)
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -41,6 +47,9 @@ func SyncFolder(path string) error {
 	if err != nil {
 		return err
 	}
-	_ = d.Sync() // some systems cannot sync a folder
-	return d.Close()
+	err = d.Sync()
+	if runtime.GOOS == "windows" || errors.Is(err, syscall.EINVAL) { // they cannot sync a folder
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

@@ -19,3 +19,19 @@ func Advise[T any](list []T) {
 	begin, end := from&^(pageSize-1), (from+size+pageSize-1)&^(pageSize-1)
 	advise(begin, end-begin)
 }
+
+// maxGrowth is the most elements that Take allocates at once, unless more are taken. A caller may
+// keep a few of them for long.
+const maxGrowth = 8 << 20
+
+// Take returns the next n elements of some memory, which are not zero, and allocates more memory when
+// that is full. Those that were taken before stay valid.
+func Take[T any](memory *[]T, n int) []T {
+	from := len(*memory)
+	if cap(*memory)-from < n {
+		*memory, from = make([]T, 0, max(n, min(2*cap(*memory), maxGrowth))), 0
+		Advise(*memory)
+	}
+	*memory = (*memory)[:from+n]
+	return (*memory)[from : from+n : from+n]
+}

@@ -15,14 +15,3 @@ type Arena struct {
 func (a *Arena) Reset() {
 	a.tables, a.templates, a.counts, a.rows, a.edges = a.tables[:0], a.templates[:0], a.counts[:0], a.rows[:0], a.edges[:0]
 }
-
-// take returns the next n elements of a list, which are not zero. Those returned before stay
-// where they are.
-func take[T any](list *[]T, n int) []T {
-	from := len(*list)
-	if cap(*list)-from < n {
-		*list, from = make([]T, 0, max(n, 2*cap(*list))), 0
-	}
-	*list = (*list)[:from+n]
-	return (*list)[from : from+n : from+n]
-}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/tract-vcs/tract/internal/hugepage"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -36,7 +37,7 @@ func ParseRecord(b []byte, room *[]objects.ID) (o objects.Object, err error) {
 			return o, errors.New("its record is cut off")
 		}
 		if n > 0 {
-			*edges = take(room, int(n))
+			*edges = hugepage.Take(room, int(n))
 		}
 		for i := range *edges {
 			b = b[copy((*edges)[i][:], b):]

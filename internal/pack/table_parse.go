@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/tract-vcs/tract/internal/hugepage"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -19,7 +20,7 @@ func ParseTable(n int, ids, table []byte, a *Arena) (*Table, error) {
 	if a == nil {
 		a = new(Arena)
 	}
-	t := &take(&a.tables, 1)[0]
+	t := &hugepage.Take(&a.tables, 1)[0]
 	*t = Table{n: n, ids: idsIn(ids)}
 	p := tableParser{table: t, rest: table, arena: a}
 	p.parseHeader()
@@ -31,7 +32,7 @@ func ParseTable(n int, ids, table []byte, a *Arena) (*Table, error) {
 		p.takeColumns()
 	}
 	if p.err == nil {
-		t.rows = take(&a.rows, n)
+		t.rows = hugepage.Take(&a.rows, n)
 		p.parseRows()
 	}
 	if p.err != nil {
@@ -83,7 +84,7 @@ func (p *tableParser) fail(format string, args ...any) {
 // parseHeader parses the header, which says how to parse the rest.
 func (p *tableParser) parseHeader() {
 	t := p.table
-	t.templates = take(&p.arena.templates, p.readNumber(t.n))
+	t.templates = hugepage.Take(&p.arena.templates, p.readNumber(t.n))
 	for i := range t.templates {
 		if p.readTemplate(&t.templates[i]); p.err != nil {
 			return
@@ -92,7 +93,7 @@ func (p *tableParser) parseHeader() {
 	p.templates = p.readColumnWidth(t.n, 2)
 	p.sizes = p.readColumnWidth(p.readNumber(t.n), 4)
 	t.explicitTargets = p.readColumnWidth(p.readNumber(t.n*2*objects.MaxEdges), 4)
-	p.checkpoints = take(&p.arena.counts, (t.n-1)/checkpointEvery)
+	p.checkpoints = hugepage.Take(&p.arena.counts, (t.n-1)/checkpointEvery)
 	t.contentSize = p.readNumber(maxData)
 	c := t.initialCounts()
 	for i := range p.checkpoints {

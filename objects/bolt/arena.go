@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"github.com/tract-vcs/tract/internal/hugepage"
 	packs "github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
@@ -36,4 +37,4 @@ func (a *arena) tableArena() *packs.Arena {
 }
 
 // takeObjects gives an empty list with room for so many.
-func (a *arena) takeObjects(n int) []objects.Object { return page.Take(&a.list, n)[:0] }
+func (a *arena) takeObjects(n int) []objects.Object { return hugepage.Take(&a.list, n)[:0] }

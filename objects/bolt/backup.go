@@ -20,7 +20,7 @@ func (s *store) Copy(ctx context.Context, dir string, progress func(done, total 
 		}
 	}
 	if err == nil {
-		err = syncDir(dir)
+		err = safefile.SyncFolder(dir)
 	}
 	return s.explain("back up", err)
 }
@@ -68,19 +68,18 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 // metaRecords returns the records of the meta bucket but for that of the index, and the one that
 // ties the journal to the file.
 func (l *snapshot) metaRecords() (list []journal.Change, bound journal.Binding, err error) {
-	for e, err := range l.ascend(metaBucket, []byte{}) {
-		var value []byte
-		if err == nil {
-			value, err = e.Value()
-		}
-		if err == nil && bytes.Equal(e.Key, journalKey) {
-			bound, err = decodeBinding(value)
+	change := func(key, value []byte) (journal.Change, error) {
+		return setKey(metaBucket, bytes.Clone(key), value), nil
+	}
+	for c, err := range decoded(l.ascend(metaBucket, []byte{}), change) {
+		if err == nil && bytes.Equal(c.Key, journalKey) {
+			bound, err = decodeBinding(c.Value)
 		}
 		if err != nil {
 			return nil, bound, err
 		}
-		if !bytes.Equal(e.Key, runsKey) {
-			list = append(list, setKey(metaBucket, bytes.Clone(e.Key), value))
+		if !bytes.Equal(c.Key, runsKey) {
+			list = append(list, c)
 		}
 	}
 	return list, bound, nil
@@ -93,23 +92,7 @@ func writeJournalFiles(path string, bound journal.Binding, frames []byte) error 
 		return err
 	}
 	return errors.Join(
-		writeFile(journalPath(path), frames[:min(end.End, int64(len(frames)))]),
-		writeFile(gatePath(path), end.Anchor().Encode()),
-		writeFile(turnPath(path), nil))
-}
-
-// writeFile writes a file that only its owner may read, and makes it durable.
-func writeFile(path string, b []byte) error {
-	f, err := safefile.Policy{}.Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	err = f.Chmod(0o600) // the umask may have taken even the owner's bits
-	if err == nil {
-		_, err = f.Write(b)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+		safefile.Write(journalPath(path), frames[:min(end.End, int64(len(frames)))], nil),
+		safefile.Write(gatePath(path), end.Anchor().Encode(), nil),
+		safefile.Write(turnPath(path), nil, nil))
 }

@@ -263,8 +263,7 @@ func (a *checker) checkFile() {
 	)
 }
 
-// checkNewFile checks a file that nobody else uses, and counts its objects and tombstones. Damage
-// is an error.
+// checkNewFile checks a file that nobody else uses, and counts its objects. Damage is an error.
 func checkNewFile(path string) (n int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -275,15 +274,13 @@ func checkNewFile(path string) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	tombstones := map[objects.ID]bool{} // each is passed on twice
 	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, meta: m, readable: true, sealed: true}
 	a := newChecker(h, objects.Audit{
-		Objects:   func(list []objects.Object) error { n += len(list); return nil },
-		Tombstone: func(t objects.Tombstone) error { tombstones[t.ID] = true; return nil },
-		Damage:    func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
+		Objects: func(list []objects.Object) error { n += len(list); return nil },
+		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	})
 	a.checkFile()
-	return n + len(tombstones), a.stop
+	return n, a.stop
 }
 
 // walk calls visit with the entries of a bucket from a key on, and reports damaged pages. An error of

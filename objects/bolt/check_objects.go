@@ -82,7 +82,7 @@ func (a *checker) checkPack(v value) {
 	n, where := v.pack, fmt.Sprintf("pack %d", v.pack)
 	a.intact[n] = false
 	a.packRoom.reset()
-	p, err := parsePackIn(&a.packRoom, n, v.data)
+	p, err := parsePack(&a.packRoom, n, v.data)
 	if err != nil {
 		a.reportDamage(where, err, "its objects cannot be read; tract recover saves those that are whole")
 		return

@@ -21,7 +21,6 @@ type refCheck struct {
 	entries map[uint64]objects.LogEntry // of a deep audit, until all are found
 	found   map[string]objects.Ref      // refs that salvage has found
 	last    uint64                      // Seq of the previous entry
-	torn    bool                        // entries of the log could not be read
 	broken  map[string]bool             // refs whose chain of entries is broken
 	states  map[string]refRecord        // refs according to the log; a zero target: deleted
 }
@@ -67,7 +66,7 @@ func (a *checker) nameRow(bucket int, key, value []byte) {
 func (a *checker) logRow(key, value []byte) {
 	list, err := decodeEntries(key, value)
 	if err != nil {
-		a.damaged[logBucket], a.refs.torn = true, true
+		a.damaged[logBucket] = true
 		a.reportDamage("ref log", err, meanings[logBucket])
 		return
 	}
@@ -95,7 +94,7 @@ func (a *checker) logEntry(e objects.LogEntry) {
 		was := n.states[u.Name]
 		what := ""
 		switch {
-		case n.torn || n.broken[u.Name]: // reported before
+		case a.damaged[logBucket] || n.broken[u.Name]: // reported before
 		case u.Prev != was.entry:
 			what = "is not in the log"
 		case u.Old != was.Target:
@@ -184,7 +183,7 @@ func (a *checker) addLost(refs map[string]refRecord) {
 // compareRefs compares the refs with the log, and the lists with what they derive from.
 func (a *checker) compareRefs(refs map[string]refRecord) {
 	n := &a.refs
-	damagedRefs, damagedLog := a.damaged[refsBucket], a.damaged[logBucket] || n.torn
+	damagedRefs, damagedLog := a.damaged[refsBucket], a.damaged[logBucket]
 	if !damagedRefs && !damagedLog {
 		a.compareWithLog(refs)
 	}

@@ -185,7 +185,7 @@ func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
 			if err != nil {
 				return err
 			}
-			p, err := parsePack(binary.BigEndian.Uint32(e.Key), head)
+			p, err := parsePack(nil, binary.BigEndian.Uint32(e.Key), head)
 			if err != nil {
 				return err
 			}

@@ -61,10 +61,14 @@ func (c *copier) rounds() error {
 // copyRound copies what was written since the last round.
 func (c *copier) copyRound() error {
 	c.size = 0
-	for _, step := range []func() error{
+	return inOrder(
 		func() error { return c.src.packs(c.pack, c.copyPack) },
-		c.copyEntries, c.copyRecords, c.flush, c.copyRefs, c.out.write,
-	} {
+		c.copyEntries, c.copyRecords, c.flush, c.copyRefs, c.out.write)
+}
+
+// inOrder calls functions until one returns an error.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}

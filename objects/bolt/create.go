@@ -14,6 +14,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/index"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // newSuffix follows the name of the store in the name of a file that will replace it.
@@ -66,7 +67,7 @@ func (s *store) publish(dir string) error {
 			return err
 		}
 	}
-	return syncDir(dir)
+	return safefile.SyncFolder(dir)
 }
 
 // publishJournal creates the journal before its database file, so that a file always has a
@@ -97,7 +98,7 @@ func (s *store) publishJournal(dir string, salt [journal.SaltSize]byte) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return err
 	}
-	return syncDir(dir) // after a power failure there is no file without a journal
+	return safefile.SyncFolder(dir) // after a power failure there is no file without a journal
 }
 
 // build creates a durable file with an empty store.
@@ -155,13 +156,13 @@ func makeDir(path string) error {
 	if err := os.Chmod(path, 0o700); err != nil { // the umask may have cleared even the bits of the owner
 		return err
 	}
-	return syncDir(above)
+	return safefile.SyncFolder(above)
 }
 
 // syncParent makes the name of an existing directory durable, if this user may have created
 // it.
 func syncParent(path string) error {
-	err := syncDir(filepath.Dir(path))
+	err := safefile.SyncFolder(filepath.Dir(path))
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -260,7 +260,7 @@ func (m sample) bboltNotices(path string) (noticed bool) {
 				return errors.New("no buckets")
 			}
 			return heads.ForEach(func(k, v []byte) error {
-				p, err := parsePack(1, v)
+				p, err := parsePack(nil, 1, v)
 				if err != nil {
 					return err
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 // Sweep is objects.Maintainer. It writes what is kept into a new file while others use the
@@ -105,15 +106,9 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error
 // copy writes what is kept into the new file and reads it back.
 func (c *gc) copy(m *marks) error {
 	c.copier = newCopier(c.src, &c.out, m)
-	for _, step := range []func() error{
+	return inOrder(
 		c.copier.rounds, c.out.sync, func() error { return c.out.verify(c.copier.kept) },
-		c.copier.rounds, c.out.sync, // what was written while all of that was read
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+		c.copier.rounds, c.out.sync) // what was written while all of that was read
 }
 
 // replace adds what was written meanwhile, and gives the new file the name of the old one.
@@ -149,7 +144,7 @@ func (c *gc) replace() error {
 			return src.replaced()
 		}
 		if err == nil {
-			err = syncDir(dirOf(t.path))
+			err = safefile.SyncFolder(dirOf(t.path))
 		}
 		if err != nil {
 			return err

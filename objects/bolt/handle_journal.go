@@ -8,6 +8,7 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 	"github.com/tract-vcs/tract/objects/bolt/internal/page"
+	"github.com/tract-vcs/tract/safefile"
 )
 
 const (
@@ -129,7 +130,7 @@ func (h *handle) syncFile() error {
 	if _, err := h.file.WriteAt(b, at); err != nil {
 		return err
 	}
-	return errors.Join(h.file.Sync(), syncDir(dirOf(h.file.Name())))
+	return errors.Join(h.file.Sync(), safefile.SyncFolder(dirOf(h.file.Name())))
 }
 
 // acknowledge writes the anchor. If that fails, only the check for lost frames is weaker.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tract-vcs/tract/internal/filelock"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/safefile"
 )
 
@@ -60,11 +61,5 @@ func overwrite(f *os.File) {
 	if free, err := filelock.Lock(f, true, false); !free || err != nil {
 		return
 	}
-	zeros := make([]byte, 1<<20)
-	for at := int64(0); at < info.Size(); at += int64(len(zeros)) {
-		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), info.Size()-at)], at); err != nil {
-			return
-		}
-	}
-	_ = f.Sync()
+	_ = journal.Zero(f, 0, info.Size())
 }

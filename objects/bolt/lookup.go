@@ -44,11 +44,7 @@ func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 	if value == nil {
 		return objects.Object{}, &objects.NotFoundError{ID: id}
 	}
-	o, err := decodeObject(id, value)
-	if err != nil {
-		return o, err
-	}
-	return verified(o)
+	return record{id: id, value: value}.object()
 }
 
 // packError returns the error of an object that cannot be read because its pack is damaged.
@@ -126,7 +122,7 @@ func (l *snapshot) pack(n uint32) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := parsePackIn(l.arena, n, b)
+	p, err := parsePack(l.arena, n, b)
 	if err != nil {
 		return nil, err
 	}

@@ -68,10 +68,8 @@ func findKept(src *source, keep []objects.ID, old uint32, all bool) (*marks, err
 	for _, id := range keep {
 		m.addRoot(id)
 	}
-	for _, step := range []func() error{m.readRoots, m.readRecords, m.readHeads, m.mark} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	if err := inOrder(m.readRoots, m.readRecords, m.readHeads, m.mark); err != nil {
+		return nil, err
 	}
 	if m.reachable = m.count(); all {
 		return m, nil

@@ -28,6 +28,9 @@ var stepsOfPhases = []string{
 func stepName(phase string, s *faulttest.Step) string {
 	const size = 4096
 	_, base, _ := strings.Cut(s.Name, "/")
+	if strings.HasSuffix(base, ".tmp") { // it is written before it gets its name
+		base = base[:strings.LastIndex(base, "-")]
+	}
 	file := map[string]string{"": "file", "-journal": "journal", "-lock": "lock", "-turn": "turn"}[strings.TrimPrefix(base, fileName)]
 	if file == "" && strings.Contains(s.Name, newSuffix) {
 		file = "new file"

@@ -197,34 +197,21 @@ func (f *newFile) write() error {
 
 // sync adds what is missing to the index, and makes everything durable.
 func (f *newFile) sync() error {
-	err := f.addRun()
-	if err == nil {
-		err = f.write()
-	}
-	if err != nil {
-		return err
-	}
-	return protect(f.db.Sync)
+	return inOrder(f.addRun, f.write, func() error { return protect(f.db.Sync) })
 }
 
 // finish adds what the file says about itself, makes it durable and closes it.
 func (f *newFile) finish(meta ...journal.Change) error {
-	err := f.add(f.log.flush()...)
-	if err == nil {
-		err = f.addRun()
-	}
-	if err == nil {
-		err = f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.index)))...)
-	}
-	if err == nil {
-		err = f.write()
-	}
-	if err != nil {
-		return err
-	}
-	db := f.db
-	f.db = nil
-	return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
+	return inOrder(
+		func() error { return f.add(f.log.flush()...) },
+		f.addRun,
+		func() error { return f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.index)))...) },
+		f.write,
+		func() error {
+			db := f.db
+			f.db = nil
+			return protect(func() error { return errors.Join(db.Sync(), db.Close()) })
+		})
 }
 
 // addRun adds a run of the index for the packs that are in none. Its entries are sorted a

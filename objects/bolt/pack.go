@@ -81,9 +81,7 @@ var errPack = errors.New("the pack is damaged")
 
 // parsePack parses the head of a pack, and keeps b. If the checksum is wrong, a single flipped
 // bit is repaired, and every object has to be hashed.
-func parsePack(n uint32, b []byte) (*pack, error) { return parsePackIn(nil, n, b) }
-
-func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
+func parsePack(a *arena, n uint32, b []byte) (*pack, error) {
 	if len(b) < packIDs {
 		return nil, fmt.Errorf("pack %d: %w: a head of %d bytes", n, errPack, len(b))
 	}
@@ -91,16 +89,6 @@ func parsePackIn(a *arena, n uint32, b []byte) (*pack, error) {
 	if !sound {
 		b = checksum.Repair(packKey(n), b)
 	}
-	return parseHead(a, n, b, sound)
-}
-
-// hasValidSum reports whether the checksum of a head is valid.
-func hasValidSum(n uint32, b []byte) bool {
-	return binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
-}
-
-// parseHead parses a head whose checksum was checked.
-func parseHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 	f := parsePackHeader(b)
 	if f.end > len(b) {
 		return nil, fmt.Errorf("pack %d: %w: %d objects in %d bytes", n, errPack, f.count, len(b))
@@ -121,6 +109,11 @@ func parseHead(a *arena, n uint32, b []byte, sound bool) (*pack, error) {
 		return nil, fmt.Errorf("pack %d: %w: %v", n, errPack, err) //nolint:errorlint // it is damage, whatever it looks like
 	}
 	return p, nil
+}
+
+// hasValidSum reports whether the checksum of a head is valid.
+func hasValidSum(n uint32, b []byte) bool {
+	return binary.BigEndian.Uint64(b) == checksum.Sum(packKey(n), b[8:])
 }
 
 // packHeader is the beginning of a head.

@@ -41,7 +41,7 @@ func TestPackRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawObjects(t)
 		head, body := encodePack(7, list, rapid.SampledFrom([]codec{codecRaw, codecZstd}).Draw(t, "codec"))
-		p, err := parsePack(7, head)
+		p, err := parsePack(nil, 7, head)
 		if err != nil || !p.sound || p.Len() != len(list) {
 			t.Fatalf("%v, %+v", err, p)
 		}
@@ -61,7 +61,7 @@ func TestPackRoundTrip(t *testing.T) {
 				}
 			}
 		}
-		if p, err := parsePack(8, head); err == nil && p.sound {
+		if p, err := parsePack(nil, 8, head); err == nil && p.sound {
 			t.Fatal("a pack in the place of another seems sound")
 		}
 	})
@@ -98,7 +98,7 @@ func TestPackWithAFlippedBit(t *testing.T) {
 // wantAllMended reads a pack of whose head one bit is wrong.
 func wantAllMended(t *testing.T, what string, list []objects.Object, head, body []byte) {
 	t.Helper()
-	p, err := parsePack(1, head)
+	p, err := parsePack(nil, 1, head)
 	if err != nil || p.sound || p.Len() != len(list) {
 		t.Fatalf("%s: %v, %+v", what, err, p)
 	}
@@ -118,7 +118,7 @@ func wantAllMended(t *testing.T, what string, list []objects.Object, head, body 
 // wantNothingWrong reads a pack that is damaged as those do who read one.
 func wantNothingWrong(t *testing.T, what string, list []objects.Object, head, body []byte) {
 	t.Helper()
-	p, err := parsePack(1, head)
+	p, err := parsePack(nil, 1, head)
 	if err != nil {
 		return
 	}
@@ -157,7 +157,7 @@ func TestSalvageOfAHeadWithAnOverwrittenSector(t *testing.T) {
 	for _, from := range []int{ids, ids + 100, ids + 700, ids + 1300, ids + 3000, packIDs + 5000} {
 		bad := bytes.Clone(head)
 		clear(bad[from:min(from+512, len(bad))])
-		if p, err := parsePack(1, bad); err == nil && p.sound {
+		if p, err := parsePack(nil, 1, bad); err == nil && p.sound {
 			t.Fatal("it is sound")
 		}
 		found := map[objects.ID]bool{}
@@ -198,7 +198,7 @@ func FuzzPack(f *testing.F) {
 		f.Add(head)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := parsePack(1, b)
+		p, err := parsePack(nil, 1, b)
 		if err != nil {
 			return
 		}

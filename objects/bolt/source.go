@@ -178,7 +178,7 @@ func (l *snapshot) rawPack(n uint32) (rawPack, error) {
 
 // openPack parses a pack, and reports whether both checksums are right.
 func openPack(a *arena, raw rawPack) (p *pack, data []byte, sound bool, err error) {
-	if p, err = parsePackIn(a, raw.n, raw.head); err == nil {
+	if p, err = parsePack(a, raw.n, raw.head); err == nil {
 		data, sound, err = decodeBody(a, p, raw.body)
 	}
 	return p, data, err == nil && sound && p.sound, err

@@ -39,7 +39,7 @@ type packVector struct {
 // read is the vector with the objects that are read of it.
 func (v packVector) read(t *testing.T) packVector {
 	t.Helper()
-	p, err := parsePack(v.Number, unhex(t, v.Head))
+	p, err := parsePack(nil, v.Number, unhex(t, v.Head))
 	if err != nil || !p.sound {
 		t.Fatalf("head: %v", err)
 	}

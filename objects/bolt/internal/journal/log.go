@@ -206,14 +206,19 @@ func (l *Log) Wipe() error {
 	if err != nil {
 		return err
 	}
-	for at := int64(Start); at < info.Size(); at += int64(len(zeros)) {
-		if _, err := l.File.WriteAt(zeros[:min(int64(len(zeros)), info.Size()-at)], at); err != nil {
-			return err
-		}
-	}
-	if err := SyncData(l.File); err != nil || info.Size() <= FirstSize {
+	if err := Zero(l.File, Start, info.Size()); err != nil || info.Size() <= FirstSize {
 		return err
 	}
 	l.size = FirstSize
 	return errors.Join(l.File.Truncate(FirstSize), l.File.Sync())
+}
+
+// Zero overwrites a part of a file with zeros, and makes that durable.
+func Zero(f *os.File, from, to int64) error {
+	for at := from; at < to; at += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), to-at)], at); err != nil {
+			return err
+		}
+	}
+	return SyncData(f)
 }
