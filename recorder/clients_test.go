@@ -467,3 +467,22 @@ func TestCapturedSessionsAreLinked(t *testing.T) {
 		}
 	}
 }
+
+// TestSideCallsWithoutSession plays Gemini CLI, which names no session: a routing call that repeats calls of a
+// conversation is beside it.
+func TestSideCallsWithoutSession(t *testing.T) {
+	sessions := captures(t)
+	for _, folder := range []string{"gemini-cli-gemini1", "gemini-cli-gemini2"} {
+		s := newStage(t)
+		s.play(sessions[folder])
+		branches := map[int]string{}
+		for c, name := range s.branch {
+			branches[c.Order] = name
+		}
+		for side, conversation := range map[int]int{5: 4, 8: 7} {
+			if have, want := branches[side], branches[conversation]+"/side-routing"; have != want && !strings.HasPrefix(have, want+"/") {
+				t.Errorf("%s: the routing call %d is on %s, want %s", folder, side, have, want)
+			}
+		}
+	}
+}

@@ -210,6 +210,9 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 	if req.claim.session == "" && req.namedBranch == "" {
 		name = x.prefix + req.claim.client + "/" + timeAndHashName(req)
 		if req.claim.side != "" {
+			if list := x.threadsByExternalIDs(req.externalIDs); len(list) > 0 {
+				name = list[len(list)-1].branch // the conversation that it belongs to
+			}
 			name += "/side-" + req.claim.side
 		}
 	} else if other := x.threads[name]; other != nil && other.claim != claimKey(dest.details) {
@@ -276,6 +279,9 @@ func (x *index) destinationWithoutSession(ctx context.Context, req *clientReques
 	list, err := x.refresh(ctx, x.threadsByExternalIDs(req.externalIDs))
 	if err != nil {
 		return nil, err
+	}
+	if req.claim.side != "" {
+		return x.complete(ctx, req, &destination{})
 	}
 	if own := slices.DeleteFunc(slices.Clone(list), func(t *thread) bool { return t.claim != "" }); len(own) > 0 {
 		list = own

@@ -301,8 +301,12 @@ func (t *thread) hasResponse() bool {
 }
 
 // addExternalIDs adds the external ids of a block to its thread and to the index. at is the
-// commit of the block, or zero for a block that the client sent.
+// commit of the block, or zero for a block that the client sent. A side call may repeat ids of its
+// conversation, and no request continues it by them.
 func (x *index) addExternalIDs(t *thread, at objects.ID, role content.Role, b content.Block) {
+	if t.details["side"] != "" {
+		return
+	}
 	for _, id := range externalIDsOf(role, b) {
 		if !t.externalIDs[id] {
 			t.externalIDs[id] = true
@@ -323,13 +327,16 @@ var generatedCallID = regexp.MustCompile(`^call_[0-9a-f]{16}$|/[0-9]+$`)
 const minSealLength = 64
 
 // externalIDsOf returns the ids by which a block that a model made is recognized when a client
-// sends it again: the call id, the item id, and the hash of the seal.
+// sends it again: the call id, the item id, and the hash of the seal. In its side calls, Gemini CLI
+// puts the name of the tool and two underscores before a call id.
 func externalIDsOf(role content.Role, b content.Block) (ids []string) {
 	if role != content.RoleAssistant {
 		return nil
 	}
-	if call, ok := b.(content.ToolCall); ok && call.CallID != "" && !generatedCallID.MatchString(call.CallID) {
-		ids = append(ids, "call "+call.CallID)
+	if call, ok := b.(content.ToolCall); ok {
+		if id := strings.TrimPrefix(call.CallID, call.Name+"__"); id != "" && !generatedCallID.MatchString(id) {
+			ids = append(ids, "call "+id)
+		}
 	}
 	form := b.Form()
 	if form.ID != "" {
