@@ -19,21 +19,19 @@ func scanRef(row pgx.CollectableRow, more ...any) (name string, r refState, err 
 	return name, r, err
 }
 
-// states reads refs, and whether objects were purged.
+// states reads refs, and with them, whether objects were purged.
 func (s *store) states(ctx context.Context, q querier, names []string) (map[string]refState, error) {
 	got := map[string]refState{}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isText(name) })
 	err := q.query(ctx, func(row pgx.CollectableRow) error {
 		var purges uint64
 		name, r, err := scanRef(row, &purges)
-		if name != "" {
+		if err == nil {
 			got[name] = r
-		} else {
 			s.learnPurges(purges)
 		}
 		return err
-	}, `select `+refColumns+`, 0::bigint from tract_ref where repo = $1 and name = any($2::text[])
-union all select '', null, 0, 0, 0, 0, 0, null, purges from tract_repo where id = $1`, s.repo, names)
+	}, `select `+refColumns+`, (select purges from tract_repo where id = $1) from tract_ref where repo = $1 and name = any($2::text[])`, s.repo, names)
 	if err != nil {
 		return nil, err
 	}
