@@ -191,7 +191,7 @@ func (s *store) learn(p *planner) {
 	}
 	if len(p.put) <= recentBatch && s.purges.Load() == p.purges {
 		for id, o := range p.put {
-			if !p.copies && (o.Kind == objects.KindCommit || isInline(o)) {
+			if !p.copies && (isLasting(o) || isInline(o)) {
 				s.recent.put(id, o.Clone())
 			}
 		}

@@ -57,8 +57,8 @@ type caches struct {
 	// has none, so that whoever reads at a position verifies the id.
 	positions cache[objects.ID, position]
 
-	// recent are commits and small contents that this process has written lately, so that a
-	// walk from a tip just written, such as that of a compile, reads nothing.
+	// recent are small objects that this process has lately written, or read if they last. A compile
+	// of a tip just written reads nothing but where the ref is.
 	recent cache[objects.ID, objects.Object]
 
 	purges atomic.Uint64 // as the database had it last
@@ -81,6 +81,11 @@ func (c *caches) learnPurges(n uint64) {
 	if c.purges.Swap(n) != n {
 		c.recent.forget()
 	}
+}
+
+// isLasting reports whether an object is small and is never purged: a commit, an origin, a manifest.
+func isLasting(o *objects.Object) bool {
+	return !o.Kind.Purgeable() && len(o.Data)+int(idSize)*(len(o.Parents)+len(o.Links)) < inlineSize
 }
 
 // refState is a row of tract_ref.

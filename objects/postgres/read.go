@@ -22,7 +22,7 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 		err := s.usable(ctx)
 		rest := slices.DeleteFunc(objects.Unique(ids), func(id objects.ID) bool {
 			o, known := s.recent.get(id)
-			known = known && err == nil && o.Kind == objects.KindCommit // other objects may have been purged
+			known = known && err == nil && !o.Kind.Purgeable() // others may have been purged
 			if known && !yield(o.Clone(), nil) {
 				err = stop
 			}
@@ -30,13 +30,14 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 		})
 		if err == nil {
 			err = s.find(ctx, s, rest, false, func(_ objects.ID, f found) error {
-				if err := s.usable(ctx); err != nil {
-					return err
+				err := s.usable(ctx)
+				if o := &f.object; err == nil && f.err == nil && isLasting(o) {
+					s.recent.put(o.ID, o.Clone())
 				}
-				if !yield(f.object, f.err) {
-					return stop
+				if err == nil && !yield(f.object, f.err) {
+					err = stop
 				}
-				return nil
+				return err
 			})
 		}
 		if err != nil && err != stop {

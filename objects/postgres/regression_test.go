@@ -248,6 +248,36 @@ func TestWalkOfOwnCommitsIsLazy(t *testing.T) {
 	}
 }
 
+// TestOriginIsReadOnce reads an origin again, as every compile does: it is not looked up again, whether this
+// process has read it or written it. A content, which may be purged meanwhile, is.
+func TestOriginIsReadOnce(t *testing.T) {
+	url := freshURL(t)
+	origin := objects.New(objects.KindOrigin, nil, nil, []byte("a response"))
+	content := objects.New(objects.KindContent, nil, nil, []byte(strings.Repeat("large ", 2000)))
+	writer := openURL(t, url)
+	if err := writer.Apply(t.Context(), objects.Batch{Put: []objects.Object{origin, content}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]objects.Store{"writer": writer, "reader": openURL(t, url)} {
+		in, _ := objects.As[*store](s)
+		for _, c := range []struct {
+			o          objects.Object
+			statements int64 // of the second time
+		}{{origin, 0}, {content, 1}} {
+			var before int64
+			for range 2 {
+				before = in.pool.Stat().AcquireCount()
+				if o, err := objects.Read(t.Context(), s, c.o.ID); err != nil || string(o.Data) != string(c.o.Data) {
+					t.Fatalf("%s: %q, %v", name, o.Data, err)
+				}
+			}
+			if n := in.pool.Stat().AcquireCount() - before; n != c.statements {
+				t.Errorf("%s: %d statements read the %s again, want %d", name, n, c.o.Kind, c.statements)
+			}
+		}
+	}
+}
+
 // TestCloseWhileSealingWaits closes a store whose sealing waits for the lock of gc or purge.
 func TestCloseWhileSealingWaits(t *testing.T) {
 	url := freshURL(t)
