@@ -205,80 +205,70 @@ type Store interface {
 // Read reads a body. A purged one is an [objects.ErrPurged], and so is one whose base was purged
 // without a whole copy of the body.
 func Read(ctx context.Context, s Store, id objects.ID) (*Body, error) {
-	b, err := read(ctx, s, id)
+	b, err := read(ctx, s, id, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read request body: %w", err)
 	}
 	return b, nil
 }
 
-func read(ctx context.Context, s Store, id objects.ID) (*Body, error) {
+// read reads a body; of is the difference to it that is being read, or nil.
+func read(ctx context.Context, s Store, id objects.ID, of *record) (*Body, error) {
 	c := cacheOf(s)
-	var chain []*record // differences, the newest first, without their frames
-	var b *Body
-	for b = c.get(id); b == nil; b = c.get(id) {
-		obj, err := objects.Read(ctx, s, id)
-		if errors.Is(err, objects.ErrPurged) && len(chain) > 0 {
-			last := chain[len(chain)-1]
-			if b, err = readCopy(ctx, s, last, err); err != nil {
-				return nil, err
-			}
-			c.put(b)
-			chain = chain[:len(chain)-1]
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		d, err := parse(obj)
-		if err == nil && len(chain) > 0 && chain[len(chain)-1].chain != d.chain+units(chain[len(chain)-1].size) {
-			err = &objects.CorruptError{ID: chain[len(chain)-1].id, Cause: errors.New("its chain does not fit its base")}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if d.base.IsZero() {
-			if b, err = d.load(ctx, s, obj, nil); err != nil {
-				return nil, err
-			}
-			c.put(b)
-			break
-		}
-		d.frame = nil // of up to maxChain bodies
-		chain, id = append(chain, d), d.base
+	if b := c.get(id); b != nil {
+		return b, nil
 	}
-	for _, d := range slices.Backward(chain) {
-		obj, err := objects.Read(ctx, s, d.id)
-		if err != nil {
-			return nil, err
-		}
-		if b, err = d.load(ctx, s, obj, b); err != nil {
-			return nil, err
-		}
-		c.put(b) // a scan reads the newest body first
+	d, err := readRecord(ctx, s, id)
+	if err == nil && of != nil && of.chain != d.chain+units(of.size) {
+		err = of.corrupt(errors.New("its chain does not fit its base"))
 	}
-	return b, nil
-}
-
-// load decodes a body whose record was parsed from obj.
-func (d *record) load(ctx context.Context, r objects.Reader, obj objects.Object, base *Body) (*Body, error) {
-	full, err := parse(obj)
+	var base *Body
+	if err == nil && !d.base.IsZero() {
+		d.frame = nil // there may be maxChain of them
+		base, err = read(ctx, s, d.base, d)
+		if errors.Is(err, objects.ErrPurged) {
+			return readCopy(ctx, s, d, err)
+		}
+		if err == nil {
+			d, err = readRecord(ctx, s, id)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
+	b, err := d.load(ctx, s, base)
+	if err == nil {
+		c.put(b) // also those in between: a scan reads the newest body first
+	}
+	return b, err
+}
+
+func readRecord(ctx context.Context, r objects.Reader, id objects.ID) (*record, error) {
+	obj, err := objects.Read(ctx, r, id)
+	if err != nil {
+		return nil, err
+	}
+	return parse(obj)
+}
+
+// corrupt returns the error of a damaged body.
+func (d *record) corrupt(cause error) error { return &objects.CorruptError{ID: d.id, Cause: cause} }
+
+// load reads the chunks of a body, if there are any, and decodes it.
+func (d *record) load(ctx context.Context, r objects.Reader, base *Body) (*Body, error) {
 	for _, id := range d.chunks {
 		chunk, err := objects.Read(ctx, r, id)
 		if err != nil {
 			return nil, err
 		}
-		if chunk.Kind != objects.KindChunk || len(full.frame)+len(chunk.Data) > MaxSize+MaxSize/64 {
-			return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("chunk %s does not fit", id.Short())}
+		if chunk.Kind != objects.KindChunk || len(d.frame)+len(chunk.Data) > MaxSize+MaxSize/64 {
+			return nil, d.corrupt(fmt.Errorf("chunk %s does not fit", id.Short()))
 		}
-		full.frame = append(full.frame, chunk.Data...)
+		d.frame = append(d.frame, chunk.Data...)
 	}
-	b, err := full.decode(base)
+	b, err := d.decode(base)
 	if err != nil {
-		return nil, &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("body: %w", err)}
+		return nil, d.corrupt(fmt.Errorf("body: %w", err))
 	}
 	return b, nil
 }
@@ -290,20 +280,17 @@ func readCopy(ctx context.Context, s Store, d *record, cause error) (*Body, erro
 	if err != nil || ref.Target.IsZero() {
 		return nil, errors.Join(err, cause)
 	}
-	obj, err := objects.Read(ctx, s, ref.Target)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := parse(obj)
+	whole, err := readRecord(ctx, s, ref.Target)
 	if err == nil && (!whole.base.IsZero() || whole.hash != d.hash || whole.masked != d.masked) {
-		err = &objects.CorruptError{ID: obj.ID, Cause: fmt.Errorf("no copy of body %s", d.id.Short())}
+		err = whole.corrupt(fmt.Errorf("it is no copy of body %s", d.id.Short()))
 	}
 	if err != nil {
 		return nil, err
 	}
-	b, err := whole.load(ctx, s, obj, nil)
+	b, err := whole.load(ctx, s, nil)
 	if err == nil {
 		b.ID, b.chain = d.id, d.chain
+		cacheOf(s).put(b)
 	}
 	return b, err
 }

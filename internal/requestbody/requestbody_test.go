@@ -157,13 +157,10 @@ func TestChainsAreBounded(t *testing.T) {
 		t.Errorf("%d whole bodies, a chain of %d", whole, longest)
 	}
 	want(t, uncached{s}, ids[len(ids)-3:], list[len(ids)-3:])
-	large := bytes.Repeat([]byte("0"), 60<<20)
-	var base *Body
-	for range 5 {
-		base, _ = Encode(large, false, base)
-	}
-	if base.chain > maxChain {
-		t.Errorf("a chain of %d MiB", base.chain)
+	for chain, wantChain := range map[uint64]uint64{maxChain - 20: maxChain, maxChain - 19: 20} {
+		if b, _ := Encode(bytes.Repeat([]byte("0"), 20<<20), false, &Body{Data: []byte("1"), chain: chain}); b.chain != wantChain {
+			t.Errorf("a body of 20 MiB after %d has a chain of %d", chain, b.chain)
+		}
 	}
 }
 
