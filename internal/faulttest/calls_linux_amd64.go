@@ -21,6 +21,7 @@ type call struct {
 	size     int64
 	before   int
 	failed   bool
+	attempt  int // see Step
 }
 
 // atCWD is a folder that is none: paths are below where the command is.
@@ -165,7 +166,7 @@ func (t *tracer) memory(id int, at uintptr, n int, all bool) ([]byte, error) {
 // note adds what a call has done, which gave a result.
 func (t *tracer) note(id int, c *call, result int64) error {
 	failed := c.failed || result < 0
-	s := Step{Kind: c.kind, Failed: failed, Before: c.before, Size: c.size, Name: t.name(c.path), File: -1}
+	s := Step{Kind: c.kind, Failed: failed, Before: c.before, Size: c.size, Name: t.name(c.path), File: -1, Attempt: c.attempt}
 	if failed && c.kind != Sync && c.kind != SyncDir {
 		return nil
 	}

@@ -8,7 +8,10 @@
 // for Linux on amd64, and some containers forbid it.
 package faulttest
 
-import "syscall"
+import (
+	"slices"
+	"syscall"
+)
 
 // Kind is what a step does.
 type Kind uint8
@@ -35,15 +38,16 @@ func (k Kind) String() string { return kinds[k] }
 
 // Step is one thing that a command did.
 type Step struct {
-	Kind   Kind
-	File   int    // number of the file in [Trace.Files]; of SyncDir none
-	Name   string // below the folder; of Rename and Link the new one, of Say "1" or "2"
-	From   string // of Rename: the old name
-	At     int64  // of Write: where
-	Data   []byte // of Write and Say
-	Size   int64  // of Truncate
-	Before int    // of Sync and SyncDir: the number of steps that were done when it began
-	Failed bool   // of Sync and SyncDir: it gave an error
+	Kind    Kind
+	File    int    // number of the file in [Trace.Files]; of SyncDir none
+	Name    string // below the folder; of Rename and Link the new one, of Say "1" or "2"
+	From    string // of Rename: the old name
+	At      int64  // of Write: where
+	Data    []byte // of Write and Say
+	Size    int64  // of Truncate
+	Before  int    // of Sync and SyncDir: the number of steps that were done when it began
+	Failed  bool   // of Sync and SyncDir: it gave an error
+	Attempt int    // its number as [Fault].At counts; 0 for Say
 }
 
 // Trace is what commands did to the files of a folder.
@@ -70,20 +74,20 @@ func (t *Trace) Output(fd string) string {
 	return string(all)
 }
 
-// Attempts is the number of steps at which a fault can strike: all but what is said.
-func (t *Trace) Attempts() (n int) {
-	for _, s := range t.Steps {
+// Attempts returns the number of attempts up to the last step, at each of which a fault can strike.
+func (t *Trace) Attempts() int {
+	for _, s := range slices.Backward(t.Steps) {
 		if s.Kind != Say {
-			n++
+			return s.Attempt + 1
 		}
 	}
-	return n
+	return 0
 }
 
 // Fault is one thing that goes wrong.
 type Fault struct {
-	At    int           // the step, counted from 0 as Attempts counts
-	Last  int           // the last step of those that fail; 0: At alone
+	At    int           // the attempt at a step, from 0; one that fails by itself counts too, and Say does not
+	Last  int           // the last attempt of those that fail; 0: At alone
 	Errno syscall.Errno // the error; 0: the command is killed before the step
 	Short bool          // a write of more than a sector writes some before it fails
 }

@@ -223,6 +223,7 @@ func (t *tracer) enter(id int, at *thread) error {
 		return err
 	}
 	n := t.next
+	c.attempt = n
 	t.next++
 	if !t.fault.strikes(n) {
 		return nil

@@ -99,8 +99,9 @@ func TestPowerFailureWithManyWriters(t *testing.T) {
 	before := *trace
 	before.Steps = trace.Steps[:from]
 	failed := 0
-	for at, s := range attempts(trace) {
-		if at < len(attempts(&before)) || !journal(&s) || failed == rounds(2, 4, 20) {
+	for _, s := range attempts(trace) {
+		at := s.Attempt
+		if at < before.Attempts() || !journal(&s) || failed == rounds(2, 4, 20) {
 			continue
 		}
 		fault := faulttest.Fault{At: at, Errno: syscall.EIO}

@@ -50,18 +50,17 @@ func stepName(phase string, s *faulttest.Step) string {
 	return name
 }
 
-// namedStep is a place in a trace: the number of the step, and of the attempt as faulttest counts.
+// namedStep is a place in a trace: the index of the step, and its attempt.
 type namedStep struct{ step, attempt int }
 
 // namedSteps returns the steps of a trace of roleCrash by their names.
 func namedSteps(trace *faulttest.Trace) map[string][]namedStep {
-	named, phase, attempt := map[string][]namedStep{}, "commit", 0
+	named, phase := map[string][]namedStep{}, "commit"
 	for i := range trace.Steps {
 		s := &trace.Steps[i]
 		if s.Kind != faulttest.Say {
 			name := stepName(phase, s)
-			named[name] = append(named[name], namedStep{i, attempt})
-			attempt++
+			named[name] = append(named[name], namedStep{i, s.Attempt})
 			continue
 		}
 		for line := range strings.Lines(string(s.Data)) {

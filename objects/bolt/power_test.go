@@ -73,34 +73,43 @@ func TestPowerFailure(t *testing.T) {
 	t.Logf("%d steps, %d states", len(trace.Steps), tried)
 }
 
-// TestPowerFailureAfterAKill kills a writer at any step, lets another go on, and then
-// the power fails: what the first left open the second must have made durable.
+// TestPowerFailureAfterAKill kills a writer at some steps, lets another go on, and then
+// the power fails: what the first left open the second must have made durable. The first two
+// kills between a meta page of the file and its sync are tried with all that may follow, since
+// a later frame then takes the place of those that the meta page has made invalid.
 func TestPowerFailureAfterAKill(t *testing.T) {
 	whole, _ := traced(t, nil, false)
-	tried, killed := 0, 0
+	tried, killed, unsynced := 0, 0, 0
 	step, syncs := rounds(41, 41, 1), 0
-	for at, s := range attempts(whole) {
-		chosen := at%step == 0
+	all := attempts(whole)
+	for i, s := range all {
+		chosen, every := i%step == 0, rounds(3, 2, 1)
 		if s.Kind == faulttest.SyncDir {
 			chosen = chosen || syncs%rounds(3, 3, 1) == 0
 			syncs++
 		}
+		if endsCheckpoint(all, i) && unsynced < 2 {
+			chosen, every = true, 1
+		}
 		if !chosen {
 			continue
 		}
-		trace, _ := traced(t, &faulttest.Fault{At: at}, false, "again")
+		trace, _ := traced(t, &faulttest.Fault{At: s.Attempt}, false, "again")
 		if trace.Code < 0 {
 			continue // the first made fewer steps this time, and it was the second
 		}
 		if trace.Code > 0 {
-			t.Fatalf("killed at step %d: the next one: %s", at, trace.Output("2"))
+			t.Fatalf("killed at attempt %d: the next one: %s", s.Attempt, trace.Output("2"))
 		}
 		from := trace.Starts[1]
-		tried += crashes{from: from, random: rounds(0, 0, 20), every: rounds(3, 2, 1)}.mustSurvive(t, fmt.Sprintf("killed at attempt %d: ", at), trace)
+		if from > 0 && isMetaPage(trace.Steps[from-1]) {
+			unsynced++
+		}
+		tried += crashes{from: from, random: rounds(0, 0, 20), every: every}.mustSurvive(t, fmt.Sprintf("killed at attempt %d: ", s.Attempt), trace)
 		killed++
 	}
-	if t.Logf("%d kills, %d states", killed, tried); killed == 0 {
-		t.Error("nobody was killed")
+	if t.Logf("%d kills, %d of them before the sync of a meta page, %d states", killed, unsynced, tried); unsynced < 2 {
+		t.Error("not enough writers were killed between a meta page and its sync")
 	}
 }
 
@@ -111,7 +120,12 @@ func attempts(trace *faulttest.Trace) []faulttest.Step {
 
 // endsCheckpoint reports whether a step is the sync of a meta page of the store.
 func endsCheckpoint(all []faulttest.Step, at int) bool {
-	return at > 0 && all[at].Kind == faulttest.Sync && all[at].Name == "s/"+fileName && all[at-1].Kind == faulttest.Write && all[at-1].At <= 4096
+	return at > 0 && all[at].Kind == faulttest.Sync && all[at].Name == "s/"+fileName && isMetaPage(all[at-1])
+}
+
+// isMetaPage reports whether a step writes a meta page of the store.
+func isMetaPage(s faulttest.Step) bool {
+	return s.Kind == faulttest.Write && s.Name == "s/"+fileName && s.At <= 4096
 }
 
 // numbersOfWork are the numbers at which roleCrash leaves its branches.
@@ -127,8 +141,9 @@ func TestErrorAtEveryStep(t *testing.T) {
 	faults, states, heard := 0, 0, 0
 	step := rounds(61, 43, 1)
 	all, checkpoints := attempts(whole), 0
-	for at := range all {
-		always := endsCheckpoint(all, at) && checkpoints < 4
+	for n, s := range all {
+		at := s.Attempt
+		always := endsCheckpoint(all, n) && checkpoints < 4
 		if always {
 			checkpoints++
 		}
@@ -138,7 +153,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 			{At: at, Last: at + 1, Errno: syscall.ENOSPC, Short: true},
 			{At: at, Last: at + 2, Errno: syscall.EIO},
 		} {
-			if (at*4+i)%step != 0 && (i > 0 || !always) {
+			if (n*4+i)%step != 0 && (i > 0 || !always) {
 				continue
 			}
 			trace, root := traced(t, &fault, false)
