@@ -256,7 +256,9 @@ func TestFileFromBeforeACheckpoint(t *testing.T) {
 }
 
 // TestWriterKilledAfterACheckpoint restores the anchor from before the checkpoint, so that the next
-// writer learns about the checkpoint only from the file.
+// writer learns about the checkpoint only from the file. That this writer syncs the file before it
+// writes over the frames is shown by TestPowerFailureAfterAKill, and that the frames do not count any
+// more by TestFileFromBeforeACheckpoint.
 func TestWriterKilledAfterACheckpoint(t *testing.T) {
 	m := newJournaled(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")

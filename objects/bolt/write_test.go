@@ -256,8 +256,36 @@ func planned(t *testing.T, s *store, h *handle, b objects.Batch) *group {
 	return g
 }
 
-// TestOutcomeOfAFailedCommit writes a frame that was not acknowledged. Repeating the
-// batch lands once, and makes durable what perhaps is not.
+// TestGroupIsSeenOnlyWhenDurable plans a group, and fails to write it: at no time do the readers of this
+// process see it.
+func TestGroupIsSeenOnlyWhenDurable(t *testing.T) {
+	s, _ := fresh(t)
+	apply(t, s, "refs/heads/main", "first")
+	in := idle(t, s)
+	h, err := in.openHandle(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.side.release()
+	defer h.file.Close()
+	g := planned(t, in, h, batch("refs/heads/second", "second"))
+	seen := func() bool {
+		r, err := h.snapshot().ref("refs/heads/second")
+		return err != nil || !r.Target.IsZero()
+	}
+	if seen() {
+		t.Error("it is seen when it is planned")
+	}
+	if err := h.journal.File.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.append(h, g); err == nil || seen() {
+		t.Errorf("written to a closed journal: %v; seen: %t", err, seen())
+	}
+}
+
+// TestOutcomeOfAFailedCommit writes a frame that was not acknowledged. Repeating the batch commits it
+// once. That the next writer makes the frame durable is shown by TestPowerFailureAfterAKill.
 func TestOutcomeOfAFailedCommit(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "first")

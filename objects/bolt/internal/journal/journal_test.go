@@ -200,3 +200,27 @@ func FuzzJournal(f *testing.F) {
 		}
 	})
 }
+
+// TestFrameOfAnotherPlaceInTheSequenceEndsTheJournal writes a valid frame whose sequence number skips
+// one: what it depends on is lost, so neither it nor what follows counts.
+func TestFrameOfAnotherPlaceInTheSequenceEndsTheJournal(t *testing.T) {
+	for name, sequence := range map[string]uint64{"a gap": bound.Sequence + 2, "a repetition": bound.Sequence} {
+		l := newLog(t)
+		if _, err := l.Append(frameOf(0)); err != nil {
+			t.Fatal(err)
+		}
+		end := l.End
+		l.Sequence = sequence
+		if _, err := l.Append(frameOf(1)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(l.File.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := StartOf(bound)
+		if frames, to, _ := read(b, at, 0); frames != 1 || to.End != end {
+			t.Errorf("%s: %d frames up to %d, want 1 up to %d", name, frames, to.End, end)
+		}
+	}
+}
