@@ -25,16 +25,22 @@ type seenCommit struct {
 // TestFollowSeesAnotherProcess lets one process ask, again and again, while another follows
 // the log: neither fails, and every commit is seen, in order.
 func TestFollowSeesAnotherProcess(t *testing.T) {
-	const rounds = 8
 	dir := t.TempDir()
 	command(t, codeOK, "init", dir)
+	follow(t, []string{"--dir", dir}, []string{"--dir", dir})
+}
+
+// follow is the test with the flags that name the store, for the follower and for the writer.
+func follow(t *testing.T, reads, writes []string) {
+	t.Helper()
+	const rounds = 8
 	var script []llmtest.Exchange
 	for range rounds {
 		script = append(script, llmtest.Exchange{Body: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","reasoning":"a thought","content":"An answer."},"finish_reason":"stop"}]}`})
 	}
 	server := llmtest.Start(t, script...)
 
-	follower := exec.CommandContext(t.Context(), "tract", "log", "--follow", "--jsonl", "--dir", dir)
+	follower := exec.CommandContext(t.Context(), "tract", append(reads, "log", "--follow", "--jsonl")...)
 	follower.Stderr = os.Stderr
 	out, err := follower.StdoutPipe()
 	if err != nil {
@@ -48,8 +54,8 @@ func TestFollowSeesAnotherProcess(t *testing.T) {
 
 	var want []string
 	for range rounds {
-		said := process(t, "user", "Why?", "--dir", dir, "--json")
-		process(t, "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--dir", dir)
+		said := process(t, append(writes, "user", "Why?", "--json")...)
+		process(t, append(writes, "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1")...)
 		want = append(want, said, "reasoning", "assistant")
 	}
 	var kinds []string

@@ -47,6 +47,21 @@ var embeddedOnly = map[string]string{
 	"status_json":        "compares the engine, the path and the size of the file",
 }
 
+// TestFollowOnPostgres follows the log of a store from a folder of its own, as another host does.
+func TestFollowOnPostgres(t *testing.T) {
+	server, err := postgrestest.Start(postgrestest.Binaries())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Remove)
+	var hosts [2][]string
+	for i := range hosts {
+		hosts[i] = []string{"--store", server.URL("follow"), "--dir", t.TempDir()}
+		process(t, append(hosts[i], "init")...)
+	}
+	follow(t, hosts[0], hosts[1])
+}
+
 // TestScriptsOnPostgres runs the stories of testdata/script with TRACT_STORE set: the same
 // commands, the same output, on a store in a database. Those of testdata/postgres are about
 // such a store.

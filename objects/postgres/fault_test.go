@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,15 +19,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/objectstest"
 )
 
-// proxy stands between a store and the shared server, and cuts the connection at the n-th
+// proxy stands between a store and the server of the tests, and cuts the connection at the n-th
 // statement: before the server has it, or after the server has done it.
 type proxy struct {
 	listener net.Listener
 	dir      string
+	network  string // of the server
+	address  string
 	cutAt    int64 // 0: never
 	after    bool
 	count    atomic.Int64
@@ -34,8 +38,9 @@ type proxy struct {
 
 func newProxy(t *testing.T, cutAt int, after bool) *proxy {
 	t.Helper()
-	if shared == nil {
-		t.Fatal("this test needs a server of its own: run it without TRACT_TEST_POSTGRES")
+	config, _, _, err := parse(freshURL(t))
+	if err != nil {
+		t.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("/tmp", "tractpx")
 	if err != nil {
@@ -46,6 +51,7 @@ func newProxy(t *testing.T, cutAt int, after bool) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{listener: l, dir: dir, cutAt: int64(cutAt), after: after}
+	p.network, p.address = pgconn.NetworkAddress(config.ConnConfig.Host, config.ConnConfig.Port)
 	t.Cleanup(func() { _ = l.Close(); _ = os.RemoveAll(dir) })
 	go func() {
 		for {
@@ -59,13 +65,25 @@ func newProxy(t *testing.T, cutAt int, after bool) *proxy {
 	return p
 }
 
-func (p *proxy) url(url string) string { return strings.Replace(url, shared.Dir, p.dir, 1) }
+// url is a URL of the server as one of the proxy.
+func (p *proxy) url(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	u.Host = ""
+	q := u.Query()
+	q.Set("host", p.dir)
+	q.Set("port", "5432")
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20")
+	return u.String()
+}
 
 // serve forwards one connection. Messages of the client have a type, a length and a body,
 // all but the first, which has no type: see "Message Formats" in the manual.
 func (p *proxy) serve(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	server, err := net.Dial("unix", filepath.Join(shared.Dir, ".s.PGSQL.5432"))
+	server, err := net.Dial(p.network, p.address)
 	if err != nil {
 		return
 	}

@@ -112,9 +112,7 @@ func TestRefsAreLinearizable(t *testing.T) {
 	for i := range 4 {
 		url := freshURL(t)
 		stores := []objects.Store{openURL(t, url), openURL(t, url), openURL(t, url)}
-		if shared != nil {
-			stores[2] = openURL(t, newProxy(t, 25+7*i, i%2 == 0).url(url))
-		}
+		stores[2] = openURL(t, newProxy(t, 25+7*i, i%2 == 0).url(url))
 		ops := record(t, stores, 6, 25, uint64(i)+uint64(time.Now().UnixNano()))
 		if result := porcupine.CheckOperationsTimeout(register, ops, time.Minute); result != porcupine.Ok {
 			t.Fatalf("%d operations: %v", len(ops), result)

@@ -278,6 +278,18 @@ func TestOriginIsReadOnce(t *testing.T) {
 	}
 }
 
+// TestStatementTimeout ends a statement that takes longer than it may, although the context goes on.
+func TestStatementTimeout(t *testing.T) {
+	in, _ := objects.As[*store](openURL(t, freshURL(t)))
+	err := in.attempt(t.Context(), 20*time.Millisecond, func(ctx context.Context) error {
+		_, err := in.pool.Exec(ctx, "select pg_sleep(600)")
+		return err
+	})
+	if !errors.Is(err, errSlow) {
+		t.Errorf("%v; want %v", err, errSlow)
+	}
+}
+
 // TestCloseWhileSealingWaits closes a store whose sealing waits for the lock of gc or purge.
 func TestCloseWhileSealingWaits(t *testing.T) {
 	url := freshURL(t)
