@@ -97,7 +97,8 @@ func (h *handle) acknowledged() (int64, error) {
 	return end, err
 }
 
-// recoverTail makes durable what the last writer left and did not acknowledge.
+// recoverTail makes durable what the last writer left and did not acknowledge: a batch that is repeated
+// writes nothing when it finds its objects and refs, and the anchor may name only durable frames.
 func (h *handle) recoverTail() error {
 	from, err := h.acknowledged()
 	if err != nil || from == h.journal.End {

@@ -258,7 +258,7 @@ func TestFileFromBeforeACheckpoint(t *testing.T) {
 // TestWriterKilledAfterACheckpoint restores the anchor from before the checkpoint, so that the next
 // writer learns about the checkpoint only from the file. That this writer syncs the file before it
 // writes over the frames is shown by TestPowerFailureAfterAKill, and that the frames do not count any
-// more by TestFileFromBeforeACheckpoint.
+// more by TestFrameIsBoundToItsOffset.
 func TestWriterKilledAfterACheckpoint(t *testing.T) {
 	m := newJournaled(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -334,6 +334,27 @@ func TestReadersDuringCheckpoints(t *testing.T) {
 	}
 	h.side.release()
 	wantSound(t, path)
+}
+
+// TestOpeningMakesNoCheckpoint writes to a store whose journal has frames: the file stays as it is, and
+// the new frame is written behind them.
+func TestOpeningMakesNoCheckpoint(t *testing.T) {
+	m := newJournaled(t, 3)
+	path := filepath.Join(t.TempDir(), "x.db")
+	m.write(t, path, m.file, m.journal, m.anchor)
+	s := mustOpen(t, path, objects.Options{})
+	apply(t, s, "refs/heads/next", "next")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(file, m.file) {
+		t.Errorf("the file was written: %v", err)
+	}
+	log, err := os.ReadFile(journalPath(path))
+	if end := m.ends[len(m.ends)-1]; err != nil || !bytes.Equal(log[:end], m.journal[:end]) || len(bytes.Trim(log[end:], "\x00")) == 0 {
+		t.Errorf("the frames are not where they were, or no frame is behind them: %v", err)
+	}
 }
 
 // TestCloseCheckpointsALargeJournal checks that Close leaves little in the journal, and everything
