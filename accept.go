@@ -69,7 +69,7 @@ func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Res
 	if err != nil {
 		return nil, &UnsavedError{Response: r, Cause: err}
 	}
-	x.meter.countResponse(drafts[0].Origin, commits)
+	x.meter.notifyReasoningCost(drafts[0].Origin, commits)
 	put = append(put, manifest)
 	put = append(put, x.tools...)
 	r.Manifest = manifest.ID

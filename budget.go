@@ -158,8 +158,8 @@ func (m *budgetMeter) countEvent(e llm.Event) {
 	m.notifyWarnings(m.model, int64(m.scale.Tokens(compile.Estimate(m.bytes))), true)
 }
 
-// countResponse counts the reasoning tokens of the complete response.
-func (m *budgetMeter) countResponse(o *commit.Origin, commits []*commit.Commit) {
+// notifyReasoningCost calls notifyWarnings with the reasoning tokens of the complete response.
+func (m *budgetMeter) notifyReasoningCost(o *commit.Origin, commits []*commit.Commit) {
 	if m == nil {
 		return
 	}

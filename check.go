@@ -177,7 +177,7 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	}
 	// Without a target, or with the "chat" dialect of compatible servers, it is
 	// unknown whether missing reasoning is refused.
-	strict := t != nil && t.Address().Dialect != "chat"
+	targetRefuses := t != nil && t.Address().Dialect != "chat"
 	if t != nil && !t.NeedsReasoningInToolLoop() {
 		return list, nil
 	}
@@ -186,20 +186,20 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 		return nil, err
 	}
 	keeper, ok := t.(llm.ReasoningKeeper)
-	keeps := ok && keeper.NeedsReasoningAfterToolLoop(req.Settings)
-	if keeps {
-		list = append(list, closedTurnProblems(p)...)
+	requiresReasoning := ok && keeper.NeedsReasoningAfterToolLoop(req.Settings)
+	if requiresReasoning {
+		list = append(list, closedTurnReasoningProblems(p)...)
 	}
 	for i := range loop {
-		list = append(list, loop[i].problems(strict, keeps, uncommitted)...)
+		list = append(list, loop[i].reasoningProblems(targetRefuses, requiresReasoning, uncommitted)...)
 	}
 	return list, nil
 }
 
-// closedTurnProblems returns problems for reasoning before the tool calls of closed turns
-// that is left out, for a target that needs it in every request. When an annotation leaves
-// it out, the problem is no warning, so the request is refused.
-func closedTurnProblems(p *compile.Prompt) (list []Problem) {
+// closedTurnReasoningProblems returns problems for reasoning before the tool calls of closed
+// turns that is left out, for a target that needs it in every request. When an annotation
+// leaves it out, the problem is no warning, so the request is refused.
+func closedTurnReasoningProblems(p *compile.Prompt) (list []Problem) {
 	if len(p.Entries) == 0 {
 		return nil
 	}
@@ -277,16 +277,16 @@ func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]loop
 	return replies, compile.Load(ctx, r.store, all...)
 }
 
-// problems returns the problems with the reasoning of a response whose tool calls are sent.
-// strict tells that the target is known to refuse such requests; keeps tells that it refuses
-// a request in which reasoning is missing, sealed or not.
-func (l *loopResponse) problems(strict, keeps bool, uncommitted map[objects.ID][]content.Block) (list []Problem) {
+// reasoningProblems returns the problems with the reasoning of a response whose tool calls are
+// sent. targetRefuses tells that the target is known to refuse such requests; requiresReasoning
+// tells that it refuses a request in which reasoning is missing, sealed or not.
+func (l *loopResponse) reasoningProblems(targetRefuses, requiresReasoning bool, uncommitted map[objects.ID][]content.Block) (list []Problem) {
 	if len(l.calls) == 0 {
 		return nil
 	}
 	call := l.calls[0]
 	add := func(rule string, at *compile.Entry, text string) {
-		refused := strict || rule == ruleNotKept || rule == ruleLeftOut && keeps && at.Why().Annotated()
+		refused := targetRefuses || rule == ruleNotKept || rule == ruleLeftOut && requiresReasoning && at.Why().Annotated()
 		list = append(list, Problem{Commit: at.ID, Problem: llm.Problem{Rule: rule, Message: text, Warning: !refused}})
 	}
 	remembered := false
@@ -299,7 +299,7 @@ func (l *loopResponse) problems(strict, keeps bool, uncommitted map[objects.ID][
 	for _, e := range l.reasoning {
 		sealed := e.Block != nil && !e.Block.Form().Seal.IsZero()
 		switch {
-		case !e.Sent && (sealed || keeps || !strict):
+		case !e.Sent && (sealed || requiresReasoning || !targetRefuses):
 			add(ruleLeftOut, e, "reasoning of the open tool loop is left out ("+string(e.Why())+"), and its provider wants it back")
 		case e.Sent && sealed && !e.EditedBy().IsZero():
 			add(ruleEdited, e, "sealed reasoning of the open tool loop was edited, and its provider wants it back unchanged")

@@ -97,7 +97,7 @@ func (b *Branch) findRange(ctx context.Context, c *callOptions, tip objects.ID, 
 	if err != nil {
 		return nil, err
 	}
-	first, last, err := b.rangeEnds(ctx, p, rng)
+	first, last, err := b.firstAndLastInRange(ctx, p, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,9 @@ func (r *Repo) loadEntries(ctx context.Context, entries []*compile.Entry) ([]*co
 	return list, commit.Load(ctx, r.store, list...)
 }
 
-// rangeEnds returns the first and the last commit of a range.
-func (b *Branch) rangeEnds(ctx context.Context, p *compile.Prompt, rng string) (first, last objects.ID, err error) {
+// firstAndLastInRange returns the first and the last commit of the range a..b, in which a is not
+// included. An empty rng means all turns before the newest.
+func (b *Branch) firstAndLastInRange(ctx context.Context, p *compile.Prompt, rng string) (first, last objects.ID, err error) {
 	if rng == "" {
 		first, last = p.OldTurns()
 		if last.IsZero() {

@@ -154,7 +154,7 @@ func (b *Branch) fastForward(ctx context.Context, c *callOptions, m MergeOptions
 // requireClosedLoop returns a *[ToolLoopError] for a history that ends inside a tool loop:
 // blocks that follow there would not answer its calls.
 func (r *Repo) requireClosedLoop(ctx context.Context, where string, tip objects.ID) error {
-	p, err := r.promptWithTools(ctx, tip)
+	p, err := r.promptIfLastTurnUsedTools(ctx, tip)
 	if err != nil || p == nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 		return err
 	}
 	p := &mergePlan{repo: b.repo, resolve: m.Resolve}
-	if err := p.build(ctx, r); err != nil {
+	if err := p.planChanges(ctx, r); err != nil {
 		return err
 	}
 	r.Conflicts = p.resolved

@@ -75,8 +75,9 @@ type mergePlan struct {
 	incoming   map[objects.ID]bool // commits that ours does not have
 }
 
-// build fills in the plan.
-func (p *mergePlan) build(ctx context.Context, r *MergeResult) error {
+// planChanges decides which change of each block is in effect after the merge, and collects the
+// conflicts in the plan. Unresolved conflicts are a *MergeConflictError. It makes no commits.
+func (p *mergePlan) planChanges(ctx context.Context, r *MergeResult) error {
 	brought, order := history.LatestChanges(r.Incoming)
 	if len(order) == 0 {
 		return nil
@@ -118,7 +119,7 @@ func (p *mergePlan) build(ctx context.Context, r *MergeResult) error {
 func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, bothChanged bool, ours, theirs, inEffect *commit.Commit) error {
 	winner := theirs
 	if bothChanged && !haveSameEffect(ours, theirs) {
-		change, err := p.resolveConflict(ctx, key, ours, theirs)
+		change, err := p.resolveOrRecordConflict(ctx, key, ours, theirs)
 		if err != nil || change == nil {
 			return err
 		}
@@ -143,8 +144,9 @@ func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, both
 	return nil
 }
 
-// resolveConflict calls Resolve and returns its change; nil when the conflict stays.
-func (p *mergePlan) resolveConflict(ctx context.Context, key history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
+// resolveOrRecordConflict calls Resolve and returns its change. When the conflict stays, it is
+// added to p.unresolved, and the change is nil without an error.
+func (p *mergePlan) resolveOrRecordConflict(ctx context.Context, key history.ChangeKey, ours, theirs *commit.Commit) (*Change, error) {
 	c := Conflict{Commit: key.Target, Op: key.Op}
 	var err error
 	if c.Ours, err = p.exportChange(ctx, ours); err != nil {

@@ -58,7 +58,7 @@ const maxSyncRaces = 16
 // blocks; in a message without a role, each block has its usual role. A note is an error.
 func (b *Branch) Sync(ctx context.Context, messages []content.Message) (*SyncResult, error) {
 	c := b.repo.defaultOptions()
-	list, err := splitByRole(messages)
+	list, err := splitIntoSingleRoleMessages(messages)
 	if err != nil {
 		return nil, fmt.Errorf("sync: %w", err)
 	}
@@ -81,9 +81,9 @@ type clientMessages struct {
 	instructions bool  // the list has at least one instruction
 }
 
-// splitByRole checks the messages of a client, drops their empty blocks, and splits each
-// message into messages of one role.
-func splitByRole(messages []content.Message) (*clientMessages, error) {
+// splitIntoSingleRoleMessages checks the messages of a client, drops their empty blocks, and
+// splits each message into messages of one role.
+func splitIntoSingleRoleMessages(messages []content.Message) (*clientMessages, error) {
 	l := &clientMessages{count: len(messages)}
 	for i, m := range messages {
 		if err := content.CheckBlocks(m.Blocks); err != nil {

@@ -33,16 +33,16 @@ func (b *Branch) pending(ctx context.Context) ([]compile.Pending, error) {
 	if err != nil || tip.IsZero() {
 		return nil, err
 	}
-	p, err := b.repo.promptWithTools(ctx, tip)
+	p, err := b.repo.promptIfLastTurnUsedTools(ctx, tip)
 	if err != nil || p == nil {
 		return nil, err
 	}
 	return p.Pending, nil
 }
 
-// promptWithTools compiles the prompt of a history whose last turn used tools. For any other
-// history it returns nil, because no tool loop is open there.
-func (r *Repo) promptWithTools(ctx context.Context, tip objects.ID) (*compile.Prompt, error) {
+// promptIfLastTurnUsedTools compiles the prompt of a history whose last turn used tools. For any
+// other history it returns nil, because no tool loop is open there.
+func (r *Repo) promptIfLastTurnUsedTools(ctx context.Context, tip objects.ID) (*compile.Prompt, error) {
 	if used, err := history.UsedTools(ctx, r.store, tip); err != nil || !used {
 		return nil, err
 	}

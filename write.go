@@ -48,12 +48,12 @@ func commitIDs(commits []*commit.Commit) (ids []objects.ID) {
 	return ids
 }
 
-// newBatch returns the batch that puts commits and moves the branch from at to the last of
-// them.
-func (b *Branch) newBatch(note objects.Note, at objects.ID, commits []*commit.Commit, put []objects.Object) objects.Batch {
+// newBatch returns the batch that puts the objects of put, the commits among them, and moves the
+// branch from from to the last commit. Without commits it moves no ref.
+func (b *Branch) newBatch(note objects.Note, from objects.ID, commits []*commit.Commit, put []objects.Object) objects.Batch {
 	batch := objects.Batch{Put: put, Note: note}
 	if n := len(commits); n > 0 {
-		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: at, New: commits[n-1].ID}}
+		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: from, New: commits[n-1].ID}}
 	}
 	return batch
 }

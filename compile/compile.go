@@ -17,8 +17,8 @@
 //     pinned; keep the open tool loop whole.
 //  3. applySummaries (summary.go): leave out the entries that a summary stands for.
 //  4. replaceSystems (history.go): a named system block replaces the earlier one of its name.
-//  5. fitBudget (history.go): leave out whole turns, the oldest first. Tokens are estimates times
-//     a factor taken from the usage that earlier responses reported (scale.go).
+//  5. dropOldestTurns (history.go): leave out whole turns, the oldest first. Tokens are estimates
+//     times a factor taken from the usage that earlier responses reported (scale.go).
 //  6. pairCalls (tools.go): load tool calls and results, and send both or none of a pair.
 //  7. load the content of the entries that are sent, and leave out purged content (purged.go).
 //  8. prompt (messages.go): join blocks to messages and count.
@@ -122,12 +122,12 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
 	h, err := decideHistory(ctx, r, head, o)
 	if err == nil {
-		err = h.load(ctx, r, h.toolsOfSentTurns())
+		err = h.load(ctx, r, h.callsAndResultsOfSentTurns())
 	}
 	if err == nil {
 		h.leaveOutPurged()
 		h.pairCalls()
-		h.leaveOutUnneededReasoning(o)
+		h.redecideReasoningWithoutCalls(o)
 		err = h.load(ctx, r, h.unloaded())
 	}
 	if err != nil {
@@ -158,11 +158,12 @@ func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Opt
 		return nil, err
 	}
 	h.cache = now
-	return h, h.applyPolicy(ctx, r, o)
+	return h, h.decideEntries(ctx, r, o)
 }
 
-// applyPolicy decides which entries are sent, before tool calls and results are read and paired.
-func (h *history) applyPolicy(ctx context.Context, r objects.Reader, o Options) (err error) {
+// decideEntries decides which entries are sent, before tool calls and results are read and
+// paired: by level, summary, replaced instruction and budget.
+func (h *history) decideEntries(ctx context.Context, r objects.Reader, o Options) (err error) {
 	h.decideLevels(o)
 	h.applySummaries()
 	if err := h.load(ctx, r, h.sentSystems()); err != nil {
@@ -174,7 +175,7 @@ func (h *history) applyPolicy(ctx context.Context, r objects.Reader, o Options) 
 			return err
 		}
 	}
-	return h.fitBudget(o.Budget)
+	return h.dropOldestTurns(o.Budget)
 }
 
 // Decisions returns what the policy decides about every commit of the history of head, oldest

@@ -8,10 +8,10 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// openLoopStart returns the index of the first entry that may belong to an open tool loop in the
-// last turn; len(h.entries) when no loop is open. A merge closes a loop, because merges are not
-// made inside one.
-func (h *history) openLoopStart() int {
+// openLoopLowerBound returns an index before which no entry belongs to an open tool loop of the
+// last turn; len(h.entries) when no loop can be open. It does not check that calls are unanswered.
+// A merge closes a loop, because merges are not made inside one.
+func (h *history) openLoopLowerBound() int {
 	none := len(h.entries)
 	if len(h.tools) == 0 || h.tools[len(h.tools)-1].Turn != h.turns {
 		return none
@@ -33,7 +33,7 @@ func (h *history) openLoopStart() int {
 // decideLevels sets the level, the bytes and the flags of every entry. The policy decides on the
 // level.
 func (h *history) decideLevels(o Options) {
-	open := h.openLoopStart()
+	open := h.openLoopLowerBound()
 	tools := h.tools // of this turn and later ones
 	for i := range h.entries {
 		e := &h.entries[i]

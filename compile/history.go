@@ -262,8 +262,8 @@ func (h *history) sumBytes() (s byteSums) {
 	return s
 }
 
-// fitBudget leaves out whole turns, the oldest first, until the rest is within the budget.
-func (h *history) fitBudget(budget int) error {
+// dropOldestTurns leaves out whole turns, the oldest first, until the rest is within the budget.
+func (h *history) dropOldestTurns(budget int) error {
 	if budget <= 0 {
 		return nil
 	}

@@ -136,9 +136,9 @@ func (m *Manifest) Object() objects.Object {
 	return objects.New(objects.KindManifest, parents, links, r.Bytes())
 }
 
-// fields writes the fields of the record of m, or reads them. It returns whether the last link is the
-// body.
-func (m *Manifest) fields(r *canonical.Record, body bool) bool {
+// fields writes the fields of the record of m, or reads them. hasBody states whether the last link
+// is the request body: the argument is written, and what was read or written is returned.
+func (m *Manifest) fields(r *canonical.Record, hasBody bool) bool {
 	canonical.Number(r, manifestStrip, &m.Options.Policy.Strip, uint64(priority.StripAll)+1)
 	r.Bool(manifestInclude, &m.Options.Policy.IncludeReasoning)
 	canonical.Number(r, manifestBudget, &m.Options.Budget, 1<<63)
@@ -158,8 +158,8 @@ func (m *Manifest) fields(r *canonical.Record, body bool) bool {
 	canonical.List(r, manifestSource, &m.Sources,
 		func(id *objects.ID) []byte { return id[:] },
 		func(id *objects.ID, b []byte) (err error) { *id, err = canonical.ParseHash(b); return err })
-	r.Bool(manifestBody, &body)
-	return body
+	r.Bool(manifestBody, &hasBody)
+	return hasBody
 }
 
 // ParseManifest reads the object of a manifest. Anything else is a
@@ -170,12 +170,12 @@ func ParseManifest(obj objects.Object) (*Manifest, error) {
 	if obj.Kind != objects.KindManifest || len(obj.Parents) > 1 || len(obj.Links) == 0 {
 		r.Refuse(fmt.Sprintf("a %s with %d parents and %d links", obj.Kind, len(obj.Parents), len(obj.Links)))
 	}
-	body := m.fields(&r, false)
+	hasBody := m.fields(&r, false)
 	links := obj.Links
-	if n := len(links); body && n > 1 {
+	if n := len(links); hasBody && n > 1 {
 		m.Body, links = links[n-1], links[:n-1]
 	}
-	if body && m.Body.IsZero() || len(links) > 2 {
+	if hasBody && m.Body.IsZero() || len(links) > 2 {
 		r.Refuse(fmt.Sprintf("%d links", len(obj.Links)))
 	}
 	if err := r.Err(); err != nil {

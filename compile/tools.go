@@ -39,9 +39,9 @@ func IsUnmatchedResult(why priority.Why) bool { return why == whyNoCall || why =
 // has no result.
 func IsUnansweredCall(why priority.Why) bool { return why == whyUnanswered || why == whyIDReused }
 
-// toolsOfSentTurns lists the calls and results of each turn in which at least one of them may be sent:
-// the decision about one depends on the others.
-func (h *history) toolsOfSentTurns() (list []*Entry) {
+// callsAndResultsOfSentTurns lists the calls and results of each turn in which at least one of
+// them may be sent: the decision about one depends on the others.
+func (h *history) callsAndResultsOfSentTurns() (list []*Entry) {
 	for i := 0; i < len(h.tools); {
 		end, sent := i, false
 		for ; end < len(h.tools) && h.tools[end].Turn == h.tools[i].Turn; end++ {
@@ -171,9 +171,9 @@ func (t *turnCalls) leaveOutCallAndReasoning(call *Entry, why priority.Why) {
 	}
 }
 
-// leaveOutUnneededReasoning decides again about reasoning that is sent only because of the tool
-// calls of its turn, in turns where none of these calls is sent.
-func (h *history) leaveOutUnneededReasoning(o Options) {
+// redecideReasoningWithoutCalls decides again about reasoning that is sent only because of the
+// tool calls of its turn, in turns where none of these calls is sent.
+func (h *history) redecideReasoningWithoutCalls(o Options) {
 	if !o.KeepToolReasoning {
 		return
 	}
