@@ -25,10 +25,10 @@ const maxConcurrent = 16
 
 // committer commits exchanges in the background.
 //
-// Each exchange belongs to a lane: its session, or the branch that On names. A lane is a queue
-// with one goroutine, so the exchanges of a session are committed in the order in which they
+// Each exchange belongs to the queue of its session, or of the branch that On names. Each queue has
+// one goroutine, so the exchanges of a session are committed in the order in which they
 // ended, and those of different sessions concurrently. While the store fails, the first
-// exchange of a lane is retried and the others wait. Waiting exchanges are held in memory up
+// exchange of a queue is retried and the others wait. Waiting exchanges are held in memory up
 // to Options.Memory; beyond that, their bodies are only in the spool, and are read from it
 // before the commit. An exchange that fits in neither is dropped and reported.
 type committer struct {
@@ -41,17 +41,17 @@ type committer struct {
 	repo    *tract.Repo // nil: not opened yet
 	index   *index      // of the repo
 
-	prepared laneCache[*preparedMessages]
-	bodies   laneCache[[]byte] // for maskBody
+	prepared queueCache[*preparedMessages]
+	bodies   queueCache[[]byte] // for maskBody
 
 	recorded, failed, dropped atomic.Int64
 
 	stopped chan struct{}
 	once    sync.Once
-	running sync.WaitGroup // the goroutines of the lanes
+	running sync.WaitGroup // the goroutines of the queues
 
 	mu            sync.Mutex
-	lanes         map[string][]*exchange // waiting exchanges by lane; each lane in the map has a goroutine
+	queues        map[string][]*exchange // waiting exchanges; each queue in the map has a goroutine
 	uncommitted   map[*exchange]bool     // exchanges that are not committed yet
 	exchangeCount int64                  // exchanges added so far
 	heldBytes     int64                  // bytes of the bodies in memory of waiting exchanges
@@ -60,7 +60,7 @@ type committer struct {
 func newCommitter(repo *tract.Repo, o Options) *committer {
 	x := newIndex(repo, o.Prefix, !o.Unmasked)
 	x.cleared = spool.Cleared(o.Spool)
-	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), lanes: map[string][]*exchange{}, stopped: make(chan struct{}), uncommitted: map[*exchange]bool{}}
+	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), queues: map[string][]*exchange{}, stopped: make(chan struct{}), uncommitted: map[*exchange]bool{}}
 }
 
 // openRepo calls Options.Open if the repo is not open yet.
@@ -89,7 +89,7 @@ var errDropped = errors.New("the store failed, and memory or spool were full")
 // they are read from the spool when it is committed; without a spool it is dropped. After stop the
 // spool has what passed until then, and without one an exchange is dropped.
 func (c *committer) add(x *exchange) {
-	key := x.lane()
+	key := x.queueKey()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	full, stopped := c.heldBytes+x.size() > c.o.Memory && len(c.uncommitted) > 0, c.isStopped()
@@ -107,13 +107,13 @@ func (c *committer) add(x *exchange) {
 		x.mu.Unlock()
 	}
 	c.heldBytes += x.size()
-	list, runs := c.lanes[key]
-	c.lanes[key] = append(list, x)
+	list, runs := c.queues[key]
+	c.queues[key] = append(list, x)
 	c.exchangeCount++
 	x.number, c.uncommitted[x] = c.exchangeCount, true
 	x.ctx, x.cancel = context.WithCancel(x.ctx)
 	if !runs {
-		c.running.Go(func() { c.commitLane(key) })
+		c.running.Go(func() { c.commitQueue(key) })
 	}
 }
 
@@ -124,23 +124,23 @@ func (c *committer) pendingCount() int64 {
 	return int64(len(c.uncommitted))
 }
 
-// commitLane commits the exchanges of a lane until its queue is empty.
-func (c *committer) commitLane(lane string) {
+// commitQueue commits the exchanges of a queue until it is empty.
+func (c *committer) commitQueue(queue string) {
 	for {
 		c.mu.Lock()
-		list := c.lanes[lane]
+		list := c.queues[queue]
 		if len(list) == 0 {
-			delete(c.lanes, lane)
+			delete(c.queues, queue)
 			c.mu.Unlock()
 			return
 		}
 		x := list[0]
-		c.lanes[lane] = list[1:]
+		c.queues[queue] = list[1:]
 		c.mu.Unlock()
 
 		size := x.size()
 		if !c.commitWithRetry(x) { // the transport is closed
-			c.reportLost()
+			c.dropLost()
 			return
 		}
 		x.cancel()
@@ -154,14 +154,14 @@ func (c *committer) commitLane(lane string) {
 // Retries while the store fails. maxTries applies to exchanges that no spool keeps; others are
 // retried until the transport is closed.
 const (
-	firstPause  = 50 * time.Millisecond
-	maxPause    = 5 * time.Second
-	maxTries    = 3
-	maxLaneWait = time.Second // for earlier exchanges of other lanes
+	firstPause   = 50 * time.Millisecond
+	maxPause     = 5 * time.Second
+	maxTries     = 3
+	maxQueueWait = time.Second // for earlier exchanges of other queues
 )
 
 // commitWithRetry commits an exchange and retries while the store fails; later exchanges of its
-// lane wait. It returns false if the transport was closed before the exchange was committed.
+// queue wait. It returns false if the transport was closed before the exchange was committed.
 func (c *committer) commitWithRetry(x *exchange) (done bool) {
 	pause := firstPause
 	for try := 1; ; try++ {
@@ -175,7 +175,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 			return true
 		}
 		if errors.Is(err, errEarly) {
-			c.waitForEarlier(x)
+			c.waitForEarlierOfAllQueues(x)
 			try--
 			continue
 		}
@@ -185,7 +185,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		}
 		if last {
 			c.failed.Add(1)
-			x.finishFile("failed", c.o.Unmasked, x.failedResponse())
+			x.finishFile("failed", c.o.Unmasked, x.uncommittedResponse())
 			return true
 		}
 		select {
@@ -198,21 +198,21 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 }
 
 // errEarly reports that an exchange may continue a conversation whose exchanges are still
-// waiting in another lane.
+// waiting in another queue.
 var errEarly = errors.New("earlier exchanges are not committed yet")
 
-// waitForEarlier waits until the exchanges that ended before x are committed, at most
-// maxLaneWait, because the store may refuse them for a long time.
-func (c *committer) waitForEarlier(x *exchange) {
+// waitForEarlierOfAllQueues waits until the exchanges that ended before x are committed, at most
+// maxQueueWait, because the store may refuse them for a long time.
+func (c *committer) waitForEarlierOfAllQueues(x *exchange) {
 	x.waited = true
-	for end := time.Now().Add(maxLaneWait); time.Now().Before(end) && c.hasEarlierUncommitted(x); {
+	for end := time.Now().Add(maxQueueWait); time.Now().Before(end) && c.hasEarlierOfAnyQueue(x); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// hasEarlierUncommitted reports whether an exchange of any lane that ended before x is not
+// hasEarlierOfAnyQueue reports whether an exchange of any queue that ended before x is not
 // committed yet.
-func (c *committer) hasEarlierUncommitted(x *exchange) bool {
+func (c *committer) hasEarlierOfAnyQueue(x *exchange) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for other := range c.uncommitted {
@@ -296,8 +296,8 @@ func (c *committer) stop() {
 	}
 }
 
-// reportLost counts and reports the exchanges that are neither committed nor in the spool.
-func (c *committer) reportLost() {
+// dropLost forgets, counts and reports the exchanges that are neither committed nor in the spool.
+func (c *committer) dropLost() {
 	c.mu.Lock()
 	var lost []*exchange
 	for x := range c.uncommitted {
@@ -327,11 +327,11 @@ func (x *exchange) size() int64 {
 	return int64(len(x.sent) + len(x.received))
 }
 
-// lane returns the key of the lane of an exchange: the branch that On names, or the session
-// that the headers name. All exchanges without either share one lane.
-func (x *exchange) lane() string {
+// queueKey returns the key of the queue of an exchange: the branch that On names, or the session
+// that the headers name. All exchanges without either share one queue.
+func (x *exchange) queueKey() string {
 	if x.On != "" {
 		return "branch " + x.On
 	}
-	return "session " + readClaim(x.Header, nil, nil).session
+	return "session " + readIdentity(x.Header, nil, nil).session
 }

@@ -21,17 +21,17 @@ import (
 // This file decides where the new blocks of a request are committed: its destination.
 //
 // A request that names the response it follows (previous_response_id) continues after that
-// response. A request with a claim (the session, agent and kind of call read by identity.go,
-// or the branch that On names) is compared with every thread of that claim; the thread that
+// response. A request with an identity (the session, agent and kind of call read by identity.go,
+// or the branch that On names) is compared with every thread of that identity; the thread that
 // shares the most ids, and then the most responses, is the base. The first request of a new
-// claim, and a request without one, is looked up by its external ids (ids of calls, items and
+// identity, and a request without one, is looked up by its external ids (ids of calls, items and
 // seals), and without such ids by its whole text. The comparison plans where the request
 // leaves the base (internal/reconcile): after its last commit the branch goes on, after an
 // earlier commit a new branch is forked, and without a base a new branch begins.
 
 // clientRequest is a recorded request with what its destination is found by.
 type clientRequest struct {
-	claim          claim
+	identity       identity
 	namedBranch    string        // the branch that On names; may be empty
 	sent           []byte        // the body, without compression
 	body           rawjson.Value // without the conversation
@@ -58,7 +58,7 @@ type destination struct {
 	note        string            // why the request starts a new branch; may be empty
 }
 
-// findDestination returns the destination of a request. Its base is a copy: exchanges of other lanes
+// findDestination returns the destination of a request. Its base is a copy: exchanges of other queues
 // may change the thread as soon as the lock is released.
 func (x *index) findDestination(ctx context.Context, req *clientRequest) (*destination, error) {
 	x.mu.Lock()
@@ -78,11 +78,11 @@ func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*des
 			return dest, err
 		}
 	}
-	key := claimKey(req.details())
+	key := identityKey(req.details())
 	if key == "" {
 		return x.destinationWithoutSession(ctx, req)
 	}
-	list, err := x.threadsOfClaim(ctx, key, req.branch(x.prefix, false))
+	list, err := x.threadsOfIdentity(ctx, key, req.branch(x.prefix, false))
 	if err != nil {
 		return nil, err
 	}
@@ -106,19 +106,19 @@ func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*des
 
 // details returns the identity of a request as the origins of its commits store it.
 func (req *clientRequest) details() map[string]string {
-	all := req.claim.details()
+	all := req.identity.details()
 	if req.namedBranch != "" {
 		all["branch"] = req.namedBranch
 	}
 	return all
 }
 
-// branch returns the name of the main branch of the request's claim; see [claim.branch].
-func (req *clientRequest) branch(prefix string, whole bool) string {
+// branch returns the name of the main branch of the request's identity; see [identity.branch].
+func (req *clientRequest) branch(prefix string, wholeIDs bool) string {
 	if req.namedBranch != "" {
 		return req.namedBranch
 	}
-	return req.claim.branch(prefix, whole)
+	return req.identity.branch(prefix, wholeIDs)
 }
 
 // candidate is a thread with the comparison of a request.
@@ -166,7 +166,7 @@ func (x *index) compare(req *clientRequest, t *thread) *reconcile.Plan {
 }
 
 // destinationOn returns the destination of a request whose plan was made against a thread of
-// its own claim.
+// its own identity.
 func (x *index) destinationOn(ctx context.Context, req *clientRequest, t *thread, plan *reconcile.Plan) (*destination, error) {
 	dest := &destination{base: t, plan: plan}
 	switch plan.Kind {
@@ -207,15 +207,15 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 		separator = reconcile.ForkSuffix
 	}
 	name := req.branch(x.prefix, false)
-	if req.claim.session == "" && req.namedBranch == "" {
-		name = x.prefix + req.claim.client + "/" + timeAndHashName(req)
-		if req.claim.side != "" {
+	if req.identity.session == "" && req.namedBranch == "" {
+		name = x.prefix + req.identity.client + "/" + timeAndHashName(req)
+		if req.identity.side != "" {
 			if list := x.threadsByExternalIDs(req.externalIDs); len(list) > 0 {
 				name = list[len(list)-1].branch // the conversation that it belongs to
 			}
-			name += "/side-" + req.claim.side
+			name += "/side-" + req.identity.side
 		}
-	} else if other := x.threads[name]; other != nil && other.claim != claimKey(dest.details) {
+	} else if other := x.threads[name]; other != nil && other.identity != identityKey(dest.details) {
 		name = req.branch(x.prefix, true) // two sessions have the same short id
 	}
 	var err error
@@ -242,7 +242,7 @@ func timeAndHashName(req *clientRequest) string {
 // agent. If the request repeats responses of another session, because the client resumed or
 // forked that session under a new id, the branch is forked at the last repeated commit.
 func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest) (*destination, error) {
-	if (len(req.externalIDs) > 0 || req.claim.agent != "") && req.earlierPending {
+	if (len(req.externalIDs) > 0 || req.identity.agent != "") && req.earlierPending {
 		return nil, errEarly
 	}
 	if len(req.externalIDs) > 0 {
@@ -260,7 +260,7 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 		}
 	}
 	dest, err := x.complete(ctx, req, &destination{})
-	if err == nil && req.claim.agent != "" && req.namedBranch == "" {
+	if err == nil && req.identity.agent != "" && req.namedBranch == "" {
 		err = x.linkParent(ctx, req, dest)
 	}
 	return dest, err
@@ -280,26 +280,26 @@ func (x *index) destinationWithoutSession(ctx context.Context, req *clientReques
 	if err != nil {
 		return nil, err
 	}
-	if req.claim.side != "" {
+	if req.identity.side != "" {
 		return x.complete(ctx, req, &destination{})
 	}
-	if own := slices.DeleteFunc(slices.Clone(list), func(t *thread) bool { return t.claim != "" }); len(own) > 0 {
+	if own := slices.DeleteFunc(slices.Clone(list), func(t *thread) bool { return t.identity != "" }); len(own) > 0 {
 		list = own
 	}
 	if len(list) > 0 {
 		best := x.bestMatch(req, list)
-		if best.thread.claim == "" {
+		if best.thread.identity == "" {
 			return x.destinationOn(ctx, req, best.thread, best.plan)
 		}
 		if best.plan.Kind != reconcile.Begins {
 			return x.complete(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitOfFirst(best.plan.Base)})
 		}
 	}
-	return x.destinationByText(ctx, req)
+	return x.destinationByTextOrNew(ctx, req)
 }
 
-// destinationByText returns the destination of a request that has no session and no known ids.
-func (x *index) destinationByText(ctx context.Context, req *clientRequest) (*destination, error) {
+// destinationByTextOrNew returns the destination of a request that has no session and no known ids.
+func (x *index) destinationByTextOrNew(ctx context.Context, req *clientRequest) (*destination, error) {
 	var found []*thread
 	for i := len(req.entries) - 1; i >= 0 && len(found) == 0; i-- {
 		if !req.entries[i].Counts {
@@ -310,7 +310,7 @@ func (x *index) destinationByText(ctx context.Context, req *clientRequest) (*des
 			return nil, err
 		}
 		for _, t := range list {
-			if t.claim == "" && t.hasResponse() && !t.bothHaveCallIDs(req) {
+			if t.identity == "" && t.hasResponse() && !t.bothHaveCallIDs(req) {
 				found = append(found, t)
 			}
 		}
@@ -384,7 +384,7 @@ func (dest *destination) newRecording(req *clientRequest) (r tract.Recording, ne
 		first = dest.plan.Listed
 		for _, pair := range dest.plan.Changed {
 			if ref := dest.base.entries[pair[0]].Ref; !ref.IsZero() {
-				r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref, Block: dest.withStoredCallID(pair[0], req.block(pair[1]))})
+				r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref, Block: dest.withCallIDOf(pair[0], req.block(pair[1]))})
 			}
 		}
 		for _, known := range dest.plan.Missing {
@@ -424,11 +424,10 @@ func (req *clientRequest) block(entry int) content.Block {
 	return req.request.Messages[e.Message].Blocks[e.Block]
 }
 
-// withStoredCallID returns b; a tool result gets the call id that the known entry of the base
-// has.
-func (dest *destination) withStoredCallID(known int, b content.Block) content.Block {
+// withCallIDOf returns b; a tool result gets the call id that an entry of the base has.
+func (dest *destination) withCallIDOf(entry int, b content.Block) content.Block {
 	if result, ok := b.(content.ToolResult); ok {
-		result.CallID = dest.base.entries[known].CallID
+		result.CallID = dest.base.entries[entry].CallID
 		return result
 	}
 	return b
@@ -456,7 +455,7 @@ func (dest *destination) storedCallIDs(req *clientRequest) map[string]string {
 func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *destination, newEntries []int, done *tract.Recorded, responseBlocks []content.Block) error {
 	t := x.threads[dest.branch]
 	if t == nil {
-		t = &thread{branch: dest.branch, claim: claimKey(dest.details), details: dest.details, externalIDs: map[string]bool{}}
+		t = &thread{branch: dest.branch, identity: identityKey(dest.details), details: dest.details, externalIDs: map[string]bool{}}
 		x.addThread(t)
 	}
 	if dest.onlyNew && dest.baseEntries < len(dest.base.entries) { // the earlier blocks are an earlier state of another thread

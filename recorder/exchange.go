@@ -103,7 +103,7 @@ func (c *committer) decode(x *exchange) (*clientRequest, *providers.Client, erro
 	}
 	body := rawjson.Value(bytes.TrimLeft(sent, "\ufeff \t\r\n"))      // DecodeRequest has checked the syntax
 	req.body = rawjson.Without(body, "messages", "input", "contents") // they are most of the body, and each Get would skip them
-	req.claim = readClaim(x.Header, req.body, req.request.Messages)
+	req.identity = readIdentity(x.Header, req.body, req.request.Messages)
 	target, err := x.openProvider(req.request.Settings.Model)
 	return req, target, err
 }
@@ -113,7 +113,7 @@ func (x *exchange) openProvider(model string) (*providers.Client, error) {
 }
 
 // preparedMessages has the first messages of a request in the form in which they are compared.
-// The next request of the lane reuses it, because a client repeats most of its messages.
+// The next request of the queue reuses it, because a client repeats most of its messages.
 type preparedMessages struct {
 	messages, masked []content.Message
 	entries          []reconcile.Entry
@@ -147,7 +147,7 @@ func equalBlocks(a, b content.Block) bool {
 
 // prepare fills in the masked messages, entries and external ids of a request. It does not hold
 // the lock of the index during the work that grows with the request. earlier is the result for
-// the lane's last request, or nil; next is the one for its next request.
+// the queue's last request, or nil; next is the one for its next request.
 func (req *clientRequest) prepare(ctx context.Context, x *index, earlier *preparedMessages) (next *preparedMessages, err error) {
 	messages, err := x.resolveReferences(ctx, req.request.Messages)
 	if err != nil {
@@ -269,7 +269,7 @@ type outcome struct {
 
 // readOutcome decodes the response of an exchange.
 func (x *exchange) readOutcome(target *providers.Client) outcome {
-	headers := x.redactHeaders(x.response)
+	headers := x.headersToStore(x.response)
 	switch {
 	case x.status == 0:
 		return outcome{note: "the request was not answered: " + x.redact(fmt.Sprint(x.err)), err: x.err}
@@ -304,9 +304,9 @@ func (x *exchange) readOutcome(target *providers.Client) outcome {
 	return outcome{reply: reply, meta: headers, err: x.err}
 }
 
-// failedResponse returns what the spool keeps of the response to an exchange that cannot be
+// uncommittedResponse returns what the spool keeps of the response to an exchange that cannot be
 // committed: none if the decoder panics.
-func (x *exchange) failedResponse() (kept []byte) {
+func (x *exchange) uncommittedResponse() (kept []byte) {
 	defer func() { _ = recover() }() // the exchange may have failed for the same reason
 	target, err := x.openProvider(x.Model)
 	if err != nil {
@@ -390,13 +390,13 @@ const maxRecoveredCommits = 4096
 // record commits an exchange at its destination, and returns the name of its branch. It calls
 // release before it writes to the store.
 func (c *committer) record(x *exchange, req *clientRequest, result outcome, target *providers.Client, release func()) (*tract.Recorded, string, error) {
-	req.earlierPending = !x.waited && c.hasEarlierUncommitted(x)
+	req.earlierPending = !x.waited && c.hasEarlierOfAnyQueue(x)
 	cleared := spool.Cleared(c.o.Spool)
 	c.index.resetIfCleared(cleared)
-	next, err := req.prepare(x.ctx, c.index, c.prepared.get(x.lane()))
+	next, err := req.prepare(x.ctx, c.index, c.prepared.get(x.queueKey()))
 	var dest *destination
 	if err == nil {
-		c.prepared.put(x.lane(), next, len(req.sent))
+		c.prepared.put(x.queueKey(), next, len(req.sent))
 		dest, err = c.index.findDestination(x.ctx, req)
 	}
 	if errors.Is(err, errEarly) {

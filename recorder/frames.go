@@ -83,14 +83,14 @@ func (x *exchange) writeFrame(kind byte, data []byte) {
 
 // frameMasker returns a function that changes a frame before the spool writes it: it redacts the
 // secrets of the request, and masks secrets in the request.
-func (x *exchange) frameMasker(unmasked bool, lastBodies *laneCache[[]byte]) func(spool.Frame) spool.Frame {
-	lane, encoded := x.lane(), x.Header.Get("Content-Encoding") != "" // read now: decode changes the headers
+func (x *exchange) frameMasker(unmasked bool, lastBodies *queueCache[[]byte]) func(spool.Frame) spool.Frame {
+	queue, encoded := x.queueKey(), x.Header.Get("Content-Encoding") != "" // read now: decode changes the headers
 	return func(f spool.Frame) spool.Frame {
 		switch {
 		case f.Kind == frameRequestHead && !unmasked:
 			f.Data = []byte(secrets.Mask(string(f.Data)))
 		case f.Kind == frameRequestBody && !unmasked && !encoded:
-			f.Data = maskBody(x.redactBytes(f.Data), lane, lastBodies)
+			f.Data = maskBody(x.redactBytes(f.Data), queue, lastBodies)
 		case f.Kind == frameResponseBody:
 			f.Data = x.redactBytes(f.Data)
 		}

@@ -15,8 +15,8 @@ var keptResponseHeaders = map[string]string{
 	"X-Generation-Id": "request_id", "Retry-After": "retry_after",
 }
 
-// redactHeaders returns the response headers that are stored, without the secrets of the request.
-func (x *exchange) redactHeaders(h http.Header) map[string]string {
+// headersToStore returns those of the response headers h that are stored, without the secrets of the request.
+func (x *exchange) headersToStore(h http.Header) map[string]string {
 	all := map[string]string{}
 	for name, as := range keptResponseHeaders {
 		if value := h.Get(name); value != "" {

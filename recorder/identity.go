@@ -12,13 +12,13 @@ import (
 )
 
 // This file reads from the headers and the body of a request which conversation it belongs to:
-// its claim. The table clients lists the coding agents that are known, by the beginning of
+// its identity. The table clients lists the coding agents that are known, by the beginning of
 // their User-Agent, each with the function that reads its session id, sub-agent and kind of
-// call. X-Tract-Session and X-Tract-Agent override what was read. A claim is not
+// call. X-Tract-Session and X-Tract-Agent override what was read. An identity is not
 // authenticated: it only chooses the branch, and its parts are made safe for a branch name.
 
-// claim is the conversation that a request names, without proof.
-type claim struct {
+// identity is the conversation that a request names, without proof.
+type identity struct {
 	client  string // sending program, such as claude-code
 	session string // the program's session id; empty: the request names none
 	agent   string // id of a sub-agent within the session; empty: the main conversation
@@ -31,7 +31,7 @@ type claim struct {
 type client struct {
 	name  string
 	agent string // beginning of the User-Agent
-	read  func(c *claim, h http.Header, body rawjson.Value)
+	read  func(c *identity, h http.Header, body rawjson.Value)
 }
 
 // clients lists the known programs. The first entry whose prefix matches the User-Agent is used.
@@ -39,14 +39,14 @@ var clients = []client{
 	{"claude-code", "claude-cli/", readClaudeCode},
 	{"codex", "codex", readCodex},
 	{"opencode", "opencode/", readOpencode},
-	{"gemini-cli", "GeminiCLI", func(*claim, http.Header, rawjson.Value) {}},
+	{"gemini-cli", "GeminiCLI", func(*identity, http.Header, rawjson.Value) {}},
 	{"", "", readOther},
 }
 
-// readClaim returns the claim of a request, given its headers, its body and its messages.
+// readIdentity returns the identity of a request, given its headers, its body and its messages.
 // X-Tract-Session takes precedence.
-func readClaim(h http.Header, body rawjson.Value, messages []content.Message) claim {
-	var c claim
+func readIdentity(h http.Header, body rawjson.Value, messages []content.Message) identity {
+	var c identity
 	agent := h.Get("User-Agent")
 	for _, known := range clients {
 		if strings.HasPrefix(agent, known.agent) {
@@ -62,7 +62,7 @@ func readClaim(h http.Header, body rawjson.Value, messages []content.Message) cl
 	return c
 }
 
-func readClaudeCode(c *claim, h http.Header, body rawjson.Value) {
+func readClaudeCode(c *identity, h http.Header, body rawjson.Value) {
 	c.session = cmp.Or(h.Get("X-Claude-Code-Session-Id"), userSession(body))
 	c.agent, c.parent = h.Get("X-Claude-Code-Agent-Id"), h.Get("X-Claude-Code-Parent-Agent-Id")
 }
@@ -79,7 +79,7 @@ func userSession(body rawjson.Value) string {
 
 // readCodex reads the headers and metadata of Codex. A thread id that differs from the session
 // id names a sub-agent.
-func readCodex(c *claim, h http.Header, body rawjson.Value) {
+func readCodex(c *identity, h http.Header, body rawjson.Value) {
 	meta := body.Get("client_metadata")
 	c.session = cmp.Or(h.Get("Session-Id"), meta.Get("session_id").Text(), body.Get("prompt_cache_key").Text())
 	if thread := cmp.Or(h.Get("Thread-Id"), meta.Get("thread_id").Text()); thread != c.session {
@@ -102,7 +102,7 @@ func readCodex(c *claim, h http.Header, body rawjson.Value) {
 }
 
 // readOpencode reads the headers of opencode. A sub-agent has its own session id.
-func readOpencode(c *claim, h http.Header, _ rawjson.Value) {
+func readOpencode(c *identity, h http.Header, _ rawjson.Value) {
 	c.session = cmp.Or(h.Get("X-Session-Id"), h.Get("X-Session-Affinity"))
 	if parent := h.Get("X-Parent-Session-Id"); parent != "" {
 		c.session, c.agent = parent, c.session
@@ -112,7 +112,7 @@ func readOpencode(c *claim, h http.Header, _ rawjson.Value) {
 // readOther reads the headers and body fields that several other programs use. pi sends its
 // session id as Session_id to one of three APIs. A prompt_cache_key does not name a
 // conversation: programs use one key for many conversations.
-func readOther(c *claim, h http.Header, body rawjson.Value) {
+func readOther(c *identity, h http.Header, body rawjson.Value) {
 	conversation := body.Get("conversation")
 	c.session = cmp.Or(h.Get("Session_id"), conversation.Get("id").Text(), conversation.Text(), userSession(body))
 }
@@ -186,11 +186,11 @@ func shortenID(id string) string {
 	return cmp.Or(strings.Trim(name, "-"), "session")
 }
 
-// branch returns the name of the main branch of a claim with a session. whole uses the whole
+// branch returns the name of the main branch of an identity with a session. wholeIDs uses the whole
 // ids, for sessions whose shortened ids are equal.
-func (c *claim) branch(prefix string, whole bool) string {
+func (c *identity) branch(prefix string, wholeIDs bool) string {
 	part := shortenID
-	if whole {
+	if wholeIDs {
 		part = func(id string) string { return strings.Map(branchNameRune, id) }
 	}
 	name := prefix + c.client + "/" + part(c.session)
@@ -211,8 +211,8 @@ func branchNameRune(r rune) rune {
 	return '-'
 }
 
-// details returns the non-empty parts of a claim as the origins of commits store them: masked.
-func (c *claim) details() map[string]string {
+// details returns the non-empty parts of an identity as the origins of commits store them: masked.
+func (c *identity) details() map[string]string {
 	all := map[string]string{}
 	for name, value := range map[string]string{"client": c.client, "session": c.session, "agent": c.agent, "parent_agent": c.parent, "side": c.side} {
 		if value != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// TestClaims reads the claims of requests as the clients send them, and names their branches.
-func TestClaims(t *testing.T) {
+// TestIdentities reads the identities of requests as the clients send them, and names their branches.
+func TestIdentities(t *testing.T) {
 	for name, c := range map[string]struct {
 		header map[string]string
 		body   string
@@ -54,10 +54,10 @@ func TestClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claim := readClaim(h, body, []content.Message{{Role: content.RoleSystem, Blocks: []content.Block{content.System(body.Get("system").Text())}}})
+		identity := readIdentity(h, body, []content.Message{{Role: content.RoleSystem, Blocks: []content.Block{content.System(body.Get("system").Text())}}})
 		have := ""
-		if claim.session != "" {
-			have = claim.branch("proxy/", false)
+		if identity.session != "" {
+			have = identity.branch("proxy/", false)
 		}
 		if have != c.branch {
 			t.Errorf("%s: %q, want %q", name, have, c.branch)

@@ -21,8 +21,8 @@ import (
 // thread is a recorded branch in the form in which its client sends it.
 type thread struct {
 	branch        string
-	claim         string            // key of the claim; empty: the client names no session
-	details       map[string]string // of the claim
+	identity      string            // key of the identity; empty: the client names no session
+	details       map[string]string // of the identity
 	tip           objects.ID
 	entries       []reconcile.Entry   // Ref is the commit
 	purgedContent map[objects.ID]bool // content ids of purged blocks
@@ -51,7 +51,7 @@ type index struct {
 type indexMaps struct {
 	recordedCount   int                      // exchanges committed so far
 	threads         map[string]*thread       // by branch
-	claims          map[string][]*thread     // by key of the claim
+	byIdentity      map[string][]*thread     // by key of the identity
 	byExternalID    map[string][]*thread     // by external id
 	byLastKey       map[objects.ID][]*thread // threads without a session, by the key of their last entry
 	items           map[string][]objects.ID  // commits of an item, by the provider's item id
@@ -70,21 +70,21 @@ func newIndex(repo *tract.Repo, prefix string, masks bool) *index {
 // reset empties the index.
 func (x *index) reset() {
 	x.indexMaps = indexMaps{
-		threads: map[string]*thread{}, claims: map[string][]*thread{}, byExternalID: map[string][]*thread{}, byLastKey: map[objects.ID][]*thread{},
+		threads: map[string]*thread{}, byIdentity: map[string][]*thread{}, byExternalID: map[string][]*thread{}, byLastKey: map[objects.ID][]*thread{},
 		items: map[string][]objects.ID{}, responseEnds: map[string]objects.ID{}, responseThreads: map[objects.ID]*thread{}, loaded: map[string]bool{},
 	}
 }
 
-// threadsOfClaim returns the threads of the claim with a key. mainBranch is the name of its main
+// threadsOfIdentity returns the threads of the identity with a key. mainBranch is the name of its main
 // branch. The caller holds the lock.
-func (x *index) threadsOfClaim(ctx context.Context, key, mainBranch string) ([]*thread, error) {
+func (x *index) threadsOfIdentity(ctx context.Context, key, mainBranch string) ([]*thread, error) {
 	if !x.loaded[mainBranch] {
 		if err := x.load(ctx, mainBranch, isForkSuffix); err != nil {
 			return nil, err
 		}
 		x.loaded[mainBranch] = true
 	}
-	return x.refresh(ctx, x.claims[key])
+	return x.refresh(ctx, x.byIdentity[key])
 }
 
 // loadAll reads every branch below the prefix. The caller holds the lock.
@@ -139,7 +139,7 @@ func (x *index) refresh(ctx context.Context, list []*thread) (kept []*thread, er
 		if err := x.readThread(ctx, t.branch, ref.Target); err != nil {
 			return nil, err
 		}
-		if again := x.threads[t.branch]; again != nil && again.claim == t.claim {
+		if again := x.threads[t.branch]; again != nil && again.identity == t.identity {
 			kept = append(kept, again)
 		}
 	}
@@ -182,9 +182,9 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 			t.purgedContent[said[i].now.ContentID], t.purged = true, true
 		}
 	}
-	t.claim = claimKey(t.details)
-	if t.claim == "" && !strings.HasPrefix(branch, x.prefix) { // somebody else created the branch, and On named it
-		t.claim = claimKey(map[string]string{"branch": branch})
+	t.identity = identityKey(t.details)
+	if t.identity == "" && !strings.HasPrefix(branch, x.prefix) { // somebody else created the branch, and On named it
+		t.identity = identityKey(map[string]string{"branch": branch})
 	}
 	x.addThread(t)
 	return nil
@@ -249,14 +249,14 @@ func (x *index) maskedBlock(b content.Block) content.Block {
 // addThread adds a thread. The caller holds the lock.
 func (x *index) addThread(t *thread) {
 	x.threads[t.branch] = t
-	x.claims[t.claim] = append(x.claims[t.claim], t)
+	x.byIdentity[t.identity] = append(x.byIdentity[t.identity], t)
 	x.addTip(t)
 }
 
 // remove removes a thread. The caller holds the lock.
 func (x *index) remove(t *thread) {
 	delete(x.threads, t.branch)
-	x.claims[t.claim] = withoutThread(x.claims[t.claim], t)
+	x.byIdentity[t.identity] = withoutThread(x.byIdentity[t.identity], t)
 	for id := range t.externalIDs {
 		if x.byExternalID[id] = withoutThread(x.byExternalID[id], t); len(x.byExternalID[id]) == 0 {
 			delete(x.byExternalID, id)
@@ -271,14 +271,14 @@ func withoutThread(list []*thread, t *thread) []*thread {
 
 // addTip adds a thread without a session to byLastKey.
 func (x *index) addTip(t *thread) {
-	if end := t.lastKey(); t.claim == "" {
+	if end := t.lastKey(); t.identity == "" {
 		x.byLastKey[end] = append(x.byLastKey[end], t)
 	}
 }
 
 // removeTip removes a thread without a session from byLastKey.
 func (x *index) removeTip(t *thread) {
-	if end := t.lastKey(); t.claim == "" {
+	if end := t.lastKey(); t.identity == "" {
 		if x.byLastKey[end] = withoutThread(x.byLastKey[end], t); len(x.byLastKey[end]) == 0 {
 			delete(x.byLastKey, end)
 		}
@@ -349,9 +349,9 @@ func externalIDsOf(role content.Role, b content.Block) (ids []string) {
 	return ids
 }
 
-// claimKey returns the key of the claim with these details; empty if it names neither a session
+// identityKey returns the key of the identity with these details; empty if it names neither a session
 // nor a branch.
-func claimKey(details map[string]string) string {
+func identityKey(details map[string]string) string {
 	if branch := details["branch"]; branch != "" {
 		return "branch\x00" + branch
 	}

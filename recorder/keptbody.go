@@ -17,7 +17,7 @@ func (c *committer) keptBody(x *exchange) (kept []byte, masked bool) {
 	if c.o.Unmasked {
 		return x.sent, false
 	}
-	kept = maskBody(x.redactBytes(x.sent), x.lane(), &c.bodies)
+	kept = maskBody(x.redactBytes(x.sent), x.queueKey(), &c.bodies)
 	masked = !bytes.Equal(kept, x.sent)
 	if x.released || x.recovered { // the spool has masked it before
 		masked = masked || secrets.HasMask(string(kept)) || bytes.Contains(kept, []byte(redacted))

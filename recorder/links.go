@@ -18,9 +18,9 @@ const maxCalls = 32
 // destination. It is the parent's newest call that is linked to no other sub-agent and has an
 // argument equal to one of the sub-agent's user messages.
 func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destination) error {
-	parent := req.claim
-	parent.agent, parent.parent, parent.side = req.claim.parent, "", ""
-	list, err := x.threadsOfClaim(ctx, claimKey(parent.details()), parent.branch(x.prefix, false))
+	parent := req.identity
+	parent.agent, parent.parent, parent.side = req.identity.parent, "", ""
+	list, err := x.threadsOfIdentity(ctx, identityKey(parent.details()), parent.branch(x.prefix, false))
 	if err != nil {
 		return err
 	}

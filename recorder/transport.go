@@ -236,7 +236,7 @@ func (t *Transport) Close(ctx context.Context) error {
 	err := t.Wait(ctx)
 	t.committer.stop()
 	err = errors.Join(err, t.spool.Close())
-	t.committer.reportLost()
+	t.committer.dropLost()
 	return err
 }
 
@@ -279,7 +279,7 @@ type exchange struct {
 	tooLong       bool
 	number        int64
 	released      bool // the bodies come from the spool file
-	waited        bool // it has waited for earlier exchanges of other lanes
+	waited        bool // it has waited for earlier exchanges of other queues
 	purged        bool // it repeats content that was purged
 	recovered     bool // the spool had it from a process that has ended
 }

@@ -78,11 +78,11 @@ type finishedFile struct {
 // operation is a task for the writer goroutine: to write a frame, to finish a file, to count one
 // that was taken over, or only to call a function.
 type operation struct {
-	file   *File
-	frame  Frame
-	finish func() []Frame // nil: write the frame
-	kept   int            // number of frames at the beginning of the file that stay in the finished file
-	label  string         // of the finished file
+	file       *File
+	frame      Frame
+	finish     func() []Frame // nil: write the frame
+	kept       int            // number of frames at the beginning of the file that stay in the finished file
+	nameSuffix string         // of the finished file: its label
 
 	recovered int64  // the bytes of a file that was taken over
 	then      func() // is called when all earlier operations are done
@@ -196,7 +196,7 @@ func (f *File) Finish(label string, kept int, frames func() []Frame) {
 	}
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.enqueue(operation{file: f, finish: frames, kept: kept, label: label})
+	f.s.enqueue(operation{file: f, finish: frames, kept: kept, nameSuffix: label})
 }
 
 // enqueue adds a task for the writer goroutine. The caller holds the lock.
@@ -376,7 +376,7 @@ func (s *Spool) finishFile(f *File, o operation) error {
 	if err := errors.Join(replaceContent(file, begin, data), file.Close()); err != nil {
 		return errors.Join(err, s.removeFile(f))
 	}
-	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+o.label)
+	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+o.nameSuffix)
 	if err := os.Rename(f.path, path); err != nil {
 		return errors.Join(err, s.removeFile(f)) // it is committed, and must not be committed again
 	}
@@ -472,7 +472,7 @@ func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 		}
 		if lock, _ := lockFolder(dir); lock != nil { // its process does not run
 			// The lock is closed before its folder is removed: Windows does not remove open files.
-			bad := errors.Join(s.recoverFolder(dir, yield), lock.Close())
+			bad := errors.Join(s.takeOverExchanges(dir, yield), lock.Close())
 			if bad == nil {
 				bad = os.RemoveAll(dir)
 			}
@@ -485,8 +485,9 @@ func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 	return nil
 }
 
-// recoverFolder takes over the exchanges in the folder of an ended process.
-func (s *Spool) recoverFolder(dir string, yield func(f *File, frames []Frame)) error {
+// takeOverExchanges moves the exchanges in the folder of an ended process, whose lock the caller
+// holds, to this process, and yields them.
+func (s *Spool) takeOverExchanges(dir string, yield func(f *File, frames []Frame)) error {
 	names, err := listExchanges(dir)
 	if err != nil {
 		return err

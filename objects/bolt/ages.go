@@ -53,8 +53,8 @@ func decodeAges(value []byte) (list []packAge, err error) {
 	return list, err
 }
 
-// ageChange returns the change that records the last pack, if the last record is old enough.
-func (l *snapshot) ageChange(changes []journal.Change, now time.Time) ([]journal.Change, error) {
+// packAgeChange returns the change that records the last pack, if the last record is old enough.
+func (l *snapshot) packAgeChange(changes []journal.Change, now time.Time) ([]journal.Change, error) {
 	value, err := l.get(metaBucket, agesKey)
 	if err != nil {
 		return nil, err

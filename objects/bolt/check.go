@@ -198,7 +198,7 @@ func (a *checker) checkJournal() {
 		damaged(err, "what was committed from there on is lost")
 		return
 	}
-	end := a.acknowledged()
+	end := a.acknowledgedEnd()
 	r := bytes.NewReader(h.journal)
 	if err = position.CheckTail(r, r.Size(), end); err != nil {
 		damaged(err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
@@ -216,8 +216,8 @@ func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position,
 	return mem, end, err
 }
 
-// acknowledged returns the end of the acknowledged frames according to the anchor.
-func (a *checker) acknowledged() (end int64) {
+// acknowledgedEnd returns the end of the acknowledged frames according to the anchor.
+func (a *checker) acknowledgedEnd() (end int64) {
 	path := gatePath(a.files.store.path)
 	end, intact, older := a.files.bound.Acknowledged(bytes.NewReader(a.files.anchor)) // a copied store may have no anchor
 	if !intact {

@@ -73,7 +73,7 @@ func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.C
 	h.before, h.now = h.now, &fileVersion{meta: now}
 	h.restartJournal(bound)
 	if w != nil {
-		w.renew()
+		w.rebaseOpenGroup()
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (s *store) rewrite(h *handle, list []journal.Change) error {
 	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
 	sortChanges(list)
 	l := newSnapshot(h.file, h.now.meta)
-	err := protect(func() error { return checkPaths(l, list) })
+	err := protect(func() error { return checkTouchedPages(l, list) })
 	if err == nil {
 		err = s.commitChanges(h, bound, list)
 	}
@@ -115,7 +115,7 @@ func (s *store) changes(h *handle, bound journal.Binding, mark memtable.Mark, bu
 		if err != nil {
 			return err
 		}
-		age, err := l.ageChange(list, time.Now())
+		age, err := l.packAgeChange(list, time.Now())
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (s *store) changes(h *handle, bound journal.Binding, mark memtable.Mark, bu
 		}
 		sortChanges(list)
 		list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
-		return checkPaths(l, list)
+		return checkTouchedPages(l, list)
 	})
 	return list, err
 }
@@ -152,9 +152,9 @@ func (s *store) transactionOutcome(h *handle, err error) (page.Meta, error) {
 	return now, nil
 }
 
-// checkPaths checks every page that bbolt will read or rewrite for a list of changes, and the list
+// checkTouchedPages checks every page that bbolt will read or rewrite for a list of changes, and the list
 // of pages that it will take.
-func checkPaths(l *snapshot, list []journal.Change) error {
+func checkTouchedPages(l *snapshot, list []journal.Change) error {
 	if _, _, err := page.ReadFreelist(l.pages.File, l.pages.Meta); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *store) transact(h *handle, list []journal.Change) (err error) {
 	if err != nil {
 		return err
 	}
-	size := mapped(f, list)
+	size := mapSizeFor(f, list)
 	if err := checkMapSize(s.path, size, s.mapMost); err != nil {
 		_ = f.Close()
 		return err
@@ -223,9 +223,9 @@ func (s *store) transact(h *handle, list []journal.Change) (err error) {
 	return protect(db.Close)
 }
 
-// mapped returns how much of the file to map for a list of changes: bbolt copies everything that
+// mapSizeFor returns how much of the file to map before changes are written: bbolt copies everything that
 // it holds when it has to map more.
-func mapped(f *os.File, list []journal.Change) int64 {
+func mapSizeFor(f *os.File, list []journal.Change) int64 {
 	info, err := f.Stat()
 	if err != nil {
 		return 0 // bbolt will report it

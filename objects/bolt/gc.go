@@ -117,7 +117,7 @@ func (c *gc) replace() error {
 	t := src.store
 	return t.exclusively(src.ctx, src.op, func(h *handle) error {
 		if h.number != src.number {
-			return src.replaced()
+			return src.replacedError()
 		}
 		if err := t.flushJournal(h); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (c *gc) replace() error {
 			err = os.Rename(c.out.path, t.path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return src.replaced()
+			return src.replacedError()
 		}
 		if err == nil {
 			err = safefile.SyncFolder(dirOf(t.path))

@@ -77,7 +77,7 @@ var (
 func newWriter(s *store, h *handle) *writer {
 	w := &writer{store: s, h: h, known: map[string]*refRecord{}, refs: refLocks{locks: map[string]*refLock{}}}
 	h.planner = w
-	w.renew()
+	w.rebaseOpenGroup()
 	return w
 }
 
@@ -218,7 +218,7 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 	if have := w.planned.record(o.ID); have != nil {
 		if !bytes.Equal(have, encodeObject(*o)) {
-			return otherBytes(o.ID)
+			return differentBytesError(o.ID)
 		}
 		return nil
 	}
@@ -240,12 +240,12 @@ func (l *snapshot) there(o *objects.Object, copies bool) (bool, error) {
 	case errors.Is(err, objects.ErrPurged):
 		return true, nil
 	case err == nil && !bytes.Equal(encodeObject(found), encodeObject(*o)):
-		return false, otherBytes(o.ID)
+		return false, differentBytesError(o.ID)
 	}
 	return err == nil, err
 }
 
-func otherBytes(id objects.ID) error {
+func differentBytesError(id objects.ID) error {
 	return &objects.CorruptError{ID: id, Cause: errors.New("other bytes are stored under its id")}
 }
 
@@ -350,9 +350,9 @@ func (w *writer) written(g *group) {
 	}
 }
 
-// renew makes the writer plan on the present state of the handle, on top of which it puts the
+// rebaseOpenGroup makes the writer plan on the present state of the handle, on top of which it puts the
 // open group again. mu is held, or nobody else has the writer.
-func (w *writer) renew() {
+func (w *writer) rebaseOpenGroup() {
 	w.planned = w.h.snapshot()
 	w.planned.mark = memtable.Newest
 	if g := w.open; g != nil {

@@ -72,7 +72,7 @@ func (s *store) openJournal(h *handle, bound journal.Binding, flags int) error {
 	}
 	s.mem, s.journal = nil, info
 	s.mu.Unlock()
-	acknowledged, err := h.acknowledged()
+	acknowledged, err := h.acknowledgedEnd()
 	if err == nil {
 		err = log.Replay(acknowledged, len(buckets), mem.Add)
 	}
@@ -88,8 +88,8 @@ func (s *store) openJournal(h *handle, bound journal.Binding, flags int) error {
 	return nil
 }
 
-// acknowledged returns the end of the acknowledged frames; 0 if the anchor does not say.
-func (h *handle) acknowledged() (int64, error) {
+// acknowledgedEnd returns the end of the acknowledged frames; 0 if the anchor does not say.
+func (h *handle) acknowledgedEnd() (int64, error) {
 	if h.side == nil {
 		return 0, nil
 	}
@@ -100,7 +100,7 @@ func (h *handle) acknowledged() (int64, error) {
 // recoverTail makes durable what the last writer left and did not acknowledge: a batch that is repeated
 // writes nothing when it finds its objects and refs, and the anchor may name only durable frames.
 func (h *handle) recoverTail() error {
-	from, err := h.acknowledged()
+	from, err := h.acknowledgedEnd()
 	if err != nil || from == h.journal.End {
 		return err
 	}

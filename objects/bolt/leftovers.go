@@ -40,7 +40,7 @@ func removeLeftovers(path string, wipe bool) {
 			_ = file.Close()
 		}
 		if os.Remove(name) == nil && wipe && renamesOpen {
-			overwrite(file)
+			overwriteUnlinked(file)
 		}
 	})
 }
@@ -51,11 +51,11 @@ func (s *store) Leftovers(context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// overwrite writes zeros over a file that has lost its last name. A file with another name
+// overwriteUnlinked writes zeros over a file that has lost its last name. A file with another name
 // is a copy that somebody wanted, and one that is locked is in use: both stay.
-func overwrite(f *os.File) {
+func overwriteUnlinked(f *os.File) {
 	info, err := f.Stat()
-	if err != nil || !nameless(info) {
+	if err != nil || !isUnlinked(info) {
 		return
 	}
 	if free, err := filelock.Lock(f, true, false); !free || err != nil {

@@ -5,4 +5,4 @@ import "io/fs"
 // renamesOpen: a file that is open keeps its name.
 const renamesOpen = false
 
-func nameless(fs.FileInfo) bool { return false }
+func isUnlinked(fs.FileInfo) bool { return false }

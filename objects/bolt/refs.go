@@ -21,7 +21,7 @@ const watchInterval = 50 * time.Millisecond
 func (l *snapshot) ref(name string) (refRecord, error) {
 	value, err := l.get(refsBucket, []byte(name))
 	if err == nil && value == nil {
-		err = l.checkNoRef(name)
+		err = l.checkAbsentInLog(name)
 	}
 	if err != nil || value == nil {
 		return refRecord{Ref: objects.Ref{Name: name}}, err
@@ -29,9 +29,9 @@ func (l *snapshot) ref(name string) (refRecord, error) {
 	return decodeRef(name, value)
 }
 
-// checkNoRef checks a ref that was not found against the log: if the log does not say that it
+// checkAbsentInLog checks a ref that was not found against the log: if the log does not say that it
 // was deleted or never created, its name or its page is damaged.
-func (l *snapshot) checkNoRef(name string) error {
+func (l *snapshot) checkAbsentInLog(name string) error {
 	e, err := l.newestEntry(name)
 	if err != nil {
 		return err

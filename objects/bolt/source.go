@@ -66,7 +66,7 @@ func (src *source) view(f func(l *snapshot) error) error {
 	}
 	err := src.store.view(src.ctx, src.op, func(l *snapshot) error {
 		if l.number != src.number {
-			return src.replaced()
+			return src.replacedError()
 		}
 		if !src.journal {
 			l.mem, l.mark = nil, 0
@@ -79,7 +79,7 @@ func (src *source) view(f func(l *snapshot) error) error {
 	return err
 }
 
-func (src *source) replaced() error {
+func (src *source) replacedError() error {
 	return fmt.Errorf("%s store %s: %w: %w: try again", src.op, src.store.path, errReplaced, objects.ErrBusy)
 }
 

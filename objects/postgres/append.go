@@ -164,14 +164,14 @@ func (s *store) appendArgs(group []*request) (args []any, refs []numbered[refRow
 		to := &r.row.state
 		names = append(names, r.row.name)
 		refNumbers = append(refNumbers, r.batch, to.at.line, to.at.gen, to.updated, int64(to.seq))
-		refBytes = append(refBytes, idBytes(to.target), to.newest[:], idBytes(r.row.prev), r.row.record)
+		refBytes = append(refBytes, idOrNull(to.target), to.newest[:], idOrNull(r.row.prev), r.row.record)
 	}
 	for _, r := range group {
 		copies = append(copies, r.write.copies)
 	}
 	for _, c := range sorted(group, func(w *write) []commitRow { return w.commits }, func(a, b *commitRow) int { return a.at.compare(b.at) }) {
 		commits = append(commits, c.batch, c.row.at.line, c.row.at.gen, c.row.from.line, c.row.from.gen)
-		commitBytes = append(commitBytes, c.row.id[:], c.row.head, idBytes(c.row.content), c.row.body)
+		commitBytes = append(commitBytes, c.row.id[:], c.row.head, idOrNull(c.row.content), c.row.body)
 	}
 	for _, b := range sorted(group, func(w *write) []blobRow { return w.blobs }, func(a, b *blobRow) int { return a.id.Compare(b.id) }) {
 		blobs = append(blobs, b.batch, int64(b.row.kind), int64(b.row.codec))

@@ -37,12 +37,12 @@ func (s *store) Apply(ctx context.Context, b objects.Batch) error {
 
 // apply is one Apply.
 type apply struct {
-	s       *store
-	batch   *objects.Batch
-	fresh   bool   // refs are read anew, not taken from the cache
-	careful bool   // everything is looked up
-	seq     uint64 // of the log entry; 0: not drawn
-	sent    *write // whose outcome is unknown
+	s         *store
+	batch     *objects.Batch
+	fresh     bool   // refs are read anew, not taken from the cache
+	lookUpAll bool   // everything is looked up
+	seq       uint64 // of the log entry; 0: not drawn
+	sent      *write // whose outcome is unknown
 }
 
 // try writes the batch once. It is not done, without an error, when it has to be tried again
@@ -62,7 +62,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p, err := a.s.plan(ctx, a.batch, a.careful || moved)
+	p, err := a.s.plan(ctx, a.batch, a.lookUpAll || moved)
 	if err != nil {
 		return false, err
 	}
@@ -78,16 +78,16 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	won, err := a.s.submit(ctx, &p.write)
 	switch {
 	case err == nil && won:
-		a.s.learn(p)
+		a.s.cacheWritten(p)
 		return true, nil
 	case err == nil, hasCode(err, codeLost):
 		a.fresh = true
 		return false, nil
 	case hasCode(err, codeUniqueViolation), hasCode(err, codeNotNullViolation): // the position is taken
-		a.careful = true
+		a.lookUpAll = true
 		return false, nil
 	case !isUndone(err):
-		a.sent, a.fresh, a.careful = &p.write, true, true
+		a.sent, a.fresh, a.lookUpAll = &p.write, true, true
 	}
 	return false, err
 }
@@ -181,13 +181,13 @@ func (s *store) hasEntry(ctx context.Context, q querier, r refRow) (has bool, er
 	return has, err
 }
 
-// learn remembers what a write has changed.
-func (s *store) learn(p *planner) {
+// cacheWritten remembers what a write has changed.
+func (s *store) cacheWritten(p *planner) {
 	for i := range p.refs {
-		s.learnRef(p.refs[i].name, p.refs[i].state)
+		s.cacheRef(p.refs[i].name, p.refs[i].state)
 	}
 	for _, c := range p.commits[max(0, len(p.commits)-recentBatch):] {
-		s.learnPosition(c.id, c.at)
+		s.cachePosition(c.id, c.at)
 	}
 	if len(p.put) <= recentBatch && s.purges.Load() == p.purges {
 		for id, o := range p.put {

@@ -62,7 +62,7 @@ type auditedLine struct {
 
 func (w *auditor) run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.begin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.readRefs, w.checkForks,
+		w.begin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.compareRefsWithLog, w.checkForks,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -83,14 +83,14 @@ func call[T any](w *auditor, f func(T) error, v T) error {
 	return err
 }
 
-func (w *auditor) wrong(where, what, means string) error {
+func (w *auditor) reportDamage(where, what, means string) error {
 	return call(w, w.to.Damage, objects.Damage{Where: where, What: what, Means: means})
 }
 
 // object takes an object that was read from a row.
 func (w *auditor) object(where string, o objects.Object, err error) error {
 	if err != nil {
-		return call(w, w.to.Damage, objects.Damage{ID: o.ID, Where: where, What: cause(err).Error()})
+		return call(w, w.to.Damage, objects.Damage{ID: o.ID, Where: where, What: corruptionCause(err).Error()})
 	}
 	const most = 256
 	w.done++
@@ -136,14 +136,14 @@ func (w *auditor) readLog(ctx context.Context) error {
 		where := fmt.Sprintf("log entry %d", seq)
 		e, err := parseEntry(seq, record)
 		if err != nil {
-			return w.wrong(where, cause(err).Error(), "what it says of its refs is lost")
+			return w.reportDamage(where, corruptionCause(err).Error(), "what it says of its refs is lost")
 		}
 		for _, u := range e.Refs {
 			if u.Prev != w.newest[u.Name].entry {
-				err = w.wrong(where, fmt.Sprintf("it does not follow the entry before it of ref %q", u.Name), "entries of the ref log were removed or changed")
+				err = w.reportDamage(where, fmt.Sprintf("it does not follow the entry before it of ref %q", u.Name), "entries of the ref log were removed or changed")
 			}
 			if err == nil && !slices.Contains(names, u.Name) {
-				err = w.wrong(where, fmt.Sprintf("it is not in the log of ref %q", u.Name), "a move of the ref is not shown")
+				err = w.reportDamage(where, fmt.Sprintf("it is not in the log of ref %q", u.Name), "a move of the ref is not shown")
 			}
 			if err != nil {
 				return err
@@ -177,7 +177,7 @@ func (w *auditor) readCommits(ctx context.Context) error {
 		r, err := scanSegment(row, idColumn{&content}, &index, &known, &line.next, &line.from.line, &line.from.gen)
 		if line.number = r.line; err == nil && line.number != w.line.number {
 			if w.line = line; !known {
-				err = w.wrong(fmt.Sprintf("line %d", line.number), "it has no row in tract_line", "walks end where the line begins")
+				err = w.reportDamage(fmt.Sprintf("line %d", line.number), "it has no row in tract_line", "walks end where the line begins")
 			}
 		}
 		switch {
@@ -206,7 +206,7 @@ func (w *auditor) segment(r segmentRow, index []byte) error {
 	where := fmt.Sprintf("segment %d of line %d", r.gen0, r.line)
 	seg, err := decodeSegment(r)
 	if err != nil {
-		return w.wrong(where, cause(err).Error(), fmt.Sprintf("%d commits are lost", r.n))
+		return w.reportDamage(where, corruptionCause(err).Error(), fmt.Sprintf("%d commits are lost", r.n))
 	}
 	known, lost := map[[hintSize]byte]bool{}, 0
 	for h := range indexHints(index, "") {
@@ -225,7 +225,7 @@ func (w *auditor) segment(r segmentRow, index []byte) error {
 		}
 	}
 	if lost > 0 {
-		err := w.wrong(where, fmt.Sprintf("%d of its objects are not in tract_index", lost), "they are read by walks, but not found by their ids")
+		err := w.reportDamage(where, fmt.Sprintf("%d of its objects are not in tract_index", lost), "they are read by walks, but not found by their ids")
 		if err != nil {
 			return err
 		}
@@ -264,9 +264,9 @@ func (w *auditor) commit(where string, gen int64, o objects.Object) error {
 	var err error
 	switch {
 	case gen != l.next:
-		err = w.wrong(name, fmt.Sprintf("commits %d to %d are not there", l.next, gen-1), "")
+		err = w.reportDamage(name, fmt.Sprintf("commits %d to %d are not there", l.next, gen-1), "")
 	case !l.last.IsZero() && parent != l.last:
-		err = w.wrong(name, fmt.Sprintf("commit %d does not follow the one before it", gen), "walks take longer, and lose nothing")
+		err = w.reportDamage(name, fmt.Sprintf("commit %d does not follow the one before it", gen), "walks take longer, and lose nothing")
 	case l.last.IsZero() && l.from.line != 0:
 		w.forks = append(w.forks, step{objects.Object{ID: parent}, l.from})
 	}
@@ -290,7 +290,7 @@ func (w *auditor) readBlobs(ctx context.Context) error {
 		}
 		t, err := objects.ParseTombstone(id, data)
 		if err != nil {
-			return call(w, w.to.Damage, objects.Damage{ID: id, Where: "tract_tombstone", What: cause(err).Error()})
+			return call(w, w.to.Damage, objects.Damage{ID: id, Where: "tract_tombstone", What: corruptionCause(err).Error()})
 		}
 		return call(w, w.to.Tombstone, t)
 	}, `select id, codec, data from tract_blob where repo = $1
@@ -301,8 +301,8 @@ union all select id, -1, record from tract_tombstone where repo = $1`, w.s.repo)
 	return w.flush()
 }
 
-// readRefs reads the refs, and compares each with its newest log entry and with its commit.
-func (w *auditor) readRefs(ctx context.Context) error {
+// compareRefsWithLog reads the refs, and compares each with its newest log entry and with its commit.
+func (w *auditor) compareRefsWithLog(ctx context.Context) error {
 	const changed = "its row was changed, or entries of the ref log were removed"
 	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
 		name, r, err := scanRef(row)
@@ -312,15 +312,15 @@ func (w *auditor) readRefs(ctx context.Context) error {
 		where, newest := fmt.Sprintf("ref %q", name), w.newest[name]
 		delete(w.newest, name)
 		if err := objects.CheckRefName(name); err != nil {
-			return w.wrong("tract_ref", err.Error(), "the ref cannot be read")
+			return w.reportDamage("tract_ref", err.Error(), "the ref cannot be read")
 		}
 		switch {
 		case r.newest != newest.entry:
-			err = w.wrong(where, "its newest log entry is not there", changed)
+			err = w.reportDamage(where, "its newest log entry is not there", changed)
 		case r.target != newest.target:
-			err = w.wrong(where, "it is not where its newest log entry moved it", changed)
+			err = w.reportDamage(where, "it is not where its newest log entry moved it", changed)
 		case r.at.line != 0 && w.at[r.at] != r.target:
-			err = w.wrong(where, "its commit is at another position", changed)
+			err = w.reportDamage(where, "its commit is at another position", changed)
 		}
 		if err != nil || r.target.IsZero() {
 			return err
@@ -329,7 +329,7 @@ func (w *auditor) readRefs(ctx context.Context) error {
 	}, `select `+refColumns+` from tract_ref where repo = $1 order by name`, w.s.repo)
 	for name := range w.newest {
 		if err == nil {
-			err = w.wrong(fmt.Sprintf("ref %q", name), "it has log entries and no row", "the ref is lost; its log has where it was")
+			err = w.reportDamage(fmt.Sprintf("ref %q", name), "it has log entries and no row", "the ref is lost; its log has where it was")
 		}
 	}
 	return err
@@ -338,7 +338,7 @@ func (w *auditor) readRefs(ctx context.Context) error {
 func (w *auditor) checkForks(context.Context) (err error) {
 	for _, first := range w.forks {
 		if at := first.at; err == nil && w.at[at] != first.commit.ID {
-			err = w.wrong(fmt.Sprintf("line %d", at.line), fmt.Sprintf("a fork does not begin at commit %d", at.gen), "walks take longer, and lose nothing")
+			err = w.reportDamage(fmt.Sprintf("line %d", at.line), fmt.Sprintf("a fork does not begin at commit %d", at.gen), "walks take longer, and lose nothing")
 		}
 	}
 	return err

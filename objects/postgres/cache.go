@@ -64,20 +64,20 @@ type caches struct {
 	purges atomic.Uint64 // as the database had it last
 }
 
-func (c *caches) learnRef(name string, r refState) {
+func (c *caches) cacheRef(name string, r refState) {
 	if have, ok := c.refs.get(name); !ok || have.version <= r.version {
 		c.refs.put(name, r)
 	}
-	c.learnPosition(r.target, r.at)
+	c.cachePosition(r.target, r.at)
 }
 
-func (c *caches) learnPosition(id objects.ID, at position) {
+func (c *caches) cachePosition(id objects.ID, at position) {
 	if at.line != 0 {
 		c.positions.put(id, at)
 	}
 }
 
-func (c *caches) learnPurges(n uint64) {
+func (c *caches) setPurges(n uint64) {
 	if c.purges.Swap(n) != n {
 		c.recent.forget()
 	}

@@ -86,7 +86,7 @@ func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err erro
 		if !w.isIn(r) {
 			break
 		}
-		commits, err := r.commits(w.next)
+		commits, err := r.decodeCommits(w.next)
 		for err == nil && w.isIn(r) {
 			commit := commits[w.at.gen-r.gen0]
 			if commit.ID != w.next {
@@ -110,16 +110,16 @@ func (w *walker) isIn(r segmentRow) bool {
 	return !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 && w.at.gen < r.gen0+int64(r.n)
 }
 
-// commits returns the commits of a row. next is the commit that the walk has come to: the only one of
+// decodeCommits returns the commits of a row. id is of the commit that the walk has come to: the only one of
 // a row of the tail, and the one that an error names if the segment is damaged.
-func (r segmentRow) commits(next objects.ID) ([]objects.Object, error) {
+func (r segmentRow) decodeCommits(id objects.ID) ([]objects.Object, error) {
 	if r.number == tailNumber {
-		o, err := readObject(next, r.heads)
+		o, err := readObject(id, r.heads)
 		return []objects.Object{o}, err
 	}
 	seg, err := decodeSegment(r)
 	if err != nil {
-		return nil, &objects.CorruptError{ID: next, Cause: cause(err)}
+		return nil, &objects.CorruptError{ID: id, Cause: corruptionCause(err)}
 	}
 	return seg.commits, nil
 }
@@ -185,7 +185,7 @@ func (w *walker) locate(ctx context.Context) (list []step, err error) {
 	if one.object.Kind == objects.KindCommit {
 		st.at = one.at
 	}
-	w.s.learnPosition(st.commit.ID, st.at)
+	w.s.cachePosition(st.commit.ID, st.at)
 	return w.advance(list, st), nil
 }
 

@@ -74,8 +74,8 @@ func (c idColumn) ScanBytes(b []byte) error {
 	return nil
 }
 
-// idBytes returns an id as a parameter; the zero id is null.
-func idBytes(id objects.ID) []byte {
+// idOrNull returns an id as a parameter; the zero id is null.
+func idOrNull(id objects.ID) []byte {
 	if id.IsZero() {
 		return nil
 	}

@@ -38,7 +38,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, cutAt int, after bool) *proxy {
 	t.Helper()
-	config, _, _, err := parse(freshURL(t))
+	config, _, _, err := parseAddress(freshURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, heads 
 		}
 		for _, id := range ids {
 			if err != nil {
-				l.objects[id] = found{object: objects.Object{ID: id}, err: &objects.CorruptError{ID: id, Cause: cause(err)}}
+				l.objects[id] = found{object: objects.Object{ID: id}, err: &objects.CorruptError{ID: id, Cause: corruptionCause(err)}}
 			} else if f, ok := seg.lookup(id, heads); ok {
 				l.objects[id] = f
 			}
@@ -178,7 +178,8 @@ func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, heads 
 	return nil
 }
 
-func cause(err error) error {
+// corruptionCause returns the cause of a CorruptError; any other error as it is.
+func corruptionCause(err error) error {
 	var c *objects.CorruptError
 	if errors.As(err, &c) {
 		return c.Cause

@@ -66,9 +66,9 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	for part := range slices.Chunk(list, most) {
 		again := false
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error {
-			repeated := again
+			maybeCommitted := again
 			again = true
-			return s.restore(ctx, tx, part, repeated)
+			return s.restore(ctx, tx, part, maybeCommitted)
 		})
 		if err != nil {
 			return err
@@ -77,14 +77,14 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
-// restore appends some entries. A repeated one does nothing if the transaction before it was
+// restore appends some entries. If maybeCommitted is set, it does nothing if the transaction before it was
 // committed, which is unknown when the answer to COMMIT was lost.
-func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry, repeated bool) error {
+func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry, maybeCommitted bool) error {
 	if err := s.lock(ctx, tx); err != nil {
 		return err
 	}
 	q := direct{tx}
-	if last := list[len(list)-1]; repeated {
+	if last := list[len(list)-1]; maybeCommitted {
 		entry := objects.NewLogEntry(last.Seq, last.Note, last.Refs)
 		if done, err := s.hasEntry(ctx, q, refRows(entry, entry.Record())[0]); err != nil || done {
 			return err

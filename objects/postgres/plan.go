@@ -54,9 +54,9 @@ type planner struct {
 
 // plan decides where the objects of a batch go. It asks the database where first parents are
 // that this process does not know, and for root commits, whether they are there already.
-// careful says that it asks for everything: something was there of which this process did
+// lookUpAll asks for everything: something was there of which this process did
 // not know.
-func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*planner, error) {
+func (s *store) plan(ctx context.Context, b *objects.Batch, lookUpAll bool) (*planner, error) {
 	p := &planner{
 		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, at: map[objects.ID]position{},
 		continued: map[position]bool{}, inlined: map[objects.ID]bool{},
@@ -65,12 +65,12 @@ func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*plan
 	for i := range b.Put {
 		p.put[b.Put[i].ID] = &b.Put[i]
 	}
-	if err := s.lookUpKnown(ctx, p, b.Put, careful); err != nil {
+	if err := s.lookUpKnown(ctx, p, b.Put, lookUpAll); err != nil {
 		return nil, err
 	}
 	for i := range b.Put {
 		if o := &b.Put[i]; o.Kind == objects.KindCommit {
-			p.commit(o)
+			p.placeWithAncestors(o)
 		}
 	}
 	for i := range b.Put {
@@ -85,8 +85,8 @@ func (s *store) plan(ctx context.Context, b *objects.Batch, careful bool) (*plan
 }
 
 // lookUpKnown looks up which objects of the batch the store has, and the positions of first parents.
-func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Object, careful bool) error {
-	ask, commits := s.unknown(p, put, careful)
+func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Object, lookUpAll bool) error {
+	ask, commits := s.unknown(p, put, lookUpAll)
 	if len(ask) == 0 {
 		return nil
 	}
@@ -104,20 +104,20 @@ func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Objec
 	if err != nil {
 		return err
 	}
-	if some && commits && !careful {
+	if some && commits && !lookUpAll {
 		return s.lookUpKnown(ctx, p, put, true)
 	}
 	return s.findContinued(ctx, p)
 }
 
 // unknown returns the ids that must be looked up: of commits whose first parent is not in the
-// batch and of these parents, unless this process knows where the parent is; careful: of
+// batch and of these parents, unless this process knows where the parent is; lookUpAll: of
 // everything. commits says that some are commits of the batch.
-func (s *store) unknown(p *planner, put []objects.Object, careful bool) (ask []objects.ID, commits bool) {
+func (s *store) unknown(p *planner, put []objects.Object, lookUpAll bool) (ask []objects.ID, commits bool) {
 	for i := range put {
 		o := &put[i]
 		if o.Kind != objects.KindCommit {
-			if careful {
+			if lookUpAll {
 				ask = append(ask, o.ID)
 			}
 			continue
@@ -125,9 +125,9 @@ func (s *store) unknown(p *planner, put []objects.Object, careful bool) (ask []o
 		parent := o.FirstParent()
 		at, known := s.positions.get(parent)
 		switch {
-		case !careful && p.put[parent] != nil:
+		case !lookUpAll && p.put[parent] != nil:
 			continue
-		case !careful && known:
+		case !lookUpAll && known:
 			p.at[parent] = at
 			continue
 		}
@@ -158,9 +158,9 @@ where exists (select from tract_tail t where t.repo = $1 and t.line = a.line and
 or exists (select from tract_line l where l.repo = $1 and l.line = a.line and l.sealed > a.gen + 1)`, s.repo, lines, gens)
 }
 
-// commit gives a commit its position, after its first parent; those of its first-parent
+// placeWithAncestors gives a commit its position, after its first parent; those of its first-parent
 // ancestors that are in the batch come first.
-func (p *planner) commit(o *objects.Object) {
+func (p *planner) placeWithAncestors(o *objects.Object) {
 	var todo []*objects.Object
 	for o != nil && o.Kind == objects.KindCommit {
 		if _, placed := p.at[o.ID]; placed || p.there[o.ID] {
@@ -170,11 +170,11 @@ func (p *planner) commit(o *objects.Object) {
 		o = p.put[o.FirstParent()]
 	}
 	for i := len(todo) - 1; i >= 0; i-- {
-		p.insert(todo[i])
+		p.placeCommit(todo[i])
 	}
 }
 
-func (p *planner) insert(o *objects.Object) {
+func (p *planner) placeCommit(o *objects.Object) {
 	var at position
 	before := p.at[o.FirstParent()]
 	from := position{line: -1}

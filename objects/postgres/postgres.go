@@ -86,7 +86,7 @@ type store struct {
 }
 
 func open(ctx context.Context, address string, o objects.Options) (objects.Store, error) {
-	config, repo, name, err := parse(address)
+	config, repo, name, err := parseAddress(address)
 	if err != nil {
 		return nil, err
 	}
@@ -109,9 +109,9 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 	return objects.Trust(s, s.purges.Load), nil
 }
 
-// parse splits a URL into what pgx is to know, the name of the repo, and a text for people
+// parseAddress splits a URL into what pgx is to know, the name of the repo, and a text for people
 // that has no secrets.
-func parse(address string) (config *pgxpool.Config, repo, name string, err error) {
+func parseAddress(address string) (config *pgxpool.Config, repo, name string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, "", "", errors.New("open store postgres: the URL is invalid; want postgres://USER@HOST/DATABASE?repo=NAME")

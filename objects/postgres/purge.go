@@ -53,7 +53,7 @@ func (s *store) purgeInTx(ctx context.Context, list []objects.Tombstone, progres
 		return tx.QueryRow(ctx, `update tract_repo set purges = purges + $2 where id = $1 returning purges`, s.repo, min(len(p.tombstones), 1)).Scan(&version)
 	})
 	if err == nil {
-		s.learnPurges(version)
+		s.setPurges(version)
 	}
 	return p, err
 }

@@ -94,7 +94,7 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 	if len(prefix) > 2*len(objects.ID{}) {
 		return nil, nil
 	}
-	low, high := bounds(prefix)
+	low, high := idBounds(prefix)
 	kinds := map[objects.ID]objects.Kind{}
 	err := s.query(ctx, func(row pgx.CollectableRow) error {
 		var id objects.ID
@@ -128,12 +128,12 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 	return ids, nil
 }
 
-// bounds returns the least id with a hexadecimal prefix, and the greatest.
-func bounds(prefix string) (low, high []byte) {
+// idBounds returns the least id with a hexadecimal prefix, and the greatest.
+func idBounds(prefix string) (least, greatest []byte) {
 	rest := 2*len(objects.ID{}) - len(prefix)
-	low, _ = hex.DecodeString(prefix + strings.Repeat("0", rest))
-	high, _ = hex.DecodeString(prefix + strings.Repeat("f", rest))
-	return low, high
+	least, _ = hex.DecodeString(prefix + strings.Repeat("0", rest))
+	greatest, _ = hex.DecodeString(prefix + strings.Repeat("f", rest))
+	return least, greatest
 }
 
 // candidate is a segment that may have an object with an id that begins with a hint.
@@ -146,7 +146,7 @@ type candidate struct {
 // there is a limit. It reads segments in the order of the ids that they may have.
 func (s *store) findSealed(ctx context.Context, kind objects.Kind, prefix string, limit int, kinds map[objects.ID]objects.Kind) error {
 	var list []candidate
-	low, high := bounds(prefix)
+	low, high := idBounds(prefix)
 	err := s.query(ctx, func(row pgx.CollectableRow) error {
 		var data []byte
 		var number int32

@@ -28,7 +28,7 @@ func (s *store) states(ctx context.Context, q querier, names []string) (map[stri
 		name, r, err := scanRef(row, &purges)
 		if err == nil {
 			got[name] = r
-			s.learnPurges(purges)
+			s.setPurges(purges)
 		}
 		return err
 	}, `select `+refColumns+`, (select purges from tract_repo where id = $1) from tract_ref where repo = $1 and name = any($2::text[])`, s.repo, names)
@@ -36,7 +36,7 @@ func (s *store) states(ctx context.Context, q querier, names []string) (map[stri
 		return nil, err
 	}
 	for name, r := range got {
-		s.learnRef(name, r)
+		s.cacheRef(name, r)
 	}
 	return got, nil
 }
@@ -82,7 +82,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	}
 	return collect(ctx, s, func(row pgx.CollectableRow) (objects.Ref, error) {
 		name, r, err := scanRef(row)
-		s.learnPosition(r.target, r.at)
+		s.cachePosition(r.target, r.at)
 		return r.ref(name), err
 	}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and name < $4
 and target is not null order by `+order+` limit nullif($5::bigint, 0)`, s.repo, q.After, q.Prefix, q.Prefix+string(unicode.MaxRune), int64(q.Limit))

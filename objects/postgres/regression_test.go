@@ -181,7 +181,7 @@ func TestPurgeDuringAnAppend(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.Apply(t.Context(), objects.Batch{Put: []objects.Object{c, content}}) }()
 	waitForLocks(t, s, 1)
-	in.learnPurges(in.purges.Load() + 1) // as a walk does
+	in.setPurges(in.purges.Load() + 1) // as a walk does
 	unlock()
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestAppendReadsNoOtherRows(t *testing.T) {
 	url := ownSchema(t)
 	grow(t, openURL(t, url), "refs/heads/other", "other", 3, 3)
 	sql(t, url, "vacuum analyze tract_ref, tract_line, tract_tail, tract_blob, tract_tombstone")
-	config, repo, _, err := parse(url)
+	config, repo, _, err := parseAddress(url)
 	if err != nil {
 		t.Fatal(err)
 	}

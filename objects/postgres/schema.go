@@ -50,7 +50,7 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 		err := s.query(ctx, func(row pgx.CollectableRow) error {
 			var purges uint64
 			err := row.Scan(&s.repo, &purges)
-			s.learnPurges(purges)
+			s.setPurges(purges)
 			return err
 		}, `select id, purges from tract_repo where name = $1`, repo)
 		switch {

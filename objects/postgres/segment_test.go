@@ -149,17 +149,17 @@ func TestURLs(t *testing.T) {
 		"postgresql://db/agents":                                    {"tract", "postgresql://db/agents?repo=tract"},
 		"postgres:///agents?host=/run/pg&password=s3cret&repo=a":    {"a", "postgres:///agents?host=/run/pg&repo=a"},
 	} {
-		_, repo, name, err := parse(address)
+		_, repo, name, err := parseAddress(address)
 		if err != nil || repo != want[0] || name != want[1] {
 			t.Errorf("%s is repo %q of %q, %v", address, repo, name, err)
 		}
 	}
-	config, _, _, err := parse("postgres://db/x?options=-c%20geqo%3Doff&password=a+b")
+	config, _, _, err := parseAddress("postgres://db/x?options=-c%20geqo%3Doff&password=a+b")
 	if err != nil || config.ConnConfig.RuntimeParams["options"] != "-c geqo=off" || config.ConnConfig.Password != "a+b" {
 		t.Errorf("a space and a plus sign: %q, %q, %v", config.ConnConfig.RuntimeParams["options"], config.ConnConfig.Password, err)
 	}
 	for _, address := range []string{"postgres://ada:s3cret@db:port/x", "postgres://ada:s3cret@db/x?sslmode=odd", "postgres://ada:s3c%ret@db/x", "postgres://ada:s3cret@db/x?pool_max_conns=s3cret"} {
-		_, _, _, err := parse(address)
+		_, _, _, err := parseAddress(address)
 		if err == nil || bytes.Contains([]byte(err.Error()), []byte("s3c")) {
 			t.Errorf("%s gives %v", address, err)
 		}

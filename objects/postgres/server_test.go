@@ -76,7 +76,7 @@ func freshURL(t *testing.T) string {
 // sql runs statements in the database of a URL.
 func sql(t *testing.T, url string, statements ...string) {
 	t.Helper()
-	config, _, _, err := parse(url)
+	config, _, _, err := parseAddress(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 	if _, err := tx.Exec(ctx, sweepTables); err != nil {
 		return done, err
 	}
-	for _, read := range []func(context.Context) error{w.readCommits, w.readBlobs, w.readRoots} {
+	for _, read := range []func(context.Context) error{w.readCommits, w.addBlobs, w.readRoots} {
 		if err := read(ctx); err != nil {
 			return done, err
 		}
@@ -269,7 +269,7 @@ union all select 0, line, gen, 1, id, put, head, null, content, coalesce(length(
 order by 2, 3`)
 }
 
-func (w *sweeper) readBlobs(ctx context.Context) error {
+func (w *sweeper) addBlobs(ctx context.Context) error {
 	return w.read(ctx, "blobs", 1024, func(row pgx.CollectableRow) error {
 		var id objects.ID
 		var data []byte
@@ -332,7 +332,7 @@ where g.repo = $1 and g.gen0 + g.n > coalesce(r.gen, -1) + 1`, w.s.repo)
 	}
 	batch := &pgx.Batch{}
 	for _, p := range segments {
-		if err := w.cut(ctx, batch, p.Number, p.N); err != nil {
+		if err := w.truncateSegment(ctx, batch, p.Number, p.N); err != nil {
 			return err
 		}
 	}
@@ -349,9 +349,9 @@ and not exists (select from tract_seg g where g.repo = $1 and g.line = l.line)`,
 	return w.tx.SendBatch(ctx, batch).Close()
 }
 
-// cut leaves the first n commits of a segment; 0 or less: none.
-func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, number int32, n int64) error {
-	if n <= 0 {
+// truncateSegment leaves the first keep commits of a segment; 0 or less: none.
+func (w *sweeper) truncateSegment(ctx context.Context, batch *pgx.Batch, number int32, keep int64) error {
+	if keep <= 0 {
 		batch.Queue(`delete from tract_seg where repo = $1 and number = $2`, w.s.repo, number)
 		return nil
 	}
@@ -363,6 +363,6 @@ func (w *sweeper) cut(ctx context.Context, batch *pgx.Batch, number int32, n int
 	if err != nil {
 		return err
 	}
-	seg.rewrite(batch, w.s.repo, list[:n])
+	seg.rewrite(batch, w.s.repo, list[:keep])
 	return nil
 }

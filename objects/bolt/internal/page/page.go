@@ -45,9 +45,10 @@ func readHeader(a *Arena, f io.ReaderAt, m Meta, id uint64) (p *Page, flags uint
 }
 
 // Read reads a branch or leaf page. It checks the header, not the elements.
-func Read(f io.ReaderAt, m Meta, id uint64) (*Page, error) { return read(nil, f, m, id) }
+func Read(f io.ReaderAt, m Meta, id uint64) (*Page, error) { return openPage(nil, f, m, id) }
 
-func read(a *Arena, f io.ReaderAt, m Meta, id uint64) (*Page, error) {
+// openPage reads the header and the elements of a page; keys and values are read when they are used.
+func openPage(a *Arena, f io.ReaderAt, m Meta, id uint64) (*Page, error) {
 	p, flags, err := readHeader(a, f, m, id)
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (r *Reader) Page(id uint64) (*Page, error) {
 	if p, ok := r.pages[id]; ok {
 		return p, nil
 	}
-	p, err := read(r.Arena, r.File, r.Meta, id)
+	p, err := openPage(r.Arena, r.File, r.Meta, id)
 	if err == nil {
 		err = p.CheckFirstKey()
 	}

@@ -31,8 +31,8 @@ type scan struct {
 	yield      func(Entry, error) bool
 }
 
-// visit scans a page and what is below it. If edge is set, the scan begins within it.
-func (s *scan) visit(p *Page, depth int, edge bool) (more bool, err error) {
+// visit scans a page and what is below it. If containsStart is set, the scan begins within them.
+func (s *scan) visit(p *Page, depth int, containsStart bool) (more bool, err error) {
 	if depth == MaxDepth {
 		return false, fmt.Errorf("page %d: the tree has a cycle", p.ID)
 	}
@@ -40,7 +40,7 @@ func (s *scan) visit(p *Page, depth int, edge bool) (more bool, err error) {
 	if s.descending {
 		first, step = p.Count-1, -1
 	}
-	if edge {
+	if containsStart {
 		if first, err = s.start(p); err != nil {
 			return false, err
 		}
@@ -51,7 +51,7 @@ func (s *scan) visit(p *Page, depth int, edge bool) (more bool, err error) {
 		} else {
 			var child *Page
 			if child, err = s.reader.child(p, i); err == nil {
-				more, err = s.visit(child, depth+1, edge && i == first)
+				more, err = s.visit(child, depth+1, containsStart && i == first)
 			}
 		}
 		if err != nil || !more {

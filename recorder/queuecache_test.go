@@ -16,12 +16,12 @@ import (
 func TestMasksDoNotDependOnEarlierBodies(t *testing.T) {
 	const token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	long := strings.Repeat("some words of a long conversation. ", 10_000)
-	last := &laneCache[[]byte]{}
+	last := &queueCache[[]byte]{}
 	for i, text := range []string{
 		long, long + token[:20], long + token, long + token + long, long + "other", long[:50_000] + " " + token + " " + long, long, token, "", long + token[:20] + "!",
 	} {
-		fresh := maskBody([]byte(text), "lane", &laneCache[[]byte]{})
-		if have := maskBody([]byte(text), "lane", last); !bytes.Equal(have, fresh) {
+		fresh := maskBody([]byte(text), "queue", &queueCache[[]byte]{})
+		if have := maskBody([]byte(text), "queue", last); !bytes.Equal(have, fresh) {
 			t.Errorf("body %d is masked in another way than alone", i)
 		}
 		if bytes.Contains(fresh, []byte(token)) {
@@ -75,22 +75,22 @@ func TestPreparedRequestsEqualUnprepared(t *testing.T) {
 	}
 }
 
-// TestLaneCacheKeepsTheLastValues: many requests of a few lanes leave the last value of each, and many lanes
+// TestQueueCacheKeepsTheLastValues: many requests of a few queues leave the last value of each, and many queues
 // stay within the limit.
-func TestLaneCacheKeepsTheLastValues(t *testing.T) {
-	var cache laneCache[int]
+func TestQueueCacheKeepsTheLastValues(t *testing.T) {
+	var cache queueCache[int]
 	for n := range 100 {
-		for _, lane := range []string{"a", "b"} {
-			if have := cache.get(lane); have != n {
-				t.Fatalf("lane %s has the value %d, want %d", lane, have, n)
+		for _, queue := range []string{"a", "b"} {
+			if have := cache.get(queue); have != n {
+				t.Fatalf("queue %s has the value %d, want %d", queue, have, n)
 			}
-			cache.put(lane, n+1, maxCachedBodies/4)
+			cache.put(queue, n+1, maxCachedBodies/4)
 		}
 	}
 	for n := range 100 {
 		cache.put(fmt.Sprint(n), n, maxCachedBodies/4)
 		if cache.get(fmt.Sprint(n)) != n || cache.size > maxCachedBodies || len(cache.values) > 4 {
-			t.Fatalf("after %d lanes: %d bytes in %d lanes", n, cache.size, len(cache.values))
+			t.Fatalf("after %d queues: %d bytes in %d queues", n, cache.size, len(cache.values))
 		}
 	}
 }

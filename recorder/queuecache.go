@@ -7,10 +7,10 @@ import (
 	"github.com/tract-vcs/tract/internal/secrets"
 )
 
-// laneCache keeps one value for each lane, made from the lane's last request. The next request
+// queueCache keeps one value for each queue, made from the queue's last request. The next request
 // reuses it, because a client repeats most of a request in its next one. When the bodies of these
-// requests exceed maxCachedBodies, the cache drops the values of other lanes.
-type laneCache[T any] struct {
+// requests exceed maxCachedBodies, the cache drops the values of other queues.
+type queueCache[T any] struct {
 	mu     sync.Mutex
 	values map[string]cachedValue[T]
 	size   int // sum of the sizes of the values
@@ -21,33 +21,33 @@ type cachedValue[T any] struct {
 	size  int
 }
 
-// maxCachedBodies is the largest sum of body sizes, in bytes, in a laneCache.
+// maxCachedBodies is the largest sum of body sizes, in bytes, in a queueCache.
 const maxCachedBodies = 16 << 20
 
-// laneOverhead is about how many bytes a lane takes besides its body.
-const laneOverhead = 256
+// queueOverhead is about how many bytes a queue takes besides its body.
+const queueOverhead = 256
 
-// get returns the value of a lane, or the zero value.
-func (r *laneCache[T]) get(lane string) T {
+// get returns the value of a queue, or the zero value.
+func (r *queueCache[T]) get(queue string) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.values[lane].value
+	return r.values[queue].value
 }
 
-// put stores the value of a lane, made from a request with a body of bodySize bytes.
-func (r *laneCache[T]) put(lane string, v T, bodySize int) {
+// put stores the value of a queue, made from a request with a body of bodySize bytes.
+func (r *queueCache[T]) put(queue string, v T, bodySize int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.values == nil {
 		r.values = map[string]cachedValue[T]{}
 	}
-	r.size += bodySize + laneOverhead - r.values[lane].size
-	r.values[lane] = cachedValue[T]{v, bodySize + laneOverhead}
+	r.size += bodySize + queueOverhead - r.values[queue].size
+	r.values[queue] = cachedValue[T]{v, bodySize + queueOverhead}
 	for other, dropped := range r.values {
 		if r.size <= maxCachedBodies {
 			break
 		}
-		if other != lane {
+		if other != queue {
 			r.size -= dropped.size
 			delete(r.values, other)
 		}
@@ -58,10 +58,10 @@ func (r *laneCache[T]) put(lane string, v T, bodySize int) {
 // searched again, because a secret may begin there and end in the new part.
 const maskOverlap = 64 << 10
 
-// maskBody returns a body in which secrets are masked. lastBodies has the last body of each lane
+// maskBody returns a body in which secrets are masked. lastBodies has the last body of each queue
 // if it had no secrets; the part that the body shares with it is not searched again.
-func maskBody(body []byte, lane string, lastBodies *laneCache[[]byte]) []byte {
-	before := lastBodies.get(lane)
+func maskBody(body []byte, queue string, lastBodies *queueCache[[]byte]) []byte {
+	before := lastBodies.get(queue)
 	const step = 4 << 10
 	same := 0
 	for same+step <= min(len(before), len(body)) && bytes.Equal(before[same:same+step], body[same:same+step]) {
@@ -70,9 +70,9 @@ func maskBody(body []byte, lane string, lastBodies *laneCache[[]byte]) []byte {
 	searched := string(body[max(0, same-maskOverlap):])
 	masked := secrets.Mask(searched)
 	if masked == searched {
-		lastBodies.put(lane, body, len(body))
+		lastBodies.put(queue, body, len(body))
 		return body
 	}
-	lastBodies.put(lane, nil, 0)
+	lastBodies.put(queue, nil, 0)
 	return append(bytes.Clone(body[:len(body)-len(searched)]), masked...)
 }
