@@ -14,7 +14,7 @@ type Kind uint8
 // Traits describes how the blocks of a kind behave.
 type Traits struct {
 	Name    string         // the name of the kind on the command line and in JSON
-	Role    Role           // the role of a block that has none of its own
+	Role    Role           // the role of a block that has none of its own; it decides more than the wire: see docs/adding-a-kind.md
 	Level   priority.Level // the priority of a block that nobody has set
 	Text    bool           // blocks are a [Text], which a person can make from a text alone
 	Private bool           // blocks are never sent to a provider, whatever their role and priority
