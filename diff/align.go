@@ -106,7 +106,7 @@ func (g *grid) bounds(row int) (lo, hi int) {
 
 // align pairs blocks so that the sum of their similarities is greatest.
 func align(a, b []*Block) []pair {
-	left, right := sketches(a), sketches(b)
+	left, right := minHashes(a), minHashes(b)
 	g := newGrid(len(a), len(b))
 	g.fill(func(i, j int) int { return similarity(a[i], b[j], left[i], right[j]) })
 	return g.trace()

@@ -66,11 +66,11 @@ type Block struct {
 	Tokens  int           `json:"tokens"` // estimated
 	Content content.Block `json:"-"`
 
-	key key
+	roleAndContent roleAndContent
 }
 
-// key identifies the role and content of a block.
-type key struct {
+// roleAndContent is equal for blocks of the same role and content.
+type roleAndContent struct {
 	role    content.Role
 	content objects.ID
 }
@@ -133,10 +133,10 @@ func Histories(a, b []*commit.Commit) *History {
 	return h
 }
 
-// parentOfOldest returns the commit before which commits, newest first, stop; zero if there are none.
-func parentOfOldest(commits []*commit.Commit) objects.ID {
-	if len(commits) == 0 {
+// parentOfOldest returns the parent of the last of these commits; zero if there are none.
+func parentOfOldest(newestFirst []*commit.Commit) objects.ID {
+	if len(newestFirst) == 0 {
 		return objects.ID{}
 	}
-	return commits[len(commits)-1].Parent()
+	return newestFirst[len(newestFirst)-1].Parent()
 }

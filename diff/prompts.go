@@ -31,9 +31,9 @@ func blocks(p *compile.Prompt) []*Block {
 			at := p.BlockEntries[len(list)]
 			e := &p.Entries[at]
 			b := &Block{Commit: e.ID, Edit: e.EditedBy(), Tokens: rows[at], Role: m.Role, Kind: block.Kind(), Content: block}
-			b.key.role, b.key.content = m.Role, e.Content
+			b.roleAndContent.role, b.roleAndContent.content = m.Role, e.Content
 			if edit, ok := edits[b.Edit]; ok {
-				b.key.content = edit
+				b.roleAndContent.content = edit
 			}
 			list = append(list, b)
 		}
@@ -49,7 +49,7 @@ func (d *Diff) add(it Item) {
 // addPair adds two blocks that are paired.
 func (d *Diff) addPair(a, b *Block) {
 	op := Change
-	if a.key == b.key {
+	if a.roleAndContent == b.roleAndContent {
 		op = Same
 	}
 	d.add(Item{Op: op, A: a, B: b})
@@ -70,7 +70,7 @@ func (d *Diff) byCommit(a, b []*Block) {
 }
 
 func (d *Diff) byContent(a, b []*Block) {
-	d.addPairs(a, b, anchors(a, b, func(b *Block) key { return b.key }), d.bySimilarity)
+	d.addPairs(a, b, anchors(a, b, func(b *Block) roleAndContent { return b.roleAndContent }), d.bySimilarity)
 }
 
 // addPairs adds the pairs, and calls between with the blocks between two pairs.

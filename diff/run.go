@@ -49,7 +49,7 @@ type agentStep struct {
 // comes after the first call of another tool is not compared: from there on the
 // runs do different things.
 func Runs(a, b []*commit.Commit) *Run {
-	left, right := splitSteps(a), splitSteps(b)
+	left, right := splitAtCalls(a), splitAtCalls(b)
 	r := &Run{Steps: [2]int{len(left), len(right)}}
 	found := map[Part]bool{}
 	for i := range max(len(left), len(right)) {
@@ -88,7 +88,8 @@ func (s agentStep) commitsOf(p Part) []*commit.Commit {
 	return s.parts[p]
 }
 
-func splitSteps(blocks []*commit.Commit) []agentStep {
+// splitAtCalls splits blocks into steps. Each tool call ends a step, to which its results belong.
+func splitAtCalls(blocks []*commit.Commit) []agentStep {
 	var list []agentStep
 	calls := map[string]int{}
 	now := agentStep{parts: map[Part][]*commit.Commit{}}

@@ -15,11 +15,11 @@ const (
 )
 
 // similarity returns how similar two blocks are; 0: they must not be paired.
-func similarity(a, b *Block, left, right *sketch) int {
-	if a.key == b.key {
+func similarity(a, b *Block, left, right *minHash) int {
+	if a.roleAndContent == b.roleAndContent {
 		return identical
 	}
-	if a.Role != b.Role || a.Kind != b.Kind || textOrToolName(a.Content) != textOrToolName(b.Content) {
+	if a.Role != b.Role || a.Kind != b.Kind || blockName(a.Content) != blockName(b.Content) {
 		return 0
 	}
 	score := left.jaccard(right)
@@ -32,9 +32,9 @@ func similarity(a, b *Block, left, right *sketch) int {
 	return score
 }
 
-// textOrToolName returns the name of a text or of the called tool. Blocks with different names
+// blockName returns the name of a text or of the called tool. Blocks with different names
 // are not paired.
-func textOrToolName(b content.Block) string {
+func blockName(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
 		return b.Name
@@ -44,17 +44,17 @@ func textOrToolName(b content.Block) string {
 	return ""
 }
 
-// sketch stands for the set of words and pairs of words of a text: of each of
-// 64 parts of that set, the least hash (one-permutation minhash). Zero is none.
-type sketch [64]uint32
+// minHash stands for the set of words and pairs of words of a text: of each of 64 parts of that
+// set, the least hash (one-permutation minhash). Zero is none.
+type minHash [64]uint32
 
 // sampled is how much of each end of a text is looked at.
 const sampled = 16 << 10
 
-func sketches(blocks []*Block) []*sketch {
-	list := make([]*sketch, len(blocks))
+func minHashes(blocks []*Block) []*minHash {
+	list := make([]*minHash, len(blocks))
 	for i, b := range blocks {
-		list[i] = &sketch{}
+		list[i] = &minHash{}
 		text := b.Content.String()
 		if len(text) <= 2*sampled {
 			list[i].add(text)
@@ -67,7 +67,7 @@ func sketches(blocks []*Block) []*sketch {
 }
 
 // jaccard returns the estimated Jaccard similarity of both sets, in thousandths.
-func (s *sketch) jaccard(t *sketch) (thousandths int) {
+func (s *minHash) jaccard(t *minHash) (thousandths int) {
 	shared, all := 0, 0
 	for i := range s {
 		if s[i]|t[i] == 0 {
@@ -91,12 +91,12 @@ const (
 
 // add puts the words of a text in. A word is a run of letters and digits of one
 // case; any other rune, and any that is a word by itself in its script, is one.
-func (s *sketch) add(text string) {
+func (s *minHash) add(text string) {
 	before, hash, inWord := uint64(0), uint64(fnvOffset), false
 	end := func() {
 		if inWord {
-			s.put(hash)
-			s.put(before*fnvPrime ^ hash)
+			s.keepLeast(hash)
+			s.keepLeast(before*fnvPrime ^ hash)
 			before, hash, inWord = hash, fnvOffset, false
 		}
 	}
@@ -125,7 +125,8 @@ func (s *sketch) add(text string) {
 	end()
 }
 
-func (s *sketch) put(hash uint64) {
+// keepLeast adds a hash to the set: it is kept if it is the least of its part.
+func (s *minHash) keepLeast(hash uint64) {
 	hash ^= hash >> 29 // FNV's low bits are weak
 	hash *= 0xbf58476d1ce4e5b9
 	hash ^= hash >> 32

@@ -26,7 +26,7 @@ func (g *lineBuffer) addLineDiff(spans []diff.Span, b content.Block) {
 				g.line(colorize(g.styles.dim, "    … "+plural(to-from, "line")+" the same"))
 			}
 			if at < from || at >= to {
-				g.markedLine(g.styleFor(span.Op, b), span.Op, g.cleanLine(line))
+				g.markedLine(g.opStyleUnlessReasoning(span.Op, b), span.Op, g.cleanLine(line))
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func (g *lineBuffer) addWordDiff(spans []diff.Span, b content.Block) {
 				if words == "" {
 					shown = "¶" // a line feed came or went
 				}
-				line.WriteString(colorize(g.styleFor(s.Op, b), left+shown+right))
+				line.WriteString(colorize(g.opStyleUnlessReasoning(s.Op, b), left+shown+right))
 			}
 			if end {
 				g.line(indent, line.String())

@@ -115,14 +115,14 @@ func textOf(b content.Block) string {
 
 // oneSided adds the lines of a block that one side has.
 func (g *lineBuffer) oneSided(op diff.Op, b content.Block) {
-	s := g.styleFor(op, b)
+	s := g.opStyleUnlessReasoning(op, b)
 	for line := range lines(g.clean(textOf(b))) {
 		g.markedLine(s, op, line)
 	}
 }
 
-// styleFor returns the style of a line; reasoning is dim.
-func (g *lineBuffer) styleFor(op diff.Op, b content.Block) style {
+// opStyleUnlessReasoning returns the style of a line of b: dim for reasoning, otherwise that of op.
+func (g *lineBuffer) opStyleUnlessReasoning(op diff.Op, b content.Block) style {
 	if b.Kind() == content.KindReasoning {
 		return g.styles.dim
 	}

@@ -9,10 +9,11 @@ import (
 
 // How a stream is shown. Each delta of text or reasoning is sanitized and written at once; the end of
 // a delta waits in liveBlock.pending when it may be a part of a character. Blocks may alternate: when
-// another block continues, switchTo ends the open line, and reasoning is separated by empty lines. A
-// terminal has no color beyond the end of the written text, so the last row of each line of shaded
-// reasoning is filled with spaces, which needs the length of the line so far (liveBlock.line). When a
-// block is complete, done compares it with the text of its deltas and shows the rest.
+// another block continues, separateFromLast ends the open line, and reasoning is separated by empty
+// lines. A terminal has no color beyond the end of the written text, so the last row of each line of
+// shaded reasoning is filled with spaces, which needs the length of the line so far
+// (liveBlock.line). When a block is complete, done compares it with the text of its deltas and shows
+// the rest.
 
 // Live shows a response while it streams: text, reasoning and calls in order. A character that a
 // delta cuts is shown when the next delta completes it. A Live is for one response and one
@@ -46,9 +47,9 @@ func NewLive(text, reasoning *Printer) *Live {
 func (l *Live) Event(e llm.Event) {
 	switch e.Type {
 	case llm.TextDelta:
-		l.add(l.block(e.Index, content.KindAssistant), e.Text)
+		l.writeDelta(l.block(e.Index, content.KindAssistant), e.Text)
 	case llm.ReasoningDelta:
-		l.add(l.block(e.Index, content.KindReasoning), e.Text)
+		l.writeDelta(l.block(e.Index, content.KindReasoning), e.Text)
 	case llm.BlockDone:
 		l.done(e)
 	}
@@ -96,8 +97,8 @@ func (l *Live) printerFor(b *liveBlock) *Printer {
 	return l.text
 }
 
-// add shows the next text of a block.
-func (l *Live) add(b *liveBlock, text string) {
+// writeDelta shows the next text of a block at once, except for a character that is cut at its end.
+func (l *Live) writeDelta(b *liveBlock, text string) {
 	p := l.printerFor(b)
 	if p == nil || b.done {
 		return
@@ -106,7 +107,7 @@ func (l *Live) add(b *liveBlock, text string) {
 	text = b.pending + text
 	n := completePrefix(text)
 	b.pending = text[n:]
-	l.writeComplete(b, text[:n])
+	l.writeText(b, text[:n])
 }
 
 // flush shows the pending bytes of a character that will not be completed.
@@ -114,12 +115,12 @@ func (l *Live) flush(b *liveBlock) {
 	held := b.pending
 	b.pending = ""
 	if l.printerFor(b) != nil {
-		l.writeComplete(b, held)
+		l.writeText(b, held)
 	}
 }
 
-// writeComplete writes complete text.
-func (l *Live) writeComplete(b *liveBlock, text string) {
+// writeText writes text of b that ends with a complete character.
+func (l *Live) writeText(b *liveBlock, text string) {
 	p := l.printerFor(b)
 	if !p.o.Raw {
 		text = string(b.escape.append(nil, text))
@@ -130,7 +131,7 @@ func (l *Live) writeComplete(b *liveBlock, text string) {
 	if text == "" {
 		return
 	}
-	l.switchTo(b)
+	l.separateFromLast(b)
 	l.shownReasoning = l.shownReasoning || b.isReasoning()
 	g := p.newBuffer()
 	for piece := range strings.Lines(text) {
@@ -144,9 +145,9 @@ func (l *Live) writeComplete(b *liveBlock, text string) {
 	g.flush()
 }
 
-// switchTo ends the line of the block that was shown last, if b is another block. Text blocks are
-// joined; empty lines separate reasoning from other blocks.
-func (l *Live) switchTo(b *liveBlock) {
+// separateFromLast ends the line of the block that was shown last, if b is another block. Text
+// blocks are joined; empty lines separate reasoning from other blocks.
+func (l *Live) separateFromLast(b *liveBlock) {
 	last := l.last
 	l.last = b
 	if last != nil && last != b && b.isReasoning() {
@@ -205,7 +206,7 @@ func (l *Live) done(e llm.Event) {
 	switch block := e.Block.(type) {
 	case content.Text, content.Reasoning:
 		if rest, more := strings.CutPrefix(block.String(), b.received.String()); more && block.Kind() == b.kind {
-			l.add(b, rest)
+			l.writeDelta(b, rest)
 		}
 		l.flush(b)
 		if block.Form().Seal.Type == content.Redacted {
@@ -229,7 +230,7 @@ func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
 	if p == nil {
 		return
 	}
-	l.switchTo(b)
+	l.separateFromLast(b)
 	l.end()
 	g := p.newBuffer()
 	summary := Summary(block, g.cellsLeft(tag))

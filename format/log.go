@@ -186,7 +186,7 @@ func (g *lineBuffer) commitHeader(c Commit) {
 	g.field("Author", c.Author)
 	g.field("Date", g.date(c.Time))
 	if c.Origin != nil && c.Origin.Source == commit.SourceModel {
-		g.field("Model", modelText(c.Origin))
+		g.field("Model", modelAndUsage(c.Origin))
 	}
 	g.linkFields(c.Commit)
 	g.field("Agent", agentList(c.Agents))
@@ -227,8 +227,8 @@ func (g *lineBuffer) kindField(c Commit) {
 	g.line(pad("Kind:", fieldWidth), value)
 }
 
-// modelText returns the model of a response and its usage, in one line.
-func modelText(o *commit.Origin) string {
+// modelAndUsage returns the model of a response, its usage and how it ended, in one line.
+func modelAndUsage(o *commit.Origin) string {
 	text := joinNonEmpty("/", o.Provider, o.Model)
 	if text == "" {
 		text = "unknown"

@@ -18,7 +18,7 @@ func (p *Printer) Reasoning(t Reasoning) {
 	g := p.newBuffer()
 	o := t.Origin()
 	g.add(colorize(g.styles.id, t.Commit.ID.Short()), " ", colorize(g.styles.dim, p.when(t.Commit.Time)))
-	for _, part := range []string{Line(o.Session), Line(o.Model), t.cost(), t.sealKind()} {
+	for _, part := range []string{Line(o.Session), Line(o.Model), t.reportedAndEstimatedTokens(), t.sealKind()} {
 		if part != "" {
 			g.add(" · ", part)
 		}
@@ -40,10 +40,10 @@ func (p *Printer) WholeReasoning(t Reasoning) {
 	o := t.Origin()
 	g.field("Session", o.Session)
 	if o.Model != "" {
-		g.field("Model", modelText(&o))
+		g.field("Model", modelAndUsage(&o))
 	}
 	g.field("Date", g.date(t.Commit.Time))
-	g.field("Tokens", t.cost())
+	g.field("Tokens", t.reportedAndEstimatedTokens())
 	g.provenance(t.Commit.Block)
 	g.purgedField(t.Commit)
 	g.emptyLine()
@@ -52,8 +52,8 @@ func (p *Printer) WholeReasoning(t Reasoning) {
 	g.flush()
 }
 
-// cost returns the tokens, as reported and as estimated.
-func (t Reasoning) cost() string {
+// reportedAndEstimatedTokens returns the tokens, as reported and as estimated.
+func (t Reasoning) reportedAndEstimatedTokens() string {
 	about := "about " + plural(t.Tokens, "token")
 	if t.Reported > 0 {
 		return thousands(t.Reported) + " tokens reported, " + about

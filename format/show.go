@@ -17,7 +17,7 @@ func (p *Printer) Show(c Commit) {
 	g := p.newBuffer()
 	c.Rev = "" // that is for lists
 	g.commitLine(c)
-	g.parents(c.Commit)
+	g.parentsField(c.Commit)
 	g.kindField(c)
 	g.field("Author", c.Author)
 	g.field("Date", p.date(c.Time))
@@ -37,7 +37,7 @@ func (p *Printer) Show(c Commit) {
 	g.flush()
 }
 
-func (g *lineBuffer) parents(c *commit.Commit) {
+func (g *lineBuffer) parentsField(c *commit.Commit) {
 	var ids []string
 	for _, id := range c.Parents {
 		ids = append(ids, id.Short())

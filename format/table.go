@@ -51,14 +51,14 @@ func (p *Printer) cell(text string) cell { return cell{pieces: p.pieces(text, p.
 func (p *Printer) pieces(text string, clean func(string) string) []piece {
 	var list []piece
 	for text != "" {
-		at, colored := p.findOwnColored(text)
-		if at > 0 {
-			list = append(list, piece{style: p.styles.plain, text: clean(text[:at])})
+		before, colored, rest := p.cutOwnColored(text)
+		if before != "" {
+			list = append(list, piece{style: p.styles.plain, text: clean(before)})
 		}
 		if colored != "" {
 			list = append(list, piece{style: p.styles.plain, text: stripColor(colored), colored: colored})
 		}
-		text = text[at+len(colored):]
+		text = rest
 	}
 	return list
 }
@@ -71,15 +71,16 @@ func (p *Printer) flat(s string) string {
 	return strings.ReplaceAll(s, "\t", " ")
 }
 
-// findOwnColored returns the first text in text that this printer colored, and its index. When there is
-// none, at is the length of text.
-func (p *Printer) findOwnColored(text string) (at int, colored string) {
+// cutOwnColored slices text around the first text in it that this printer colored. When there is
+// none, it returns text, "", "".
+func (p *Printer) cutOwnColored(text string) (before, colored, rest string) {
 	if len(p.ownColored) == 0 {
-		return len(text), ""
+		return text, "", ""
 	}
 	for at := strings.IndexByte(text, esc); at >= 0; {
-		if colored := text[at : at+coloredLen(text[at:])]; p.ownColored[colored] {
-			return at, colored
+		end := at + coloredLen(text[at:])
+		if colored := text[at:end]; p.ownColored[colored] {
+			return text[:at], colored, text[end:]
 		}
 		next := strings.IndexByte(text[at+1:], esc)
 		if next < 0 {
@@ -87,7 +88,7 @@ func (p *Printer) findOwnColored(text string) (at int, colored string) {
 		}
 		at += 1 + next
 	}
-	return len(text), ""
+	return text, "", ""
 }
 
 const esc = 0x1b

@@ -24,7 +24,7 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	}
 	g.field("By", joinNonEmpty(", ", w.Commit.Author, p.date(w.Commit.Time)))
 	if o := w.Commit.Origin; o != nil && (o.Model != "" || o.Provider != "") {
-		g.field("Model", modelText(o))
+		g.field("Model", modelAndUsage(o))
 		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
 	}
 	for _, link := range w.Links {

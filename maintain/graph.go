@@ -151,7 +151,7 @@ func (g *graph) checkCommits() error {
 		if !g.nodes[n].parsed {
 			continue
 		}
-		for _, bad := range [2]error{g.checkDepth(int32(n)), g.checkContent(int32(n))} {
+		for _, bad := range [2]error{g.checkDepth(int32(n)), g.checkContentKindAndSize(int32(n))} {
 			if bad == nil {
 				continue
 			}
@@ -182,8 +182,9 @@ func (g *graph) checkDepth(n int32) error {
 	return nil
 }
 
-// checkContent checks what a commit states about its content.
-func (g *graph) checkContent(n int32) error {
+// checkContentKindAndSize checks that the content of a commit has the kind and size that the
+// commit states. A missing or damaged content is no error here: it is reported elsewhere.
+func (g *graph) checkContentKindAndSize(n int32) error {
 	at := &g.nodes[n]
 	if !at.hasContent {
 		return nil

@@ -20,14 +20,15 @@ import (
 // if a scan found a secret in them. A body that stays although its base is purged is first stored
 // whole. Edits and annotations that a person made do not count: they change no request of the client.
 
-// purgedBlock is a block with purged content in a history; next has others, which histories share.
-type purgedBlock struct {
+// purgedList is a list of the blocks with purged content in a history. Histories share the rest of
+// a list.
+type purgedList struct {
 	commit objects.ID // that adds the block, also if an edit has the content
-	next   *purgedBlock
+	next   *purgedList
 }
 
 // without returns the list without a block.
-func (b *purgedBlock) without(commit objects.ID) *purgedBlock {
+func (b *purgedList) without(commit objects.ID) *purgedList {
 	switch {
 	case b == nil:
 		return nil
@@ -38,11 +39,11 @@ func (b *purgedBlock) without(commit objects.ID) *purgedBlock {
 	if rest == b.next {
 		return b
 	}
-	return &purgedBlock{b.commit, rest}
+	return &purgedList{b.commit, rest}
 }
 
 // union returns the blocks of two lists.
-func (b *purgedBlock) union(other *purgedBlock) *purgedBlock {
+func (b *purgedList) union(other *purgedList) *purgedList {
 	if b == nil || b == other {
 		return other
 	}
@@ -52,7 +53,7 @@ func (b *purgedBlock) union(other *purgedBlock) *purgedBlock {
 	}
 	for ; other != nil; other = other.next {
 		if !has[other.commit] {
-			b = &purgedBlock{other.commit, b}
+			b = &purgedList{other.commit, b}
 		}
 	}
 	return b
@@ -86,8 +87,9 @@ func (w *purge) addBodies(ctx context.Context) error {
 	return nil
 }
 
-// addBody adds a body and the copy of it that was stored when its base was purged, if there is one.
-func (w *purge) addBody(ctx context.Context, obj objects.Object) error {
+// addBodyAndCopy adds a body and the copy of it that was stored when its base was purged, if there
+// is one.
+func (w *purge) addBodyAndCopy(ctx context.Context, obj objects.Object) error {
 	if !w.has[obj.ID] {
 		w.addTombstone(obj.ID, int64(len(obj.Data)), nil)
 		w.lists = append(w.lists, obj.ID)
@@ -110,7 +112,7 @@ func (w *purge) bodiesWithPurgedContent(ctx context.Context) (map[objects.ID]boo
 	if err != nil {
 		return nil, err
 	}
-	blocks := w.purgedBlocks(line, external)
+	blocks := w.purgedBlocksByCommit(line, external)
 	bodies := map[objects.ID]bool{}
 	for obj, err := range w.store.Get(ctx, manifests) {
 		if err != nil {
@@ -127,12 +129,13 @@ func (w *purge) bodiesWithPurgedContent(ctx context.Context) (map[objects.ID]boo
 	return bodies, nil
 }
 
-// purgedBlocks returns, for each commit that has any, the purged blocks that a client repeats which
-// continues after the commit. external are the origins of changes that the client made.
-func (w *purge) purgedBlocks(line []*commit.Commit, external map[objects.ID]bool) map[objects.ID]*purgedBlock {
-	blocks := map[objects.ID]*purgedBlock{}
+// purgedBlocksByCommit returns, for each commit that has any, the purged blocks that a client
+// repeats which continues after the commit. external are the origins of changes that the client
+// made.
+func (w *purge) purgedBlocksByCommit(line []*commit.Commit, external map[objects.ID]bool) map[objects.ID]*purgedList {
+	blocks := map[objects.ID]*purgedList{}
 	for _, c := range line {
-		var in *purgedBlock
+		var in *purgedList
 		for _, parent := range c.Parents {
 			in = in.union(blocks[parent])
 		}
@@ -143,7 +146,7 @@ func (w *purge) purgedBlocks(line []*commit.Commit, external map[objects.ID]bool
 			}
 		}
 		if w.has[c.ContentID] && c.Op != commit.Annotate {
-			in = &purgedBlock{changed, in}
+			in = &purgedList{changed, in}
 		}
 		if in != nil {
 			blocks[c.ID] = in

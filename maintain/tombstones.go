@@ -56,7 +56,7 @@ func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 	case !o.Kind.Purgeable():
 		return fmt.Errorf("object %s: a %s cannot be purged", id.Short(), o.Kind)
 	case o.Kind == objects.KindBody:
-		return w.addBody(ctx, o)
+		return w.addBodyAndCopy(ctx, o)
 	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
 		w.addTombstone(id, int64(len(o.Data)), nil)
 		return nil

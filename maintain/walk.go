@@ -37,9 +37,9 @@ func everReachable(ctx context.Context, s objects.Store) iter.Seq2[*commit.Commi
 	}
 }
 
-// formerTips returns the former targets of refs that were not seen and are in the store:
+// formerTips returns the former targets of refs that are in the store, without those in exclude:
 // in a recovered store some may be missing.
-func formerTips(ctx context.Context, s objects.Store, seen map[objects.ID]bool) ([]objects.ID, error) {
+func formerTips(ctx context.Context, s objects.Store, exclude map[objects.ID]bool) ([]objects.ID, error) {
 	var former []objects.ID
 	listed := map[objects.ID]bool{{}: true}
 	for entry, err := range refs.Log(ctx, s, "") {
@@ -47,7 +47,7 @@ func formerTips(ctx context.Context, s objects.Store, seen map[objects.ID]bool) 
 			return nil, err
 		}
 		for _, u := range entry.Refs {
-			if !seen[u.New] && !listed[u.New] && !strings.HasPrefix(u.Name, refs.Describe) && !strings.HasPrefix(u.Name, refs.Bodies) {
+			if !exclude[u.New] && !listed[u.New] && !strings.HasPrefix(u.Name, refs.Describe) && !strings.HasPrefix(u.Name, refs.Bodies) {
 				listed[u.New], former = true, append(former, u.New)
 			}
 		}

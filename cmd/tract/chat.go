@@ -161,14 +161,16 @@ func (a *app) selectBranch(cmd *cobra.Command, o *chatOptions) error {
 		a.newBranch = true
 		return checkBranchIsNew(ctx, repo.Branch(a.branch))
 	case o.newName != "" && o.dryRun:
-		a.branch, a.newBranch = newBranchName(o.newName), true
+		a.branch, a.newBranch = nameOrTimestamp(o.newName), true
 	case o.newName != "":
-		return a.startConversation(ctx, newBranchName(o.newName))
+		return a.startConversation(ctx, nameOrTimestamp(o.newName))
 	}
 	return nil
 }
 
-func newBranchName(name string) string {
+// nameOrTimestamp returns name, or a name with the present time if name is newNameDefault. It does
+// not check that the name is valid or free.
+func nameOrTimestamp(name string) string {
 	if name == newNameDefault {
 		return "chat-" + time.Now().Format("20060102-150405")
 	}

@@ -12,8 +12,8 @@ const (
 	barEvery = 100 * time.Millisecond
 )
 
-// progress returns functions that draw and remove a progress bar. They do nothing without a
-// terminal, and with --json.
+// progress returns functions that draw and remove a progress bar. Without a terminal, and with
+// --json, step is nil and end does nothing.
 func (a *app) progress(what string) (step func(done, total int64), end func()) {
 	if a.json || !isTerminal(a.err) {
 		return nil, func() {}

@@ -20,7 +20,7 @@ import (
 
 type purgeOptions struct {
 	maintain.PurgeOptions
-	older    string // the flag; after resolveArguments the effective age
+	older    string // the flag; after completeOptions the effective age
 	dry, yes bool
 }
 
@@ -108,7 +108,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.resolveArguments(ctx, a, args); err != nil {
+	if err := o.completeOptions(ctx, a, args); err != nil {
 		return err
 	}
 	run := func(dry bool) (*maintain.PurgeResult, error) {
@@ -162,8 +162,9 @@ func (o *purgeOptions) checkFlags(args []string) error {
 	return checkRules(o.Rules)
 }
 
-// resolveArguments fills in the purge options from the flags, settings and arguments.
-func (o *purgeOptions) resolveArguments(ctx context.Context, a *app, args []string) error {
+// completeOptions fills in the author, age, reason and revisions of the purge from the flags,
+// settings and arguments.
+func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []string) error {
 	o.Author = author(*a.loaded)
 	if o.Reasoning {
 		if e := a.reasoningTTL(); e != nil && o.older == "" {

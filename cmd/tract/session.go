@@ -273,7 +273,7 @@ func (s *session) attachFile(ctx context.Context, path string) error {
 }
 
 func (s *session) newConversation(ctx context.Context, rest string) error {
-	return s.a.startConversation(ctx, newBranchName(firstNonEmpty(rest, newNameDefault)))
+	return s.a.startConversation(ctx, nameOrTimestamp(firstNonEmpty(rest, newNameDefault)))
 }
 
 // listOrSwitchBranch switches to a branch and creates it if it is missing. Without a name it lists the
@@ -294,7 +294,7 @@ func (s *session) listOrSwitchBranch(ctx context.Context, name string) error {
 
 // retry asks the last question again on a new branch, optionally with another model.
 func (s *session) retry(ctx context.Context, name string) error {
-	question, err := s.lastQuestion(ctx)
+	question, err := s.lastUserCommit(ctx)
 	if err != nil {
 		return err
 	}
@@ -303,28 +303,28 @@ func (s *session) retry(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	branch := strings.Replace(newBranchName(newNameDefault), "chat-", "retry-", 1)
-	if err := s.a.switchToNew(ctx, branch, question); err != nil {
+	branch := strings.Replace(nameOrTimestamp(newNameDefault), "chat-", "retry-", 1)
+	if err := s.a.switchToNew(ctx, branch, question.String()); err != nil {
 		return err
 	}
 	return s.ask(ctx, nil)
 }
 
-// lastQuestion returns the id of the last commit of the last user message.
-func (s *session) lastQuestion(ctx context.Context) (string, error) {
+// lastUserCommit returns the id of the last commit of the last user message.
+func (s *session) lastUserCommit(ctx context.Context) (objects.ID, error) {
 	tip, err := s.a.resolve(ctx, "HEAD")
 	if err != nil {
-		return "", err
+		return tip, err
 	}
 	for c, err := range commit.Walk(ctx, s.a.repo.Store(), tip, 0) {
 		if err != nil {
-			return "", err
+			return tip, err
 		}
 		if c.Op == commit.Append && c.Role == content.RoleUser {
-			return c.ID.String(), nil
+			return c.ID, nil
 		}
 	}
-	return "", errors.New("/retry: the branch has no question")
+	return objects.ID{}, errors.New("/retry: the branch has no question")
 }
 
 func (s *session) log(ctx context.Context, _ string) error {

@@ -23,7 +23,7 @@ func (s *session) profile(_ context.Context, rest string) error {
 	case word != "save" && word != "load" || name == "" || strings.Contains(name, " "):
 		return withHint(fmt.Errorf("unknown command: /profile %s", rest), "/profile save NAME, /profile load NAME, /profile list")
 	case word == "save":
-		return s.a.saveProfile(&profileOptions{}, name)
+		return s.a.saveSettingsAsProfile(&profileOptions{}, name)
 	}
 	path, set, err := s.a.readProfile(false, name)
 	if err != nil {
