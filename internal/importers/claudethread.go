@@ -84,7 +84,14 @@ func (c *claudeCode) addLine(v []byte) error {
 		return err
 	}
 	messageID := c.messageIDOf(&l, blocks)
-	t := c.findThread(&l, parent, messageID)
+	t, kind, parentID := c.findThread(&l, parent, messageID)
+	if t == nil {
+		if kind != "agent" { // the other threads have ended
+			c.flushSide(l.side)
+		}
+		t = c.newThread(&l, kind, parentID)
+	}
+	c.currentThread[l.threadKey()] = t
 	if t.messageID != messageID {
 		t.messageID, t.messageStart = messageID, t.lineCount
 	}
@@ -111,48 +118,50 @@ func (c *claudeCode) messageIDOf(l *claudeLine, blocks []content.Block) string {
 	return l.uuid
 }
 
-// findThread returns the thread that a line continues, or begins one. parent is the position of the
-// line's parent, and messageID that of its message.
-func (c *claudeCode) findThread(l *claudeLine, parent threadPosition, messageID string) *thread {
-	who := l.session + "\x00" + l.agent
+// threadKey returns the key of a line in currentThread: its session, agent and side.
+func (l *claudeLine) threadKey() string {
+	key := l.session + "\x00" + l.agent
 	if l.side {
-		who += "\x00side"
+		key += "\x00side"
 	}
-	now := c.currentThread[who]
-	t := parent.thread
+	return key
+}
+
+// findThread returns the thread that a line continues. If the line begins a thread, t is nil, and
+// kind and parentID are the arguments for newThread. parent is the position of the line's parent,
+// and messageID that of its message.
+func (c *claudeCode) findThread(l *claudeLine, parent threadPosition, messageID string) (t *thread, kind, parentID string) {
+	now := c.currentThread[l.threadKey()]
+	t = parent.thread
 	switch {
 	case parent.compaction:
-		t = c.beginThread(l, "compact", "")
+		return nil, "compact", ""
 	case l.side && (t == nil || !t.side):
 		// Without an agent id, each line whose parent is not in a side thread begins a side
 		// thread.
-		if t = now; t == nil || l.agent == "" && (l.orphan || parent.thread != nil) {
-			t = c.beginThread(l, "agent", "")
+		if now == nil || l.agent == "" && (l.orphan || t != nil) {
+			return nil, "agent", ""
 		}
+		return now, "", ""
 	case (t == nil || t.side != l.side) && now == nil:
-		t = c.beginThread(l, "", "")
+		return nil, "", ""
 	case t != nil && t.side != l.side:
-		t = now
+		return now, "", ""
 	case t == nil && l.orphan && l.kind == "user" && messageID == l.uuid:
-		t = c.beginThread(l, "fork", "")
+		return nil, "fork", ""
 	case t == nil:
-		t = now
-	case t.session != l.session:
-		if now == nil {
-			t = c.beginThread(l, "", parent.id)
-		} else {
-			t = c.beginThread(l, "fork", parent.id)
-		}
-	case parent.id != t.id && !(parent.messageID == t.messageID && parent.index >= t.messageStart):
-		t = c.beginThread(l, "fork", parent.id)
+		return now, "", ""
+	case t.session != l.session && now == nil:
+		return nil, "", parent.id
+	case t.session != l.session, parent.id != t.id && !(parent.messageID == t.messageID && parent.index >= t.messageStart):
+		return nil, "fork", parent.id
 	}
-	c.currentThread[who] = t
-	return t
+	return t, "", ""
 }
 
-// beginThread begins a thread of a kind: agent, compact, fork, or empty for the first of a
+// newThread returns a new thread of a kind: agent, compact, fork, or empty for the first of a
 // session. parentID is the id of the line that it follows; empty: none.
-func (c *claudeCode) beginThread(l *claudeLine, kind, parentID string) *thread {
+func (c *claudeCode) newThread(l *claudeLine, kind, parentID string) *thread {
 	t := &thread{number: c.threadCount, session: l.session, from: parentID, side: l.side}
 	c.threadCount++
 	switch {
@@ -161,13 +170,6 @@ func (c *claudeCode) beginThread(l *claudeLine, kind, parentID string) *thread {
 	case kind != "":
 		c.counts[l.session+"\x00"+kind]++
 		t.name = fmt.Sprintf("%s-%d", kind, c.counts[l.session+"\x00"+kind])
-	}
-	if kind != "agent" { // the other threads have ended
-		for _, other := range slices.Clone(c.openThreads) {
-			if other.side == t.side {
-				c.flush(other)
-			}
-		}
 	}
 	return t
 }
@@ -223,6 +225,15 @@ func (c *claudeCode) flush(t *thread) {
 func (c *claudeCode) emit(t *thread, e Entry) {
 	e.Thread, e.From = t.name, t.from
 	c.out.yieldEntry(e)
+}
+
+// flushSide flushes the side threads, or the others.
+func (c *claudeCode) flushSide(side bool) {
+	for _, t := range slices.Clone(c.openThreads) {
+		if t.side == side {
+			c.flush(t)
+		}
+	}
 }
 
 // flushAll flushes all threads.

@@ -84,7 +84,7 @@ func (l docValue) ignoredItem() Item {
 		i.Key = key
 	}
 	if !isSecretName(l.name()) {
-		text, _ := valueText(l.value)
+		text, _ := valueTextOrJSON(l.value)
 		i.Value = secrets.Mask(text)
 	}
 	return i
@@ -99,7 +99,7 @@ func (l docValue) addTo(set map[string]string) error {
 	if _, twice := set[key.Name]; twice {
 		return fmt.Errorf("setting %s: set twice, under different spellings", key.Name)
 	}
-	text, ok := valueText(l.value)
+	text, ok := valueTextOrJSON(l.value)
 	if !ok {
 		return &ValueError{Key: key.Name, Value: shortenForError(fmt.Sprint(l.value)), Want: key.Want()}
 	}
@@ -110,9 +110,9 @@ func (l docValue) addTo(set map[string]string) error {
 	return err
 }
 
-// valueText returns a TOML value as a user would type it. It reports false for a value of another
-// type.
-func valueText(value any) (string, bool) {
+// valueTextOrJSON returns a TOML value as a user would type it, and a table as JSON. It reports
+// false for a value of another type.
+func valueTextOrJSON(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true

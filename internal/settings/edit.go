@@ -134,7 +134,9 @@ func setValue(text []byte, section []string, e edit) []byte {
 	path := slices.Concat(section, e.key.tomlPath())
 	parent := path[:len(path)-1]
 	value := " = " + tomlText(e.key.tomlValue(e.value))
-	isAt := func(a, b []string) bool { return foldedKeyOfPath(section, a) == foldedKeyOfPath(section, b) }
+	isAt := func(a, b []string) bool {
+		return foldedKeyOfFullPath(len(section), a) == foldedKeyOfFullPath(len(section), b)
+	}
 	var present, inline, neighbour, head, firstHead *expression
 	for _, x := range parseExpressions(text) {
 		if x.head && firstHead == nil {
@@ -217,7 +219,7 @@ func removeValues(text []byte, section []string, name string) []byte {
 	var kept []byte
 	at := 0 // what comes before it is kept or removed
 	for _, x := range parseExpressions(text) {
-		own := foldedKeyOfPath(section, x.path)
+		own := foldedKeyOfFullPath(len(section), x.path)
 		isPart := key.Type == JSON && strings.HasPrefix(own+".", name+".")
 		if x.start < at || !isPart && (x.head || own != name) {
 			continue
@@ -247,7 +249,7 @@ func checkEdits(was map[string]any, after []byte, section []string, edits []edit
 	for _, e := range edits {
 		at := foldedKey(section, e.name)
 		value, there := is[at]
-		text, _ := valueText(value)
+		text, _ := valueTextOrJSON(value)
 		if e.set {
 			text, _ = e.key.parse(text)
 		}
@@ -275,13 +277,13 @@ func valuesByName(text []byte) (map[string]any, error) {
 
 // foldedKey returns a map key for a name in a section. All spellings of a name have the same key.
 func foldedKey(section []string, name string) string {
-	return strings.Join(append(slices.Clone(section), foldFixedParts(name)), "\x00")
+	return strings.Join(append(slices.Clone(section), foldSettingName(name)), "\x00")
 }
 
-// foldFixedParts is foldName, but for the part of a name that a person chooses, of which only the case
-// does not count: gpt4 and gpt-4 are two models. A name that ends with the chosen part, such as that of
-// the table price.gpt-4, is folded in the same way.
-func foldFixedParts(name string) string {
+// foldSettingName is foldName, but only lower-cases the part of a name that a person chooses: gpt4
+// and gpt-4 are two models. A name that ends with the chosen part, such as that of the table
+// price.gpt-4, is folded in the same way.
+func foldSettingName(name string) string {
 	folded := foldName(name)
 	for _, k := range table {
 		before, after, many := k.family()
@@ -299,10 +301,11 @@ func foldFixedParts(name string) string {
 	return folded
 }
 
-// foldedKeyOfPath returns the foldedKey of a path that may begin with the section.
-func foldedKeyOfPath(section, path []string) string {
-	n := min(len(section), len(path))
-	return foldedKey(path[:n], strings.Join(path[n:], "."))
+// foldedKeyOfFullPath returns the foldedKey of a path from the root of the document, of which the
+// first sectionLen elements are the section.
+func foldedKeyOfFullPath(sectionLen int, fullPath []string) string {
+	n := min(sectionLen, len(fullPath))
+	return foldedKey(fullPath[:n], strings.Join(fullPath[n:], "."))
 }
 
 // tomlText returns a value as TOML, on one line.

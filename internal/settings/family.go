@@ -57,8 +57,9 @@ func isValidModelName(model string) bool {
 	return model != "" && len(model) <= maxModel && utf8.ValidString(model) && !strings.ContainsFunc(model, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// setNames returns the full names, sorted, of the settings of a family that are set.
-func (v Values) setNames(before, after string) []string {
+// fullNamesInFamily returns the full names, sorted, of the settings that are set and whose names
+// have a chosen part between before and after.
+func (v Values) fullNamesInFamily(before, after string) []string {
 	var names []string
 	for name := range v.set {
 		if len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after) {
@@ -90,7 +91,7 @@ func Match(pattern, model string) bool {
 func (v Values) Budgets() map[string]int {
 	const before = "reasoning.budgets."
 	m := map[string]int{}
-	for _, name := range v.setNames(before, "") {
+	for _, name := range v.fullNamesInFamily(before, "") {
 		m[strings.TrimPrefix(name, before)] = v.Int(name)
 	}
 	return m
@@ -105,7 +106,7 @@ type Price struct{ Input, Output, Cached, CacheWrite float64 }
 func (v Values) Price(model string) (Price, bool) {
 	letters := func(pattern string) int { return len(pattern) - strings.Count(pattern, "*") }
 	best, found := "", false
-	for _, name := range append(v.setNames("price.", ".input"), v.setNames("price.", ".output")...) {
+	for _, name := range append(v.fullNamesInFamily("price.", ".input"), v.fullNamesInFamily("price.", ".output")...) {
 		pattern := name[len("price."):strings.LastIndexByte(name, '.')]
 		if Match(pattern, model) && (!found || letters(pattern) > letters(best)) {
 			best, found = pattern, true

@@ -40,7 +40,7 @@ type Contents struct {
 // the file and the line. A setting with [Stricter] safety is in Set even if the file is not
 // trusted: the caller compares it with the user's value.
 func (f File) Read() (*Contents, error) {
-	text, err := f.readText()
+	text, err := f.readExisting()
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,9 @@ func (c *Contents) Unsafe() []Item {
 	return list
 }
 
-// readText reads the file. The user's own file may be a symbolic link.
-func (f File) readText() ([]byte, error) {
+// readExisting reads the file. If it does not exist, the error is an fs.ErrNotExist. The user's own
+// file may be a symbolic link.
+func (f File) readExisting() ([]byte, error) {
 	open := func() (*os.File, error) { return f.Files.Open(f.Path, os.O_RDONLY, 0) }
 	if !f.Folder {
 		open = func() (*os.File, error) { return os.Open(f.Path) }
@@ -183,7 +184,7 @@ func (f File) applyToFile(edits ...edit) (bool, error) {
 func (f File) updateText(edit func(text []byte) ([]byte, error)) (bool, error) {
 	const tries = 8
 	for range tries {
-		before, err := f.readText()
+		before, err := f.readExisting()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
@@ -219,7 +220,7 @@ func (f File) replace(before, after []byte) (done bool, err error) {
 		return false, fmt.Errorf("write config: %w", err)
 	}
 	err = safefile.Write(path, after, func() error {
-		now, err := f.readText()
+		now, err := f.readExisting()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

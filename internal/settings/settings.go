@@ -160,7 +160,7 @@ func (v Values) List() []Item {
 	var items []Item
 	for _, key := range table {
 		if before, after, many := key.family(); many {
-			for _, name := range v.setNames(before, after) {
+			for _, name := range v.fullNamesInFamily(before, after) {
 				member, _ := lookup(name)
 				items = append(items, v.item(member))
 			}

@@ -58,7 +58,7 @@ func (v Values) Policy() priority.Policy {
 // Headers returns the HTTP headers to send with requests, by canonical name.
 func (v Values) Headers() map[string]string {
 	m := map[string]string{}
-	for _, name := range v.setNames(headers, "") {
+	for _, name := range v.fullNamesInFamily(headers, "") {
 		m[strings.TrimPrefix(name, headers)] = v.set[name].value
 	}
 	return m

@@ -88,7 +88,7 @@ func (c *Client) Generate(ctx context.Context, req *llm.Request) (*llm.Response,
 	}
 	defer a.closer.Close()
 	var raw bytes.Buffer
-	reply, err := llm.Collect(c.decodeEvents(a, io.TeeReader(a.body, &raw)), nil)
+	reply, err := llm.Collect(a.decodeEventsFrom(io.TeeReader(a.body, &raw)), nil)
 	if reply != nil {
 		reply.Raw, reply.Sent, reply.From = raw.Bytes(), a.sent, a.from
 	}
@@ -105,13 +105,13 @@ func (c *Client) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 			return
 		}
 		defer a.closer.Close()
-		c.decodeEvents(a, a.body)(yield)
+		a.decodeEventsFrom(a.body)(yield)
 	}
 }
 
-// decodeEvents yields the events of response a, read from body, which it does not close. Its
+// decodeEventsFrom yields the events of the response, read from body, which it does not close. Its
 // errors contain no secrets.
-func (c *Client) decodeEvents(a *openResponse, body io.Reader) iter.Seq2[llm.Event, error] {
+func (a *openResponse) decodeEventsFrom(body io.Reader) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for e, err := range a.target.Decode(body, llm.FramingAuto) {
 			if err != nil {
@@ -161,8 +161,8 @@ func (c *Client) endpoint(t wire.Target, stream bool) *url.URL {
 	return &u
 }
 
-// checkReady returns an error when the base URL, the key or the model is missing.
-func (c *Client) checkReady(t wire.Target) error {
+// checkBaseURLKeyAndModel returns an error when the base URL, the key or the model is missing.
+func (c *Client) checkBaseURLKeyAndModel(t wire.Target) error {
 	p := c.profile
 	if c.base == nil {
 		if p.base != "" {

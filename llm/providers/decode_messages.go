@@ -17,7 +17,7 @@ import (
 // concerns one element, which is left out; DecodeMessages continues with the next.
 func DecodeMessages(api, provider, model string, list iter.Seq[json.RawMessage]) iter.Seq2[content.Message, error] {
 	return func(yield func(content.Message, error) bool) {
-		t, err := targetOf(api, provider, model)
+		t, err := targetOrGeneric(api, provider, model)
 		if err == nil && t.Dialect.NewMessageReader == nil {
 			err = fmt.Errorf("messages of the dialect %s cannot be read one by one", api)
 		}

@@ -14,7 +14,7 @@ import (
 // body, except for forms that mean the same, such as a text instead of a list of one
 // text.
 func DecodeRequest(api, provider string, body []byte) (*llm.Request, error) {
-	t, err := targetOf(api, provider, "")
+	t, err := targetOrGeneric(api, provider, "")
 	if err != nil {
 		return nil, fmt.Errorf("decode request: %w", err)
 	}

@@ -41,7 +41,7 @@ type feedStep struct {
 // Close call watch, if it is not nil, with each event. If a library gives you the events as
 // JSON texts, write a line break after each.
 func NewFeed(api, provider, model string, watch func(llm.Event)) (*Feed, error) {
-	t, err := targetOf(api, provider, model)
+	t, err := targetOrGeneric(api, provider, model)
 	if err != nil {
 		return nil, fmt.Errorf("feed: %w", err)
 	}

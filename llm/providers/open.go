@@ -112,9 +112,9 @@ func Open(name string, c Config) (*Client, error) {
 // compatiblePath is the path below which some servers offer a second dialect.
 const compatiblePath = "/v1"
 
-// targetOf returns the target of a model of a provider, which may be unknown. An empty dialect
-// stands for the provider's.
-func targetOf(dialect, provider, model string) (wire.Target, error) {
+// targetOrGeneric returns the target of a model of a provider; a generic one for an unknown
+// provider. An empty dialect stands for the provider's, which is chat if the provider is unknown.
+func targetOrGeneric(dialect, provider, model string) (wire.Target, error) {
 	t, _, _, err := targetAndProfile(dialect, provider)
 	t.Model = model
 	return t, err
@@ -143,7 +143,7 @@ func targetAndProfile(dialect, provider string) (t wire.Target, p Profile, known
 // dialect and framing. The provider and the model may be empty, and the provider may be
 // unknown.
 func Decode(api, provider, model string, body io.Reader, f llm.Framing) iter.Seq2[llm.Event, error] {
-	t, err := targetOf(api, provider, model)
+	t, err := targetOrGeneric(api, provider, model)
 	if err != nil {
 		return func(yield func(llm.Event, error) bool) { yield(llm.Event{}, fmt.Errorf("decode: %w", err)) }
 	}
@@ -153,7 +153,7 @@ func Decode(api, provider, model string, body io.Reader, f llm.Framing) iter.Seq
 // Replay returns the part of the next request that repeats one response, as JSON; nil when
 // nothing of the response can be sent. See [Decode] for the first three parameters.
 func Replay(api, provider, model string, blocks []content.Block) ([]byte, error) {
-	t, err := targetOf(api, provider, model)
+	t, err := targetOrGeneric(api, provider, model)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}

@@ -121,7 +121,7 @@ func (r *recording) target() wire.Target { return mustTarget(r.dialect(), r.Prov
 
 // mustTarget is the target of a provider's model.
 func mustTarget(dialect, provider, model string) wire.Target {
-	t, err := targetOf(dialect, provider, model)
+	t, err := targetOrGeneric(dialect, provider, model)
 	if err != nil {
 		panic(err)
 	}

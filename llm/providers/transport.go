@@ -85,7 +85,7 @@ type attempt struct {
 // send sends a request until a response begins or another attempt would not help.
 func (c *Client) send(ctx context.Context, req *llm.Request) (*openResponse, error) {
 	t := c.target.ForSettings(req.Settings)
-	if err := c.checkReady(t); err != nil {
+	if err := c.checkBaseURLKeyAndModel(t); err != nil {
 		return nil, err
 	}
 	body := req.Body

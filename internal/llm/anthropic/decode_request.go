@@ -118,8 +118,7 @@ func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Blo
 	case "tool_result":
 		return q.readClientToolResult(v)
 	}
-	b, _ := q.readBlock(v)
-	return wire.InRole(b, role)
+	return wire.InRole(q.readBlock(v), role)
 }
 
 // readClientToolResult reads a tool_result block, the result of a tool that the client ran.

@@ -20,7 +20,7 @@ var Messages = &wire.Dialect{
 	Name:    "messages",
 	Path:    func(string, bool) string { return "/v1/messages" },
 	Sign:    sign,
-	Headers: setBetaHeader,
+	Headers: setInterleavedThinkingHeader,
 	NewReader: func(o *wire.BlockWriter) wire.ResponseReader {
 		return &reader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
@@ -52,8 +52,9 @@ func sign(h http.Header, t wire.Target, key string) {
 	}
 }
 
-// setBetaHeader sets the beta header if the request needs a beta feature.
-func setBetaHeader(h http.Header, t wire.Target, body rawjson.Value) {
+// setInterleavedThinkingHeader sets the header of the beta of interleaved thinking if the request
+// needs it.
+func setInterleavedThinkingHeader(h http.Header, t wire.Target, body rawjson.Value) {
 	if NeedsInterleavedBeta(t.Model, body.Get("thinking"), body.Get("tools")) {
 		h.Set("Anthropic-Beta", InterleavedBeta)
 	}
@@ -137,8 +138,7 @@ func (m *reader) readMessage(v rawjson.Value) error {
 	m.addUsage(v.Get("usage"))
 	m.EmitHead()
 	for b := range m.Elements(v.Get("content")) {
-		block, _ := m.readBlock(b)
-		m.Emit(block)
+		m.Emit(m.readBlock(b))
 	}
 	return nil
 }
@@ -166,28 +166,27 @@ func (m *reader) endMessage() {
 // Finish reports whether the message ended.
 func (m *reader) Finish(bool) bool { return m.finished }
 
-// readBlock returns the block for a content block. isToolCall is true for a tool call, whose
-// arguments follow in a stream.
-func (m *reader) readBlock(v rawjson.Value) (b content.Block, isToolCall bool) {
+// readBlock returns the block for a content block.
+func (m *reader) readBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	switch {
 	case t == "text":
 		b := content.Text{Wire: m.BlockForm(), Of: content.KindAssistant, Text: i.TakeString("text")}
 		b.SetExtra(i.Rest())
-		return b, false
+		return b
 	case t == "thinking":
 		b := content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "thinking", Text: i.TakeString("thinking")}
 		if seal := i.TakeText("signature"); seal != "" {
 			b.SetSeal(m.NewSeal(content.Signature, seal))
 		}
 		b.SetExtra(i.Rest())
-		return b, false
+		return b
 	case t == "redacted_thinking":
 		b := content.Reasoning{Wire: m.BlockForm(), Format: content.FormatAnthropic, Source: "redacted_thinking"}
 		b.SetSeal(m.NewSeal(content.Redacted, i.TakeText("data")))
 		b.SetExtra(i.Rest())
-		return b, false
+		return b
 	case t == "tool_use" || strings.HasSuffix(t, "_tool_use"):
 		b := content.ToolCall{Wire: m.TypedForm(t), CallID: i.TakeText("id"), Name: i.TakeText("name"), Server: t != "tool_use"}
 		if b.Arguments = "{}"; i.Get("input") != nil {
@@ -197,7 +196,7 @@ func (m *reader) readBlock(v rawjson.Value) (b content.Block, isToolCall bool) {
 			m.codeAwaitsTool = true
 		}
 		b.SetExtra(i.Rest())
-		return b, true
+		return b
 	case strings.HasSuffix(t, "_tool_result"):
 		b := content.ToolResult{Wire: m.TypedForm(t), CallID: i.TakeText("tool_use_id"), Text: i.TakeText("content"), Server: true}
 		b.SetRole(content.RoleAssistant)
@@ -206,9 +205,9 @@ func (m *reader) readBlock(v rawjson.Value) (b content.Block, isToolCall bool) {
 		}
 		b.IsError = i.TakeIsError()
 		b.SetExtra(i.Rest())
-		return b, false
+		return b
 	}
-	return content.Native{Wire: m.TypedForm(t), JSON: string(v)}, false
+	return content.Native{Wire: m.TypedForm(t), JSON: string(v)}
 }
 
 // addUsage merges a usage object into the previous ones. Other passes of the same request, such

@@ -35,9 +35,9 @@ func (m *reader) readBlockStart(v rawjson.Value) {
 	if start.Kind() != rawjson.KindObject {
 		return // the first delta will begin the block
 	}
-	block, isToolCall := m.readBlock(start)
+	block := m.readBlock(start)
 	b := &streamBlock{}
-	if c, ok := block.(content.ToolCall); ok && isToolCall {
+	if c, ok := block.(content.ToolCall); ok { // the arguments may follow in deltas
 		b.startInput, c.Arguments = c.Arguments, ""
 		block = c
 	}

@@ -159,7 +159,7 @@ func (p *geminiEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
 			inner.Set("args", wire.ArgumentsObject(b.Arguments))
 		}
 	}
-	inner.SetNonEmpty("id", p.providerCallID(b))
+	inner.SetNonEmpty("id", p.callIDToSend(b))
 	kind := "functionCall"
 	if b.Server {
 		kind = cmp.Or(b.Form().Type, "toolCall")
@@ -167,9 +167,9 @@ func (p *geminiEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
 	return p.newPart(b, kind, &inner)
 }
 
-// providerCallID returns the id of a call to send: for the provider's own calls the id that it
+// callIDToSend returns the id of a call in a request: for the provider's own calls the id that it
 // gave, which may be empty; else the call id.
-func (p *geminiEncoder) providerCallID(b content.ToolCall) string {
+func (p *geminiEncoder) callIDToSend(b content.ToolCall) string {
 	if p.Owns(b) {
 		return b.Form().ID
 	}
@@ -186,7 +186,7 @@ func (p *geminiEncoder) encodeResult(b content.ToolResult) *rawjson.Object {
 	inner := rawjson.NewObject("name", cmp.Or(call.Name, b.Name, "tool"))
 	id := b.CallID
 	if known {
-		id = p.providerCallID(call)
+		id = p.callIDToSend(call)
 	}
 	inner.SetNonEmpty("id", id)
 	var response rawjson.Object
@@ -228,7 +228,7 @@ func (p *geminiEncoder) encodeServerResult(b content.ToolResult) *rawjson.Object
 // has neither.
 func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 	var inner rawjson.Object
-	media, data, inline := mediaSource(m, p.Owns(m))
+	media, data, inline := inlineMedia(m, p.Owns(m))
 	inner.SetNonEmpty("mimeType", media)
 	switch {
 	case inline:
@@ -241,10 +241,11 @@ func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 	return nil
 }
 
-// mediaSource returns the media type and the bytes of m; inline reports whether it has bytes.
-// sameDialect reports whether m came from this dialect: then bytes in a data URL stay there.
-func mediaSource(m content.Media, sameDialect bool) (mediaType, data string, inline bool) {
-	if sameDialect {
+// inlineMedia returns the media type and the raw bytes of m; inline reports whether it has bytes.
+// The bytes of a data URL are among them, unless keepDataURL is set, as it is for the media of this
+// dialect.
+func inlineMedia(m content.Media, keepDataURL bool) (mediaType, data string, inline bool) {
+	if keepDataURL {
 		return m.MediaType, m.Data, m.Data != ""
 	}
 	mediaType, data, inline = wire.InlineData(m)

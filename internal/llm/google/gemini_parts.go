@@ -76,7 +76,7 @@ func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	}
 	switch p.kind {
 	case "text":
-		return g.textBlock(p, w)
+		return g.textOrReasoningBlock(p, w)
 	case "functionCall":
 		b := content.ToolCall{Wire: w, Name: p.inner.TakeText("name"), Arguments: "{}"}
 		if p.inner.Get("args").Kind() == rawjson.KindObject {
@@ -103,8 +103,8 @@ func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	return content.Native{Wire: w, JSON: string(rawjson.Without(v, p.Taken...))}
 }
 
-// textBlock reads a text part, which is an answer or reasoning.
-func (g *geminiReader) textBlock(p *partReader, w content.Wire) content.Block {
+// textOrReasoningBlock reads a text part: reasoning if the part is marked as a thought.
+func (g *geminiReader) textOrReasoningBlock(p *partReader, w content.Wire) content.Block {
 	if p.Get("thought").Bool() {
 		b := content.Reasoning{Wire: w, Format: content.FormatGemini, Source: "thought", Text: p.TakeString("text")}
 		p.Take("thought")

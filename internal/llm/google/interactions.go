@@ -54,10 +54,7 @@ func (n *interactionsReader) ReadBody(v rawjson.Value) error {
 	if v.Get("status") == nil && v.Get("steps") == nil && v.Get("error") == nil {
 		return fmt.Errorf("%w: no interaction in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	if err := n.readEnd(v); err != io.EOF {
-		return err
-	}
-	return nil
+	return n.readFinishedInteraction(v)
 }
 
 // ReadEvent reads one event. Unknown types are skipped.
@@ -87,7 +84,7 @@ func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 		n.readHead(about)
 		return nil
 	default:
-		return n.readEnd(about)
+		return cmp.Or(n.readFinishedInteraction(about), io.EOF)
 	}
 }
 
@@ -101,9 +98,9 @@ func (n *interactionsReader) readHead(v rawjson.Value) {
 	n.EmitHead()
 }
 
-// readEnd reads an interaction that has ended. It reads the steps unless the stream brought
-// blocks. It returns io.EOF, or the error of the interaction.
-func (n *interactionsReader) readEnd(v rawjson.Value) error {
+// readFinishedInteraction reads an interaction that has ended: its steps too, unless the stream
+// brought blocks. It returns the error of a failed interaction.
+func (n *interactionsReader) readFinishedInteraction(v rawjson.Value) error {
 	n.readHead(v)
 	n.EndOpen()
 	if n.Count == 0 {
@@ -120,7 +117,7 @@ func (n *interactionsReader) readEnd(v rawjson.Value) error {
 		return &llm.APIError{Provider: n.Provider, Type: status, Message: "the interaction failed", Raw: bytes.Clone(v)}
 	}
 	n.finished = true
-	return io.EOF
+	return nil
 }
 
 // Finish reports whether the interaction ended.

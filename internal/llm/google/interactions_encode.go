@@ -213,7 +213,7 @@ func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 // encodeInteractionsMedia returns the content for an image or a file, with its bytes or its
 // URL; nil when it has neither. sameDialect reports whether m came from this dialect.
 func encodeInteractionsMedia(m content.Media, sameDialect bool) *rawjson.Object {
-	media, data, inline := mediaSource(m, sameDialect)
+	media, data, inline := inlineMedia(m, sameDialect)
 	if !inline && m.URL == "" {
 		return nil
 	}

@@ -62,16 +62,16 @@ func (c *chatReader) readReasoning(m map[string]rawjson.Value) {
 	}
 	for _, field := range reasoningFields {
 		if v := m[field]; !rawjson.IsEmpty(v) {
-			c.addReasoningField(field, v.Text())
+			c.addPrimaryOrSecondaryReasoning(field, v.Text())
 		}
 	}
 	c.compareFields(slices.ContainsFunc(answerFields, func(field string) bool { return !rawjson.IsEmpty(m[field]) }))
 	c.readReasoningOpaque(m["reasoning_opaque"])
 }
 
-// addReasoningField adds the text of a plain field: to its block if the field is the primary
-// one or becomes it now, else to the text that is compared with the primary field.
-func (c *chatReader) addReasoningField(field, text string) {
+// addPrimaryOrSecondaryReasoning adds the text of a plain field: to its block if the field is the
+// primary one or becomes it now, else to the text that is compared with the primary field.
+func (c *chatReader) addPrimaryOrSecondaryReasoning(field, text string) {
 	if field == c.reasoning.primary {
 		c.addPlainReasoning(field, text)
 		return

@@ -80,8 +80,9 @@ func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
 // not.
 var otherArgumentMembers = []string{"arguments", "input", "action", "actions"}
 
-// takeItemForm takes the id from an item of type t, and returns the form of its block.
-func (r *responsesReader) takeItemForm(t string, i *rawjson.ObjectReader) content.Wire {
+// formWithID returns the form of the block for an item of type t, with the item's id, which it
+// takes.
+func (r *responsesReader) formWithID(t string, i *rawjson.ObjectReader) content.Wire {
 	return content.Form{Dialect: r.Dialect.Name, Type: t, ID: i.TakeText("id")}.Wire()
 }
 
@@ -214,7 +215,7 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 // callBlock reads an item of type t that calls a tool, run by the client or the provider.
 func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.ToolCall {
 	tool := toolItemTypeOrDefault(t)
-	b := content.ToolCall{Wire: r.takeItemForm(t, i), Server: !awaitsResult(i.Value)}
+	b := content.ToolCall{Wire: r.formWithID(t, i), Server: !awaitsResult(i.Value)}
 	id := b.Form().ID
 	if b.CallID = id; i.Get("call_id").Text() != id {
 		b.CallID = cmp.Or(i.TakeText("call_id"), id)
@@ -248,7 +249,7 @@ func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.T
 // serverResultBlock reads the result of a tool that the provider ran. A result without a call id
 // belongs to the last call of its type.
 func (r *responsesReader) serverResultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
-	b := content.ToolResult{Wire: r.takeItemForm(t, i), Server: true}
+	b := content.ToolResult{Wire: r.formWithID(t, i), Server: true}
 	b.SetRole(content.RoleAssistant)
 	if b.CallID = i.TakeText("call_id"); b.CallID == "" {
 		b.CallID = b.Form().ID
