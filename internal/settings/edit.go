@@ -126,6 +126,44 @@ func lineEnd(text []byte, at int) int {
 	return len(text)
 }
 
+// place is where a value of a section belongs in a document; nil: there is no such expression.
+type place struct {
+	present   *expression // the value itself
+	inline    *expression // the inline table that it belongs to
+	neighbour *expression // another value of its table
+	head      *expression // the header of its table
+	firstHead *expression // the first header of the document
+	repeated  bool        // the value is there under several spellings, or as a table
+}
+
+// findPlace returns the place of the value with a path, which begins with the section.
+func findPlace(text []byte, section, path []string, isJSON bool) (at place) {
+	parent := path[:len(path)-1]
+	isAt := func(a, b []string) bool {
+		return foldedKeyOfFullPath(len(section), a) == foldedKeyOfFullPath(len(section), b)
+	}
+	for _, x := range parseExpressions(text) {
+		if x.head && at.firstHead == nil {
+			at.firstHead = &x
+		}
+		switch n := min(len(x.path), len(path)); {
+		case at.present != nil && x.start < at.present.end: // a member of the present value
+		case x.head && isAt(x.path, parent):
+			at.head = &x
+		case at.present == nil && !x.head && isAt(x.path, path):
+			at.present = &x
+		case !x.head && isAt(x.path, path), isJSON && isAt(x.path[:n], path):
+			at.repeated = true
+			return at
+		case x.table && isAt(x.path, path[:n]):
+			at.inline = &x
+		case !x.head && len(x.path) == len(path) && isAt(x.path[:n-1], parent):
+			at.neighbour = &x
+		}
+	}
+	return at
+}
+
 // setValue sets a value in a section. It replaces the present value, or else inserts the value
 // into its inline table, after another value of its table, below the header of its table, or at
 // the end of the text. When the value is there under several spellings, or as a table, it removes
@@ -134,30 +172,12 @@ func setValue(text []byte, section []string, e edit) []byte {
 	path := slices.Concat(section, e.key.tomlPath())
 	parent := path[:len(path)-1]
 	value := " = " + tomlText(e.key.tomlValue(e.value))
-	isAt := func(a, b []string) bool {
-		return foldedKeyOfFullPath(len(section), a) == foldedKeyOfFullPath(len(section), b)
+	at := findPlace(text, section, path, e.key.Type == JSON)
+	if at.repeated {
+		return setValue(removeValues(text, section, e.name), section, e)
 	}
-	var present, inline, neighbour, head, firstHead *expression
-	for _, x := range parseExpressions(text) {
-		if x.head && firstHead == nil {
-			firstHead = &x
-		}
-		switch n := min(len(x.path), len(path)); {
-		case present != nil && x.start < present.end: // a member of the present value
-		case x.head && isAt(x.path, parent):
-			head = &x
-		case present == nil && !x.head && isAt(x.path, path):
-			present = &x
-		case !x.head && isAt(x.path, path), e.key.Type == JSON && isAt(x.path[:n], path):
-			return setValue(removeValues(text, section, e.name), section, e)
-		case x.table && isAt(x.path, path[:n]):
-			inline = &x
-		case !x.head && len(x.path) == len(path) && isAt(x.path[:n-1], parent):
-			neighbour = &x
-		}
-	}
-	if present != nil {
-		return slices.Concat(text[:present.value], []byte(value[len(" = "):]), text[present.end:])
+	if at.present != nil {
+		return slices.Concat(text[:at.present.value], []byte(value[len(" = "):]), text[at.present.end:])
 	}
 	nl := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -165,21 +185,21 @@ func setValue(text []byte, section []string, e edit) []byte {
 	}
 	assign := dottedKey(path[len(parent):]) + value + nl
 	switch {
-	case inline != nil:
-		assign = " " + dottedKey(path[len(inline.path):]) + value
-		rest := text[inline.value+1:]
+	case at.inline != nil:
+		assign = " " + dottedKey(path[len(at.inline.path):]) + value
+		rest := text[at.inline.value+1:]
 		if !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("}")) {
 			assign += "," // TOML 1.0 allows none before the brace
 		}
-		return slices.Concat(text[:inline.value+1], []byte(assign), rest)
-	case neighbour != nil:
-		indent := text[lineStart(text, neighbour.start):neighbour.start]
-		assign = string(indent) + dottedKey(path[len(path)-neighbour.ownParts:]) + value + nl
-		return insertLine(text, lineEnd(text, neighbour.end), assign, nl)
-	case head != nil:
-		return insertLine(text, lineEnd(text, head.end), assign, nl)
-	case len(parent) == 0 && firstHead != nil:
-		return insertLine(text, commentBlockStart(text, lineStart(text, firstHead.start)), assign+nl, nl)
+		return slices.Concat(text[:at.inline.value+1], []byte(assign), rest)
+	case at.neighbour != nil:
+		indent := text[lineStart(text, at.neighbour.start):at.neighbour.start]
+		assign = string(indent) + dottedKey(path[len(path)-at.neighbour.ownParts:]) + value + nl
+		return insertLine(text, lineEnd(text, at.neighbour.end), assign, nl)
+	case at.head != nil:
+		return insertLine(text, lineEnd(text, at.head.end), assign, nl)
+	case len(parent) == 0 && at.firstHead != nil:
+		return insertLine(text, commentBlockStart(text, lineStart(text, at.firstHead.start)), assign+nl, nl)
 	case len(parent) > 0:
 		assign = "[" + dottedKey(parent) + "]" + nl + assign
 		if len(text) > 0 {
