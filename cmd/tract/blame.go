@@ -17,7 +17,10 @@ func newBlame(a *app) *cobra.Command {
 or model, and its time. A line that an edit left unchanged belongs to the commit before
 the edit. A line that both sides of a merge have belongs to the side of the first parent, the
 branch that was merged into. After tract merge --squash, edits of the other branch
-belong to the commits of the squash, which have the authors of the edits.`,
+belong to the commits of the squash, which have the authors of the edits.
+
+Of several edits of a line only the last is named, and a merge never; tract show BLOCK lists
+all edits of a block.`,
 		Example: `  tract blame
   tract blame 3fa2c1d --include-reasoning
   tract blame --json | jq '.[] | select(.model) | .text'`,
