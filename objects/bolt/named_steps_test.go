@@ -72,8 +72,8 @@ func namedSteps(trace *faulttest.Trace) map[string][]namedStep {
 	return named
 }
 
-// TestFaultAtEveryNamedStep kills a writer before the first time that it does each step of a
-// checkpoint, a gc, a purge or a backup, and lets the last one fail: the next writer, or the same one when
+// TestFaultAtEveryNamedStep kills a writer before the first time that it does each of stepsOfPhases, with
+// TRACT_TORTURE=1 each step that has a name, and lets the last one fail: the next writer, or the same one when
 // it tries again, goes on; nothing that was acknowledged is lost, or is back after it was purged.
 func TestFaultAtEveryNamedStep(t *testing.T) {
 	whole, _ := traced(t, nil, false)
@@ -85,7 +85,7 @@ func TestFaultAtEveryNamedStep(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		all := named[name]
-		if !slices.Contains(stepsOfPhases, name) && testing.Short() {
+		if !slices.Contains(stepsOfPhases, name) && !torture() {
 			continue
 		}
 		trace, root := traced(t, &faulttest.Fault{At: all[0].attempt}, false, "again")
