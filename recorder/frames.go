@@ -145,8 +145,8 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 // noFrames returns the frames of an exchange that the spool does not keep.
 func noFrames() []spool.Frame { return nil }
 
-// finishFile finishes the file of an exchange. What stays in the spool is masked: the request as it
-// was written, with the given response body.
+// finishFile finishes the file of an exchange: the spool keeps the request, and the response with the
+// given body. Secrets in both are masked.
 func (x *exchange) finishFile(label string, unmasked bool, response []byte) {
 	request := []spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}}
 	kept := 0

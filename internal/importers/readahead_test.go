@@ -9,8 +9,8 @@ import (
 )
 
 // TestMoreLinesThanAreBuffered: a file with a message on each line may be of any length.
-// What is not clear from the lines that are buffered is OpenAI's, and the rest is read line
-// by line.
+// If the buffered lines do not show the dialect, the file is read as OpenAI messages, and the lines
+// that are not buffered are read one by one.
 func TestMoreLinesThanAreBuffered(t *testing.T) {
 	var text strings.Builder
 	for i := range 100 {

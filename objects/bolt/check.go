@@ -75,7 +75,7 @@ func newChecker(h *fileSnapshot, to objects.Audit) *checker {
 	return &checker{
 		to: to, files: h, walker: check.Walker{File: h},
 		reported: map[objects.Damage]bool{}, bodies: map[uint32]bool{}, intact: map[uint32]bool{}, fragments: map[uint32][]salvage.Element{},
-		index: indexCheck{}, refs: newRefCheck(),
+		index: newIndexCheck(), refs: newRefCheck(),
 	}
 }
 

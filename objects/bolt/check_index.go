@@ -9,14 +9,22 @@ import (
 // indexCheck compares the index with the packs. For each pack it has one number made of all entries
 // that the index has of it, less those that it must have, so that its memory does not grow with the
 // objects.
-type indexCheck map[uint32]*tally
+type indexCheck struct {
+	packs   map[uint32]*tally
+	runs    index.Runs
+	entries map[index.Run]uint64 // entries found, by run without its number of entries
+}
+
+func newIndexCheck() indexCheck {
+	return indexCheck{packs: map[uint32]*tally{}, entries: map[index.Run]uint64{}}
+}
 
 // add adds an entry of the index, or takes away one that there must be: then n is -1.
-func (x indexCheck) add(e index.Entry, n int) {
-	t := x[e.Pack]
+func (x *indexCheck) add(e index.Entry, n int) {
+	t := x.packs[e.Pack]
 	if t == nil {
 		t = &tally{}
-		x[e.Pack] = t
+		x.packs[e.Pack] = t
 	}
 	h := (uint64(e.Prefix) ^ uint64(e.Slot)<<33) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>29 ^ uint64(e.Slot)) * 0xbf58476d1ce4e5b9
@@ -24,12 +32,20 @@ func (x indexCheck) add(e index.Entry, n int) {
 }
 
 // addChunk checks a chunk of the index and adds its entries.
-func (x indexCheck) addChunk(key, value []byte) error {
+func (x *indexCheck) addChunk(key, value []byte) error {
 	entries, err := decodeChunk(nil, key, value)
+	if err != nil {
+		return err
+	}
+	r, err := index.ParseKey(key)
+	if err != nil {
+		return err
+	}
+	x.entries[r] += uint64(len(entries))
 	for _, e := range entries {
 		x.add(e, 1)
 	}
-	return err
+	return nil
 }
 
 // checkIndex reports what the index lacks, once all packs were read.
@@ -38,7 +54,7 @@ func (a *checker) checkIndex() {
 		return
 	}
 	missing, wrong := 0, error(nil)
-	for n, t := range a.index {
+	for n, t := range a.index.packs {
 		switch {
 		case t.count < 0:
 			missing -= t.count
@@ -48,6 +64,11 @@ func (a *checker) checkIndex() {
 	}
 	if missing > 0 {
 		wrong = fmt.Errorf("%d objects are not in it", missing)
+	}
+	for _, r := range a.index.runs.List {
+		if found := a.index.entries[index.Run{Level: r.Level, Number: r.Number}]; found != r.Entries {
+			wrong = fmt.Errorf("run %d has %d entries of %d", r.Number, found, r.Entries)
+		}
 	}
 	if wrong != nil {
 		a.reportDamage("index", wrong, "objects are not found although they are there; tract recover makes a store with a new index")

@@ -190,7 +190,7 @@ func (a *checker) checkMetaRecord(key, record []byte) error {
 	case bytes.Equal(key, journalKey):
 		return nil // checked by binding
 	case bytes.Equal(key, runsKey):
-		_, err = decodeRuns(record)
+		a.index.runs, err = decodeRuns(record)
 	case bytes.Equal(key, agesKey):
 		_, err = decodeAges(record)
 	case bytes.Equal(key, purgeKey):

@@ -242,8 +242,8 @@ func (c *copier) copyNewRecords() error {
 	})
 }
 
-// copyRefs copies all refs, or those that were moved since. What moves while they are read is
-// copied again in the next round.
+// copyRefs copies all refs the first time, and then those that were moved since. A ref that moves
+// while refs are read is copied again in the next round.
 func (c *copier) copyRefs() error {
 	if c.moved == nil {
 		c.moved = map[string]bool{}

@@ -121,8 +121,7 @@ func (l *snapshot) locate(id objects.ID) (place, bool, error) {
 }
 
 // places yields the places of an object in packs, the newest first: it replaces a damaged one. An error
-// is the last element. If the head of a pack cannot be parsed, the object counts as there, and who
-// reads it meets the damage.
+// is the last element.
 func (l *snapshot) places(id objects.ID) iter.Seq2[place, error] {
 	return func(yield func(place, error) bool) {
 		all, err := l.runs()
@@ -137,19 +136,28 @@ func (l *snapshot) places(id objects.ID) iter.Seq2[place, error] {
 				return
 			}
 			for _, e := range slices.Backward(entries) {
-				p, err := l.pack(e.Pack)
-				switch {
-				case errors.Is(err, errPack):
-					err = nil
-				case err == nil && (int(e.Slot) >= p.Len() || !p.has(int(e.Slot), id)):
-					continue
-				}
-				if !yield(placeOf(e), err) || err != nil {
+				ok, err := l.isAt(placeOf(e), id)
+				if (ok || err != nil) && !yield(placeOf(e), err) || err != nil {
 					return
 				}
 			}
 		}
 	}
+}
+
+// isAt reports whether a pack has an object at a place. If the head of the pack cannot be parsed, the ids
+// in it count, and a read of the object returns the damage.
+func (l *snapshot) isAt(at place, id objects.ID) (bool, error) {
+	p, err := l.pack(at.pack)
+	if !errors.Is(err, errPack) {
+		return err == nil && at.slot < p.Len() && p.has(at.slot, id), err
+	}
+	var found []byte
+	e, err := l.ofPack(headsBucket, at.pack)
+	if err == nil {
+		found, err = e.Part(packIDs+at.slot*idSize, idSize)
+	}
+	return err != nil || objects.ID(found) == id, nil //nolint:nilerr // a read of the object returns the damage
 }
 
 // entriesOf returns the entries of a run that have the prefix of an id, valid until the next call. If

@@ -1,9 +1,14 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/index"
@@ -111,4 +116,87 @@ func checkOrderOfRuns(t *testing.T, l *snapshot) error {
 		newest = last
 	}
 	return nil
+}
+
+// TestRunWithAnotherCountIsDamage changes how many entries a run has according to the list of runs: it
+// cannot be merged, so fsck must not call the store sound.
+func TestRunWithAnotherCountIsDamage(t *testing.T) {
+	s, path := fresh(t)
+	line(t, s, "main", 100)
+	mustCheckpoint(t, s)
+	idle(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket([]byte(buckets[metaBucket]))
+		runs, err := decodeRuns(meta.Get(runsKey))
+		if err != nil {
+			return err
+		}
+		runs.List[0].Entries++
+		return meta.Put(runsKey, encodeRuns(runs))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := audit(t, path, true)
+	if err != nil || !slices.ContainsFunc(got.harm(), func(d objects.Damage) bool { return d.Where == "index" }) {
+		t.Errorf("fsck reports %v, %v", got.harm(), err)
+	}
+}
+
+// TestLocateInADamagedPack destroys what follows the ids in the head of a pack: an object of the pack is
+// there, though it cannot be read, and an object whose id only begins as one of the pack is not.
+func TestLocateInADamagedPack(t *testing.T) {
+	s, path := fresh(t)
+	line(t, s, "main", 100)
+	mustCheckpoint(t, s)
+	idle(t, s)
+	var id objects.ID
+	var from, to int64
+	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
+		e, err := l.ofPack(headsBucket, 1)
+		if err != nil {
+			return err
+		}
+		p, err := l.pack(1)
+		if err != nil {
+			return err
+		}
+		head, err := e.Value()
+		if err != nil {
+			return err
+		}
+		id = p.id(3)
+		from, to = e.Offset()+int64(parsePackHeader(head).end), e.Offset()+int64(e.ValueSize)
+		return nil
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := from; i < to; i++ {
+		b[i] = ^b[i]
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := id
+	other[len(other)-1] ^= 1
+	damaged := mustOpen(t, path, objects.Options{})
+	defer damaged.Close()
+	if missing, err := damaged.Missing(t.Context(), []objects.ID{id, other}); err != nil || !slices.Equal(missing, []objects.ID{other}) {
+		t.Errorf("missing are %v, %v; want %s", missing, err, other.Short())
+	}
+	if _, err := objects.Read(t.Context(), damaged, id); !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("reading an object of the damaged pack: %v", err)
+	}
 }

@@ -123,8 +123,8 @@ func TestFsckKeepsOneNumberOfAPack(t *testing.T) {
 		if err := a.run(); err != nil {
 			return err
 		}
-		if len(a.index) != 40 || len(a.intact) != 40 || a.harmful > 0 {
-			t.Errorf("fsck keeps %d tallies of 40 packs", len(a.index))
+		if len(a.index.packs) != 40 || len(a.intact) != 40 || a.harmful > 0 {
+			t.Errorf("fsck keeps %d tallies of 40 packs", len(a.index.packs))
 		}
 		if most := 4 * checkBytes; cap(a.room.pieces.Buf) > most || cap(a.packRoom.pieces.Buf) > most {
 			t.Errorf("fsck keeps %d and %d bytes of packs", cap(a.room.pieces.Buf), cap(a.packRoom.pieces.Buf))

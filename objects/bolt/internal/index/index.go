@@ -89,6 +89,14 @@ func (r Run) Key() []byte {
 // ChunkKey returns the key of the chunk of r that begins with a prefix.
 func (r Run) ChunkKey(prefix uint32) []byte { return binary.BigEndian.AppendUint32(r.Key(), prefix) }
 
+// ParseKey returns the level and the number of the run to which the chunk under a key belongs.
+func ParseKey(key []byte) (r Run, err error) {
+	if len(key) != RunKeySize+prefixSize {
+		return r, fmt.Errorf("a chunk with the key %x", key)
+	}
+	return Run{Level: uint64(key[0]), Number: uint64(binary.BigEndian.Uint32(key[1:]))}, nil
+}
+
 // Encode sorts entries and passes the chunks that they make to add.
 func (r Run) Encode(entries []Entry, add func(key, value []byte)) {
 	slices.SortFunc(entries, Entry.Compare)

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 	"testing"
 
@@ -28,10 +27,10 @@ func FuzzChunk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(entries) == 0 {
-			t.Fatal("no entries")
+		r, err := ParseKey(key)
+		if err != nil || len(entries) == 0 {
+			t.Fatalf("%d entries, %v", len(entries), err)
 		}
-		r := Run{Level: uint64(key[0]), Number: uint64(binary.BigEndian.Uint32(key[1:]))}
 		var again []Entry
 		for _, c := range encode(r, slices.Clone(entries)) {
 			more, err := Decode(nil, c.key, c.value)

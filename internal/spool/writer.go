@@ -1,0 +1,251 @@
+package spool
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// One goroutine, the writer, changes the files of a spool, so that no caller waits for the disk. It
+// executes operations in the order in which they were queued.
+
+// runWriter executes the operations in the queue until the spool is closed. It is the writer
+// goroutine.
+func (s *Spool) runWriter() {
+	defer close(s.writerDone)
+	for {
+		s.mu.Lock()
+		for len(s.queue) == 0 && !s.closed {
+			s.queueChanged.Wait()
+		}
+		if s.o.Yield != nil && !s.closed && s.queuedBytes < s.o.Memory/4 {
+			s.mu.Unlock()
+			s.o.Yield()
+			s.mu.Lock()
+		}
+		list := s.queue
+		s.queue = nil
+		s.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		s.execute(list)
+	}
+}
+
+// execute executes a batch of operations. It writes each file once; it does not write the frames
+// of a file that the batch finishes.
+func (s *Spool) execute(list []operation) {
+	var files []*File
+	for _, o := range list {
+		f := o.file
+		switch {
+		case o.then != nil:
+		case o.recovered > 0:
+			f.created, f.size = true, o.recovered
+			s.size += o.recovered
+		case o.finish != nil:
+			if s.finishFile(f, o) != nil {
+				f.lost.Store(true)
+			}
+			f.pending = nil
+		case !f.lost.Load():
+			frame := o.frame
+			if f.clean != nil {
+				frame = f.clean(frame)
+			}
+			if len(frame.Data) > maxPending {
+				f.pending = appendFrameHead(f.pending, frame)
+				s.writePending(f, frame.Data)
+			} else {
+				if len(f.pending) == 0 {
+					files = append(files, f)
+				}
+				f.pending = appendFrame(f.pending, frame)
+			}
+			f.ends = append(f.ends, f.size+int64(len(f.pending)))
+		}
+	}
+	for _, f := range files {
+		if len(f.pending) > 0 {
+			s.writePending(f, nil)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range list {
+		s.queuedBytes -= int64(len(o.frame.Data))
+		if o.then != nil {
+			o.then()
+		}
+	}
+}
+
+// maxPending is the largest frame, in bytes, that is copied in order to be written together with others.
+const maxPending = 64 << 10
+
+// writePending writes the pending bytes of a file, and more.
+func (s *Spool) writePending(f *File, more []byte) {
+	data := f.pending
+	f.pending = nil
+	if err := s.appendToFile(f, data, more); err != nil {
+		f.lost.Store(true)
+		_ = s.removeFile(f) // the exchange is lost anyway
+	}
+}
+
+// errFull reports that Options.Disk is reached.
+var errFull = errors.New("the spool is full")
+
+func (s *Spool) appendToFile(f *File, data, more []byte) error {
+	if !s.freeSpace(int64(len(data) + len(more))) {
+		return errFull
+	}
+	file, err := f.open(os.O_WRONLY | os.O_APPEND)
+	if err != nil {
+		return err
+	}
+	for _, part := range [][]byte{data, more} {
+		var n int
+		if err == nil {
+			n, err = file.Write(part)
+		}
+		s.size += int64(n)
+		f.size += int64(n)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// open opens the file, and creates it if it does not exist yet. It is closed after each use, since
+// thousands of exchanges may wait for a store.
+func (f *File) open(flags int) (*os.File, error) {
+	if !f.created {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	file, err := os.OpenFile(f.path, flags, 0o600)
+	f.created = f.created || err == nil
+	return file, err
+}
+
+// freeSpace removes the oldest committed exchanges until a number of bytes can be written. It
+// reports whether they can.
+func (s *Spool) freeSpace(bytes int64) (ok bool) {
+	for len(s.done) > 0 && s.size+bytes > s.o.Disk {
+		if err := overwriteAndRemove(s.done[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		s.size -= s.done[0].size
+		s.done = s.done[1:]
+	}
+	return s.size+bytes <= s.o.Disk
+}
+
+// removeFile overwrites and removes the live file of an exchange.
+func (s *Spool) removeFile(f *File) error {
+	if !f.created {
+		return nil
+	}
+	s.size -= f.size
+	f.created, f.size, f.ends = false, 0, nil
+	return overwriteAndRemove(f.path)
+}
+
+// finishFile executes the operation of [File.Finish].
+func (s *Spool) finishFile(f *File, o operation) error {
+	var data []byte
+	for _, frame := range o.finish() {
+		data = appendFrame(data, frame)
+	}
+	if now := Cleared(s.folder); now != s.lastCleared {
+		s.mu.Lock()
+		s.lastCleared, s.clearedBefore = now, s.lastNumber
+		s.mu.Unlock()
+	}
+	begin := int64(0) // of data in the file
+	if o.kept > 0 && o.kept <= len(f.ends) {
+		begin = f.ends[o.kept-1]
+	}
+	if unwritten := begin - f.size; unwritten > 0 {
+		begin, data = f.size, append(slices.Clone(f.pending[:unwritten]), data...)
+	}
+	size := begin + int64(len(data))
+	if len(data) == 0 || o.kept > len(f.ends) || f.number <= s.clearedBefore || !s.freeSpace(size-f.size) {
+		return s.removeFile(f)
+	}
+	file, err := f.open(os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(replaceContent(file, begin, data), file.Close()); err != nil {
+		return errors.Join(err, s.removeFile(f))
+	}
+	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+o.nameSuffix)
+	if err := os.Rename(f.path, path); err != nil {
+		return errors.Join(err, s.removeFile(f)) // it is committed, and must not be committed again
+	}
+	s.size -= f.size
+	if Cleared(s.folder) != s.lastCleared { // meanwhile
+		return overwriteAndRemove(path)
+	}
+	s.done = append(s.done, finishedFile{path, size})
+	s.size += size
+	return nil
+}
+
+// replaceContent replaces the content of a file from begin on with data, and overwrites what was
+// there. The first byte of the file is zero until the rest is written, so that a process that is
+// killed meanwhile leaves a file without frames and not a mixture of old and new ones.
+func replaceContent(f *os.File, begin int64, data []byte) error {
+	first := []byte{0}
+	var err error
+	if begin == 0 {
+		first, data, begin = data[:1], data[1:], 1
+	} else {
+		_, err = f.ReadAt(first, 0)
+	}
+	info, bad := f.Stat()
+	if err = errors.Join(err, bad); err == nil {
+		err = writeZeros(f, 0, 1)
+	}
+	end := begin + int64(len(data))
+	if err == nil {
+		err = writeZeros(f, end, info.Size())
+	}
+	if err == nil {
+		_, err = f.WriteAt(data, begin)
+	}
+	if err == nil {
+		err = f.Truncate(end)
+	}
+	if err == nil {
+		_, err = f.WriteAt(first, 0)
+	}
+	return err
+}
+
+// writeZeros overwrites a part of a file with zeros.
+func writeZeros(f *os.File, begin, end int64) (err error) {
+	zeros := make([]byte, max(0, min(64<<10, end-begin)))
+	for ; err == nil && begin < end; begin += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros[:min(int64(len(zeros)), end-begin)], begin)
+	}
+	return err
+}
+
+// overwriteAndRemove overwrites a file with zeros and removes it.
+func overwriteAndRemove(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // for example a link to another user's file
+		return os.Remove(path)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeZeros(f, 0, info.Size()), f.Close(), os.Remove(path))
+}
