@@ -18,7 +18,7 @@ func chain(tip objects.ID, from, n int) (list []objects.Object, last objects.ID)
 	for i := range n {
 		said := fmt.Sprintf("<said %d>%0600d", from+i-i%5/4, 0)
 		if i%97 == 3 {
-			said += strings.Repeat("long", looseSize/4)
+			said += strings.Repeat("long", largeSize/4)
 		}
 		c := object(said)
 		var parents []objects.ID

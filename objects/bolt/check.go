@@ -19,7 +19,7 @@ import (
 
 // Audit is objects.Maintainer. It has two parts. The first visits every page of a snapshot, and
 // reads the refs, the index and the keys of everything else. The second reads what never changes,
-// packs, large objects and log entries, a few at a time while others write.
+// packs and log entries, a few at a time while others write.
 func (s *store) Audit(ctx context.Context, to objects.Audit) error {
 	return s.withFileSnapshot(ctx, "check", to.Progress, func(h *fileSnapshot) error {
 		if to.Begin != nil {
@@ -131,7 +131,7 @@ func (a *checker) endsWith(err error) bool {
 // meanings says what the loss of a page of a bucket means to a user.
 var meanings = [len(buckets)]string{
 	metaBucket:    "the store is not opened; tract recover saves what is there",
-	objectsBucket: "large objects on it are lost",
+	objectsBucket: "tombstones on it are lost: purged objects count as missing",
 	refsBucket:    "branches and tags on it are lost; the ref log knows most of them, and tract recover asks it",
 	recentBucket:  "nothing is lost: it is the order of refs by time; tract recover makes it anew",
 	logBucket:     "moves of refs on it are lost, no commits",
@@ -258,7 +258,6 @@ func (a *checker) checkFile() {
 		func() { a.each(headsBucket, a.checkPack) },
 		a.checkBodies,
 		a.checkIndex,
-		func() { a.each(objectsBucket, a.checkLarge) },
 		func() { a.each(logBucket, func(v value) { a.logRow(v.key, v.data) }) },
 	)
 }
@@ -338,7 +337,7 @@ func (a *checker) checkEntry(bucket int, e page.Entry) error {
 		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
 			a.last[bucket] = e.Key
 		}
-	case bucket != objectsBucket || e.Buffered():
+	default:
 		err = a.checkValue(bucket, e)
 	}
 	if err != nil {
@@ -355,10 +354,11 @@ func (a *checker) checkValue(bucket int, e page.Entry) error {
 		return err
 	}
 	switch bucket {
-	case objectsBucket: // a tombstone is deleted when its object is put again, perhaps before each reads it
-		if isTombstone(value) && len(e.Key) == idSize {
-			a.passTombstone(purgedError(objects.ID(e.Key), value))
+	case objectsBucket:
+		if !isTombstone(value) {
+			return fmt.Errorf("key %x: no tombstone", e.Key)
 		}
+		a.checkObject("bucket "+buckets[objectsBucket], e.Key, value)
 	case metaBucket:
 		return a.checkMetaRecord(e.Key, value)
 	case indexBucket:

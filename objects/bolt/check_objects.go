@@ -54,7 +54,7 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 	}
 	size, pages := 0, newSnapshot(a.files, m).withArena(&a.room)
 	a.walk(bucket, t, from, func(e page.Entry) (err error) {
-		if bucket != objectsBucket && bytes.Compare(e.Key, a.last[bucket]) > 0 {
+		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
 			return errPause // it was written meanwhile
 		}
 		v := value{key: bytes.Clone(e.Key)}
@@ -134,11 +134,7 @@ func (a *checker) checkBodies() {
 	}
 }
 
-func (a *checker) checkLarge(v value) {
-	a.checkObject("bucket "+buckets[objectsBucket], v.key, v.data)
-}
-
-// checkObject checks the record of an object that is in no pack.
+// checkObject checks a tombstone, or the record of an object of the journal.
 func (a *checker) checkObject(where string, key, record []byte) {
 	if len(key) != idSize {
 		a.reportDamage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")

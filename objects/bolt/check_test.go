@@ -111,7 +111,7 @@ func large(t testing.TB, commits int) (path string, m sample) {
 	for i := range commits {
 		c := object(fmt.Sprint(i, strings.Repeat("y", 20+i*61%900)))
 		if i%67 == 3 {
-			c = object(fmt.Sprint(i, strings.Repeat("z", looseSize+i*13)))
+			c = object(fmt.Sprint(i, strings.Repeat("z", largeSize+i*13)))
 		}
 		var parents []objects.ID
 		if !m.tip.IsZero() {
@@ -242,15 +242,17 @@ func (m sample) lostIn(got audited) (lost int) {
 	return lost
 }
 
-// TestPageOfABucketThatIsEmpty takes all keys of the only page of the large objects: nobody
+// TestPageOfABucketThatIsEmpty takes all keys of the only page of the tombstones: nobody
 // else knows that there were some.
 func TestPageOfABucketThatIsEmpty(t *testing.T) {
 	s, path := fresh(t)
-	o := object(strings.Repeat("large", looseSize))
-	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}}); err != nil {
-		t.Fatal(err)
+	var stones []objects.Tombstone
+	for i := range 3 { // they are too long for an inline page
+		stones = append(stones, objects.Tombstone{ID: object(fmt.Sprint(i)).ID, Kind: objects.KindContent, Why: strings.Repeat("old", 300)})
 	}
-	mustCheckpoint(t, s)
+	if n, err := objects.Purge(t.Context(), s, stones, nil); err != nil || n != len(stones) {
+		t.Fatalf("purge: %d, %v", n, err)
+	}
 	idle(t, s)
 	b := mustRead(t, path)
 	now, err := page.ReadMeta(bytes.NewReader(b), int64(len(b)))
@@ -259,7 +261,7 @@ func TestPageOfABucketThatIsEmpty(t *testing.T) {
 	}
 	in, err := newSnapshot(bytes.NewReader(b), now).bucket(objectsBucket)
 	if err != nil || in.Inline != nil {
-		t.Fatalf("the large objects have no page: %v", err)
+		t.Fatalf("the tombstones have no page: %v", err)
 	}
 	page.Order.PutUint16(b[int(in.Root)*now.PageSize+10:], 0)
 	if err := os.WriteFile(path, b, 0o600); err != nil {

@@ -8,13 +8,12 @@ import (
 	"sync"
 
 	"github.com/tract-vcs/tract/internal/compression"
-	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // A checkpoint stores packs uncompressed. gc compresses the bodies of packs, their heads except
-// the ids, and large objects with zstd where that is shorter: one frame that states the size of
-// its content, without a checksum of its own.
+// the ids, with zstd where that is shorter: one frame that states the size of its content, without a
+// checksum of its own.
 
 // codec is how bytes of a pack are stored.
 type codec byte
@@ -37,38 +36,14 @@ func compressAfter(b []byte, n, at int, flag byte) []byte {
 	return closed
 }
 
-// inflate returns before, followed by the content of a compressed frame. With an error it
-// returns the beginning of that. It allocates no more than the frame states, and no more than
-// compression.MaxSize.
-func inflate(a *arena, before, frame []byte) ([]byte, error) {
+// inflate returns the content of a compressed frame. With an error it returns the beginning of
+// that. It allocates no more than the frame states, and no more than compression.MaxSize.
+func inflate(a *arena, frame []byte) ([]byte, error) {
 	n, err := compression.Size(frame)
 	if err != nil {
 		return nil, err
 	}
-	room := a.pages().Take(len(before) + n + compression.Slack)
-	return compression.Append(room[:copy(room, before)], frame)
-}
-
-// recordZstd is added to the kind of an object; the rest of its record is then in zstd.
-const recordZstd = 0x80
-
-func recordKind(first byte) objects.Kind { return objects.Kind(first &^ recordZstd) }
-
-// compressRecord compresses the record of a large object, if that makes it shorter. A compressed
-// record stays as it is.
-func compressRecord(b []byte) []byte {
-	if len(b) == 0 || b[0]&recordZstd != 0 || isTombstone(b) {
-		return b
-	}
-	return compressAfter(b, 1, 0, recordZstd)
-}
-
-// decompressRecord returns the uncompressed record of an object.
-func decompressRecord(b []byte) ([]byte, error) {
-	if len(b) == 0 || b[0]&recordZstd == 0 {
-		return b, nil
-	}
-	return inflate(nil, []byte{byte(recordKind(b[0]))}, b[1:])
+	return compression.Append(a.pages().Take(n + compression.Slack)[:0], frame)
 }
 
 // decodeBody returns the data of a body, which must have the size that the head states, and
@@ -93,7 +68,7 @@ func decodeBodyData(a *arena, n uint32, b []byte) (data []byte, sound bool, err 
 	switch codec(b[8]) &^ codecPurged {
 	case codecRaw:
 	case codecZstd:
-		if data, err = inflate(a, nil, data); err != nil {
+		if data, err = inflate(a, data); err != nil {
 			return nil, false, fmt.Errorf("pack %d: %w: %w", n, errPack, err)
 		}
 	default:

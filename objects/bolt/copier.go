@@ -22,18 +22,17 @@ type copier struct {
 	out   *newFile
 	marks *marks // nil: everything is kept as it is
 
-	pack     uint32              // the last pack of the source that was copied
-	entry    uint64              // the last log entry that was
-	records  map[objects.ID]bool // that were copied
-	moved    map[string]bool     // refs that were moved since they were copied; nil: they were not copied yet
-	referred []objects.ID        // by what was written since the marks were made
-	pending  []objects.Object    // for the next packs
-	bytes    int                 // of their data
-	room     arena               // for the pack that is open
+	pack     uint32           // the last pack of the source that was copied
+	entry    uint64           // the last log entry that was
+	moved    map[string]bool  // refs that were moved since they were copied; nil: they were not copied yet
+	referred []objects.ID     // by what was written since the marks were made
+	pending  []objects.Object // for the next packs
+	bytes    int              // of their data
+	room     arena            // for the pack that is open
 }
 
 func newCopier(src *source, out *newFile, m *marks) *copier {
-	return &copier{src: src, out: out, marks: m, records: map[objects.ID]bool{}}
+	return &copier{src: src, out: out, marks: m}
 }
 
 const (
@@ -63,7 +62,7 @@ func (c *copier) copyRound() error {
 	c.size = 0
 	return inOrder(
 		func() error { return c.src.packs(c.pack, c.copyPack) },
-		c.copyEntries, c.copyRecords, c.flush, c.copyRefs, c.out.write)
+		c.copyEntries, c.copyReferred, c.copyTombstones, c.flush, c.copyRefs, c.out.write)
 }
 
 // inOrder calls functions until one returns an error.
@@ -99,7 +98,7 @@ func (c *copier) copyPack(raw rawPack) error {
 	for k := p.Len(); !marked && k < p.numbers(); k++ {
 		c.referred = append(c.referred, *p.ID(k))
 	}
-	isDense := len(list) == p.Len() && 2*p.BodySize() >= dense.bytes && codec(raw.body[8]) == codecZstd
+	isDense := len(list) == p.Len() && (2*p.BodySize() >= dense.bytes || p.Len() == 1 && p.BodySize() >= largeSize) && codec(raw.body[8]) == codecZstd
 	if sound && (!marked || isDense) {
 		return c.addPack(raw, list)
 	}
@@ -172,23 +171,9 @@ func (c *copier) copyEntries() error {
 	})
 }
 
-// copyRecords copies the records that were not copied yet, and what was left out that is
-// referred to by now.
-func (c *copier) copyRecords() error {
-	for again := true; again; again = len(c.referred) > 0 {
-		if err := c.copyReferred(); err != nil {
-			return err
-		}
-		if err := c.copyNewRecords(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // copyReferred copies objects that were left out, and to which objects refer that were written since
-// the marks were made: a writer put them again while they still existed. Records among them are
-// copied by the next copyNewRecords.
+// the marks were made: a writer put them again while they still existed. Tombstones among them are
+// marked, so that copyTombstones copies them.
 func (c *copier) copyReferred() error {
 	for len(c.referred) > 0 {
 		var found []objects.Object
@@ -223,22 +208,16 @@ func (c *copier) copyReferred() error {
 	return nil
 }
 
-// copyNewRecords copies the records that were not copied yet.
-func (c *copier) copyNewRecords() error {
-	wanted := func(id objects.ID, tombstone bool) bool {
-		return !c.records[id] && (!tombstone || c.src.locked != nil) && (c.marks == nil || !c.marks.removes(id, tombstone))
+// copyTombstones copies the tombstones, in the last round.
+func (c *copier) copyTombstones() error {
+	if c.src.locked == nil {
+		return nil
 	}
-	return c.src.records(wanted, func(r record) error {
-		if c.marks != nil && c.marks.isNew(r) {
-			o, err := r.object()
-			if err != nil {
-				return err
-			}
-			c.referred = append(append(c.referred, o.Parents...), o.Links...)
+	return c.src.records(func(id objects.ID, value []byte) error {
+		if c.marks != nil && c.marks.removes(id) {
+			return nil
 		}
-		c.records[r.id] = true
-		c.kept++
-		return c.out.addRecord(r)
+		return c.out.add(setKey(objectsBucket, id[:], value))
 	})
 }
 

@@ -43,7 +43,7 @@ func roleCrash(args []string) error {
 		})
 	}
 	group.Wait()
-	w.next("refs/heads/main", looseSize+100)
+	w.next("refs/heads/main", largeSize+100)
 	w.leave("refs/tags/gone")
 	fmt.Println("phase purge")
 	w.purge("<purged beside gc>")

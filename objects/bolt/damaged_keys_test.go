@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tract-vcs/tract/objects"
@@ -14,24 +15,26 @@ import (
 
 // woods is the file of a store whose larger trees have branches, and what is in it.
 type woods struct {
-	file       []byte
-	meta       page.Meta
-	ids, large []objects.ID // large: those that lie in no pack
-	refs       map[string]objects.ID
-	rounds     int // in each of which every ref was moved
+	file   []byte
+	meta   page.Meta
+	ids    []objects.ID
+	purged []objects.ID // which have stonestones
+	refs   map[string]objects.ID
+	rounds int // in each of which every ref was moved
 }
 
 func newWoods(t *testing.T) *woods {
 	t.Helper()
 	s, path := fresh(t)
 	w := &woods{refs: map[string]objects.ID{}, rounds: 3}
+	var stones []objects.Tombstone
 	for round := range w.rounds { // each leaves a run of the index
 		var b objects.Batch
 		for i := range 150 {
 			o := object(fmt.Sprint("words ", round, i))
-			if i%50 == 0 {
-				o = object(fmt.Sprintf("%0*d", looseSize+round, i))
-				w.large = append(w.large, o.ID)
+			if i%15 == 0 {
+				stones = append(stones, objects.Tombstone{ID: o.ID, Why: strings.Repeat("old", 300)})
+				w.purged = append(w.purged, o.ID)
 			}
 			k := objects.New(objects.KindCommit, nil, []objects.ID{o.ID}, fmt.Append(nil, round, i))
 			b.Put = append(b.Put, o, k)
@@ -48,6 +51,9 @@ func newWoods(t *testing.T) *woods {
 			t.Fatal(err)
 		}
 		mustCheckpoint(t, s)
+	}
+	if n, err := objects.Purge(t.Context(), s, stones, nil); err != nil || n != len(stones) {
+		t.Fatalf("purge: %d, %v", n, err)
 	}
 	idle(t, s)
 	w.file = mustRead(t, path)
@@ -168,7 +174,7 @@ func (w *woods) wantLog(t *testing.T, what string) {
 func TestBranchPageLeadsToTheWrongLeaf(t *testing.T) {
 	w := newWoods(t)
 	for bucket, want := range map[int]func(what string){
-		objectsBucket: func(what string) { w.wantIDs(t, what, w.large); w.wantMany(t, what, w.large) },
+		objectsBucket: func(what string) { w.wantIDs(t, what, w.purged); w.wantMany(t, what, w.purged) },
 		indexBucket:   func(what string) { w.wantIDs(t, what, w.ids); w.wantMany(t, what, w.ids) },
 		refsBucket:    func(what string) { w.wantRefs(t, what) },
 		movesBucket:   func(what string) { w.wantLog(t, what) },
@@ -183,9 +189,9 @@ func TestBranchPageLeadsToTheWrongLeaf(t *testing.T) {
 	}
 }
 
-// TestDamagedKeyOfALargeObject flips each bit of each key of the large objects: those
+// TestDamagedKeyOfATombstone flips each bit of each key of the stonestones: those
 // that have another are found as before, or there is damage.
-func TestDamagedKeyOfALargeObject(t *testing.T) {
+func TestDamagedKeyOfATombstone(t *testing.T) {
 	w, flips := newWoods(t), 0
 	for _, p := range w.pages(t, objectsBucket, true) {
 		var keys []objects.ID
@@ -197,11 +203,11 @@ func TestDamagedKeyOfALargeObject(t *testing.T) {
 			keys = append(keys, objects.ID(key))
 		}
 		flips += w.flipKeys(p, func(key int, what string) {
-			w.wantIDs(t, what, slices.DeleteFunc(slices.Clone(w.large), func(id objects.ID) bool { return id == keys[key] }))
+			w.wantIDs(t, what, slices.DeleteFunc(slices.Clone(w.purged), func(id objects.ID) bool { return id == keys[key] }))
 		})
 	}
 	if flips == 0 {
-		t.Error("there are no large objects below a branch")
+		t.Error("there are no stonestones below a branch")
 	}
 }
 

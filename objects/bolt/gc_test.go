@@ -46,7 +46,7 @@ func TestSweepRemovesUnreachableObjects(t *testing.T) {
 	s := mustOpen(t, path, objects.Options{})
 	stray := object("nobody names me")
 	strayList := objects.New(objects.KindCommit, []objects.ID{m.tip}, []objects.ID{stray.ID}, []byte("stray"))
-	large := object(strings.Repeat("large ", looseSize))
+	large := object(strings.Repeat("large ", largeSize))
 	kept := object("HEAD is here and on no branch")
 	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{stray, strayList, large, kept}}); err != nil {
 		t.Fatal(err)

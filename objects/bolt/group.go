@@ -211,10 +211,10 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 	return err
 }
 
-// put puts an object into a group unless it is there. A small object is not looked for in
-// the packs, which would cost more than writing it: the checkpoint leaves it out. An object
+// put puts an object into a group unless it is there. It is not looked for in the packs,
+// which would cost more than writing it: the checkpoint leaves it out. An object
 // that is there with other bytes is damaged, and putting it must not seem to succeed. One
-// that was purged counts as there for a batch of copies.
+// that was purged counts as there for a batch of copies, which is looked for.
 func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 	if have := w.planned.record(o.ID); have != nil {
 		if !bytes.Equal(have, encodeObject(*o)) {
@@ -222,7 +222,7 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 		}
 		return nil
 	}
-	if copies || recordSize(o) >= looseSize {
+	if copies {
 		if there, err := w.planned.there(o, copies); there || err != nil {
 			return err
 		}

@@ -290,7 +290,7 @@ func TestReadersDuringCheckpoints(t *testing.T) {
 	for i := range 120 {
 		o := object(fmt.Sprint("object ", i))
 		if i%9 == 0 {
-			o = object(fmt.Sprintf("large %0*d", looseSize, i))
+			o = object(fmt.Sprintf("large %0*d", largeSize, i))
 		}
 		ref := objects.RefUpdate{Name: "refs/heads/main", New: o.ID}
 		if i > 0 {

@@ -62,7 +62,7 @@ func decodeEntries(key, value []byte) (list []objects.LogEntry, err error) {
 		list = []objects.LogEntry{e}
 	default:
 		var b []byte
-		if b, err = inflate(nil, nil, record[1:]); err == nil {
+		if b, err = inflate(nil, record[1:]); err == nil {
 			list, err = parseEntries(b)
 		}
 	}

@@ -102,7 +102,7 @@ func TestLogEntriesWithRandomFields(t *testing.T) {
 func FuzzLogEntries(f *testing.F) {
 	for _, list := range [][]objects.LogEntry{someEntries(1, 20), someEntries(9, 2)} {
 		_, value := encodeEntries(list)
-		b, err := inflate(nil, nil, value[sealSize+1:])
+		b, err := inflate(nil, value[sealSize+1:])
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 	if value == nil {
 		return objects.Object{}, &objects.NotFoundError{ID: id}
 	}
-	return record{id: id, value: value}.object()
+	return objects.Object{ID: id}, purgedError(id, value)
 }
 
 // packError returns the error of an object that cannot be read because its pack is damaged.

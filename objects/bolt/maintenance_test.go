@@ -61,7 +61,7 @@ func TestWritersGoOnDuringMaintenance(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, path := manyPacks(t, rounds(12, 12, 100))
+			_, path := manyPacks(t, rounds(48, 48, 100))
 			writer := mustOpen(t, path, objects.Options{Wait: 20 * time.Second})
 			s := mustOpen(t, path, objects.Options{Wait: 20 * time.Second})
 			in, _ := objects.As[objects.Maintainer](s)
@@ -83,12 +83,12 @@ func TestWritersGoOnDuringMaintenance(t *testing.T) {
 				t.Errorf("only %d writes came between", written)
 			}
 			found := wantClean(t, path)
-			if want := rounds(12, 12, 100)*60 + written; len(found.objects) < want || len(found.refs) != written+1 {
+			if want := rounds(48, 48, 100)*60 + written; len(found.objects) < want || len(found.refs) != written+1 {
 				t.Errorf("%d objects of %d and %d refs", len(found.objects), want, len(found.refs))
 			}
 			if name == "backup" {
 				copied := wantClean(t, filepath.Join(dir, fileName))
-				if len(copied.refs) < 2 || len(copied.objects) < rounds(12, 12, 100)*60 {
+				if len(copied.refs) < 2 || len(copied.objects) < rounds(48, 48, 100)*60 {
 					t.Errorf("the copy has %d objects and %d refs", len(copied.objects), len(copied.refs))
 				}
 			}

@@ -3,6 +3,7 @@ package bolt
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"math/bits"
 	"slices"
 
@@ -32,14 +33,13 @@ type packRows struct {
 	first, rows int
 }
 
-// markedRecord is what is known of an object in no pack, or of a tombstone.
+// markedRecord is what is known of a tombstone, or of an object of the journal.
 type markedRecord struct {
-	edges     []objects.ID
-	size      int
-	tombstone bool
-	journal   bool
-	referred  bool // another object refers to it
-	kept      bool
+	edges    []objects.ID
+	size     int
+	journal  bool
+	referred bool // another object refers to it
+	kept     bool
 }
 
 // bitset is a set of small numbers.
@@ -146,16 +146,16 @@ func (m *marks) isRoot(id *objects.ID) bool {
 }
 
 func (m *marks) readRecords() error {
-	return m.src.records(nil, func(r record) error {
-		k := &markedRecord{tombstone: r.tombstone, journal: r.journal}
-		if !r.tombstone {
-			o, err := r.object()
-			if err != nil {
-				return err
-			}
-			k.edges, k.size = slices.Concat(o.Parents, o.Links), len(o.Data)
+	return m.src.records(func(id objects.ID, value []byte) error {
+		o, err := decodeObject(id, value)
+		if err == nil {
+			o, err = verified(o)
 		}
-		m.records[r.id] = k
+		purged := errors.Is(err, objects.ErrPurged)
+		if err != nil && !purged {
+			return err
+		}
+		m.records[id] = &markedRecord{edges: slices.Concat(o.Parents, o.Links), size: len(o.Data), journal: !purged}
 		return nil
 	})
 }
@@ -186,8 +186,8 @@ func (m *marks) refer(id objects.ID) {
 }
 
 // markRootAndYoungRecords marks the roots among the records, or, if young objects are kept, the young
-// records. A record has no age of its own: a record in the journal is young, and so is one that no
-// object refers to; any other is as old as the objects that refer to it.
+// records: the objects of the journal. A tombstone has no age of its own: one that no object refers
+// to is young, and any other is as old as the objects that refer to it.
 func (m *marks) markRootAndYoungRecords() error {
 	return m.src.view(func(l *snapshot) error {
 		for id, k := range m.records {
@@ -220,7 +220,7 @@ func (m *marks) visit(l *snapshot, id objects.ID) (edges []objects.ID, packed bo
 		if !k.kept {
 			k.kept, edges = true, k.edges
 		}
-		if !k.tombstone { // else it may have been put again
+		if k.journal { // a tombstone's object may have been put again
 			return edges, false, nil
 		}
 	}
@@ -306,17 +306,10 @@ func (m *marks) keeps(number uint32, row int) bool {
 	return !ok || m.kept.has(m.packs[at].first+row)
 }
 
-// removes reports whether a record is left out. One that was not there when it was marked, or
-// was a tombstone then, is not.
-func (m *marks) removes(id objects.ID, tombstone bool) bool {
+// removes reports whether a tombstone is left out. One that was not there when it was marked is not.
+func (m *marks) removes(id objects.ID) bool {
 	k := m.records[id]
-	return k != nil && !k.kept && k.tombstone == tombstone
-}
-
-// isNew reports whether a record was not there yet, with its data, when it was marked.
-func (m *marks) isNew(r record) bool {
-	k := m.records[r.id]
-	return !r.tombstone && (k == nil || k.tombstone)
+	return k != nil && !k.kept
 }
 
 // report counts what is kept and what is not.

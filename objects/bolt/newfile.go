@@ -22,7 +22,7 @@ import (
 type newFile struct {
 	path    string
 	limit   int64 // see store.mapMost
-	repack  bool  // packs are numbered anew, and large objects are compressed
+	repack  bool  // packs are numbered anew
 	db      *bbolt.DB
 	file    *os.File         // that of db
 	written *snapshot        // what was written, without the changes; nil: to be opened
@@ -123,14 +123,6 @@ func (f *newFile) addObjects(list []objects.Object) error {
 		}
 	}
 	return nil
-}
-
-// addRecord adds an object that is in no pack, or a tombstone.
-func (f *newFile) addRecord(r record) error {
-	if f.repack {
-		r.value = compressRecord(r.value)
-	}
-	return f.add(setKey(objectsBucket, bytes.Clone(r.id[:]), r.value))
 }
 
 // setRef sets a ref, perhaps again; nil: it deletes it.

@@ -28,7 +28,7 @@ import (
 // The data of a purged object is zeros; all other rows, and the index, stay valid.
 const (
 	packObjects = packs.MaxObjects // most that one pack holds
-	looseSize   = 64 << 10         // larger records are stored one by one
+	largeSize   = 64 << 10         // an object with so much data has a pack of its own
 
 	packIDs    = 8 + 2 + 4
 	packZstd   = 0x8000 // added to the count
@@ -96,7 +96,7 @@ func parsePack(a *arena, n uint32, b []byte) (*pack, error) {
 	ids := b[packIDs:f.end:f.end]
 	table, purged, err := f.splitTable(b)
 	if err == nil && f.zstd {
-		table, err = inflate(a, nil, table)
+		table, err = inflate(a, table)
 	}
 	p := &pack{n: n, ids: ids, purged: purged, sound: sound}
 	if err == nil {

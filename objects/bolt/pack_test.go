@@ -244,9 +244,10 @@ func TestPacksHaveObjectsInHistoryOrder(t *testing.T) {
 	}
 }
 
-// TestMessagesOfSomeKilobytesAreInPacks stores tool results and files of 2 to 30 KB, as agents do:
-// none has a record of its own, before gc and after it. Only an object above the limit has one.
-func TestMessagesOfSomeKilobytesAreInPacks(t *testing.T) {
+// TestOnlyLargeObjectsHaveAPackOfTheirOwn stores tool results and files of 2 to 30 KB, as agents do, and a
+// large one: it has a pack of its own, before gc and after it, and so nobody unpacks it who reads what is
+// beside it in the history.
+func TestOnlyLargeObjectsHaveAPackOfTheirOwn(t *testing.T) {
 	s, path := fresh(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	var tip objects.ID
@@ -264,21 +265,33 @@ func TestMessagesOfSomeKilobytesAreInPacks(t *testing.T) {
 	for range messages {
 		put(2<<10 + r.IntN(28<<10))
 	}
-	put(looseSize)
+	put(largeSize)
 	count := func(when string) {
 		t.Helper()
-		alone := 0
+		large, objects := 0, 0
 		err := inner(t, s).view(t.Context(), "count", func(l *snapshot) error {
-			for _, err := range l.scanFile(objectsBucket, nil, false) {
+			for e, err := range l.scanFile(headsBucket, nil, false) {
 				if err != nil {
 					return err
 				}
-				alone++
+				n, _ := packNumber(e.Key)
+				p, err := l.pack(n)
+				if err != nil {
+					return err
+				}
+				objects += p.Len()
+				for i := range p.Len() {
+					if _, size := p.Data(i); size >= largeSize {
+						if large++; p.Len() != 1 {
+							t.Errorf("%s: a large object is in a pack of %d", when, p.Len())
+						}
+					}
+				}
 			}
 			return nil
 		})
-		if packed := entriesOfIndex(t, s); err != nil || alone != 1 || packed != 2*messages+1 {
-			t.Errorf("%s: %d records of their own and %d objects in packs, %v", when, alone, packed, err)
+		if found := entriesOfIndex(t, s); err != nil || large != 1 || objects != 2*messages+2 || int(found) != objects {
+			t.Errorf("%s: %d large objects, %d in packs, %d in the index, %v", when, large, objects, found, err)
 		}
 	}
 	mustCheckpoint(t, s)

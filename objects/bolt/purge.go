@@ -25,7 +25,7 @@ import (
 // if the process is killed, the next writer completes the purge. When all packs are
 // rewritten, the pages that are free by then are overwritten, and the key is deleted last.
 const (
-	purgeBytes = 4 << 20  // most bytes of packs and large objects that a step rewrites, unless one is larger
+	purgeBytes = 4 << 20  // most bytes of packs that a step rewrites, unless one is larger
 	purgeCount = 1 << 11  // most objects that a step purges
 	wipeBytes  = 16 << 20 // most bytes of free pages that a step overwrites
 )
@@ -174,7 +174,6 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 		}
 		if !isTombstone(value) {
 			list = append(list, setKey(objectsBucket, bytes.Clone(t.ID[:]), encodeTombstone(t)))
-			size += len(value)
 		}
 		for at, err := range l.places(t.ID) {
 			if err != nil {

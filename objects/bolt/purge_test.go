@@ -59,7 +59,7 @@ func spoken(t testing.TB, n int) (s objects.Store, path string, said []objects.O
 	for i := range n {
 		words := fmt.Sprintf("<words %d>", i)
 		if i%7 == 3 {
-			words += strings.Repeat(words, looseSize/8)
+			words += strings.Repeat(words, largeSize/8)
 		}
 		c := object(words)
 		var parents []objects.ID
@@ -347,7 +347,7 @@ func TestSweepRemovesUnreachableTombstones(t *testing.T) {
 }
 
 // TestPurgedObjectsCanBePutAgain puts purged objects again. They are then stored like all others: in
-// the journal, a pack, a record of their own, and the new file of a gc.
+// the journal, a pack, and the new file of a gc.
 func TestPurgedObjectsCanBePutAgain(t *testing.T) {
 	s, path, said := spoken(t, 30)
 	small, large := said[2], said[3]

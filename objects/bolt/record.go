@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/tract-vcs/tract/internal/canonical"
 	packs "github.com/tract-vcs/tract/internal/pack"
@@ -23,8 +22,8 @@ import (
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 4 bytes of an id -> chunk of the index
-//	objects  id -> kind, varint n, n parents, varint m, m links, data; or kind with
-//	         0x80 added, and the rest in zstd; or a tombstone
+//	objects  id -> a tombstone; in the journal, a record of an object that a checkpoint moves into a pack:
+//	         kind, varint n, n parents, varint m, m links, data
 //	refs     name -> sealed record: 1 target, 2 version, 3 updated, 4 hash of its newest log entry
 //	recent   last moved first (time downwards, name) -> nothing
 //	log      seq -> sealed objects.LogEntry.Record, or several
@@ -56,7 +55,7 @@ func deleteKey(bucket int, key []byte) journal.Change {
 }
 
 // formatVersion is the version of the format. Those before it were never released.
-const formatVersion = 26
+const formatVersion = 27
 
 var formatKey = []byte("format")
 
@@ -108,18 +107,11 @@ func decodeFormat(value []byte) (version uint64, err error) {
 }
 
 func encodeObject(o objects.Object) []byte {
-	return packs.AppendRecord(make([]byte, 0, recordSize(&o)), &o)
+	const counts = 1 + 2*binary.MaxVarintLen16 // at most: the kind and the numbers of edges
+	return packs.AppendRecord(make([]byte, 0, counts+(len(o.Parents)+len(o.Links))*idSize+len(o.Data)), &o)
 }
 
-// recordSize returns the length of the record of an object.
-func recordSize(o *objects.Object) int {
-	return 1 + lenVarint(len(o.Parents)) + lenVarint(len(o.Links)) + (len(o.Parents)+len(o.Links))*idSize + len(o.Data)
-}
-
-func lenVarint(n int) int { return (bits.Len(uint(n)|1) + 6) / 7 }
-
-// decodeObject decodes a record, compressed or not; a tombstone is a PurgedError. The object
-// does not refer to b.
+// decodeObject decodes a record; a tombstone is a PurgedError. The object does not refer to b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 	var room []objects.ID
 	o, err := decodeShared(id, b, &room)
@@ -133,11 +125,7 @@ func decodeShared(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, 
 	if isTombstone(b) {
 		return objects.Object{ID: id}, purgedError(id, b)
 	}
-	var o objects.Object
-	b, err := decompressRecord(b)
-	if err == nil {
-		o, err = packs.ParseRecord(b, room)
-	}
+	o, err := packs.ParseRecord(b, room)
 	if err != nil {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: err}
 	}

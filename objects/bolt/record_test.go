@@ -38,7 +38,7 @@ func FuzzDecodeObject(f *testing.F) {
 		if err != nil && !errors.Is(err, objects.ErrCorrupt) {
 			t.Errorf("%x: %v is no CorruptError", b, err)
 		}
-		if b, _ = decompressRecord(b); err == nil && !bytes.Equal(encodeObject(o), b) {
+		if err == nil && !bytes.Equal(encodeObject(o), b) {
 			t.Errorf("%x was accepted and is written %x", b, encodeObject(o))
 		}
 	})

@@ -138,7 +138,7 @@ func inflatePrefix(b []byte) []byte {
 	if !compression.IsFrame(b) {
 		return b
 	}
-	data, _ := inflate(nil, nil, b)
+	data, _ := inflate(nil, b)
 	return data
 }
 

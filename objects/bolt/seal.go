@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"slices"
 	"sync"
 
@@ -24,9 +23,8 @@ func sealObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) (
 	if err != nil {
 		return nil, err
 	}
-	list, changes := withoutLarge(append(list, bulk...))
-	if len(list) == 0 {
-		return changes, nil
+	if list = append(list, bulk...); len(list) == 0 {
+		return nil, nil
 	}
 	n, err := l.nextPack()
 	if err != nil {
@@ -38,7 +36,7 @@ func sealObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) (
 	}
 	packs, entries := encodePacks(n, splitPacks(inHistoryOrder(list), young))
 	run, err := l.addRun(entries)
-	return slices.Concat(changes, back, packs, run), err
+	return slices.Concat(back, packs, run), err
 }
 
 // decodeRecords decodes records of the journal and checks their hashes.
@@ -56,19 +54,6 @@ func (l *snapshot) decodeRecords(records []memtable.Entry) ([]objects.Object, er
 		list = append(list, o)
 	}
 	return list, nil
-}
-
-// withoutLarge removes the objects from a list that are stored one by one, and returns the
-// changes that store them.
-func withoutLarge(list []objects.Object) (rest []objects.Object, changes []journal.Change) {
-	rest = slices.DeleteFunc(list, func(o objects.Object) bool {
-		if recordSize(&o) < looseSize {
-			return false
-		}
-		changes = append(changes, setKey(objectsBucket, bytes.Clone(o.ID[:]), encodeObject(o)))
-		return true
-	})
-	return rest, changes
 }
 
 // encodePacks returns the changes that store packs, and the index entries of their objects.
@@ -161,9 +146,17 @@ func commitChains(list []objects.Object, at map[objects.ID]int) (chains [][]int)
 	return chains
 }
 
-// splitPacks divides objects into packs. Each ends with a commit, so that a commit has its content
-// beside it, unless none comes for long.
+// splitPacks divides objects into packs. A large object has a pack of its own, so that nobody unpacks
+// it who reads what lies beside it in a history. Every other pack ends with a commit, so that a commit
+// has its content beside it, unless none comes for long. The memory of the list is used again.
 func splitPacks(list []objects.Object, most limits) (packs [][]objects.Object) {
+	list = slices.DeleteFunc(list, func(o objects.Object) bool {
+		isLarge := len(o.Data) >= largeSize
+		if isLarge {
+			packs = append(packs, []objects.Object{o})
+		}
+		return isLarge
+	})
 	commits, size, from := 0, 0, 0
 	for i := range list {
 		size += len(list[i].Data)

@@ -77,19 +77,14 @@ func (q *search) records(l *snapshot, from []byte) error {
 	return nil
 }
 
-// kindOf reads the kind of an object that is in no pack, purged ones included; zero: the record
-// is empty.
+// kindOf reads the kind of an object of the journal, or of a purged one; zero: the record is empty.
 func kindOf(e page.Entry) (objects.Kind, error) {
-	first, err := e.Part(0, min(1, e.ValueSize))
-	if err != nil || len(first) == 0 {
-		return 0, err
-	}
-	if !isTombstone(first) {
-		return recordKind(first[0]), nil
-	}
 	value, err := e.Value()
-	if err != nil {
+	if err != nil || len(value) == 0 {
 		return 0, err
+	}
+	if !isTombstone(value) {
+		return objects.Kind(value[0]), nil
 	}
 	t, err := decodeTombstone(objects.ID(e.Key), value)
 	return t.Kind, err

@@ -194,43 +194,20 @@ func (p *pack) objectWith(row int, body []byte, room *[]objects.ID) objects.Obje
 	return o
 }
 
-// record is an object in no pack, or a tombstone, as it is stored.
-type record struct {
-	id        objects.ID
-	tombstone bool
-	journal   bool // it is not in the file yet
-	value     []byte
-}
-
-// object returns the object of a record, whose hash is its id.
-func (r record) object() (objects.Object, error) {
-	o, err := decodeObject(r.id, r.value)
-	if err != nil {
-		return o, err
-	}
-	return verified(o)
-}
-
-// records calls f with the records that wanted accepts; nil: all of them. An object of the journal
-// that is in a pack too is left out.
-func (src *source) records(wanted func(id objects.ID, tombstone bool) bool, f func(r record) error) error {
-	return scan(src, objectsBucket, []byte{}, func(l *snapshot, e page.Entry) (r record, size int, err error) {
+// records calls f with the tombstones, and with the objects of the journal that are in no pack, as
+// they are stored.
+func (src *source) records(f func(id objects.ID, value []byte) error) error {
+	return scan(src, objectsBucket, []byte{}, func(l *snapshot, e page.Entry) (p pair, size int, err error) {
 		if len(e.Key) != idSize {
-			return r, 0, errKey(objectsBucket, e.Key)
+			return p, 0, errKey(objectsBucket, e.Key)
 		}
-		r.id, r.journal = objects.ID(e.Key), e.Page() == nil
-		if r.journal {
-			if _, packed, err := l.locate(r.id); packed || err != nil {
-				return r, 0, err
+		if e.Page() == nil {
+			if _, packed, err := l.locate(objects.ID(e.Key)); packed || err != nil {
+				return p, 0, err
 			}
 		}
-		begin, err := e.Part(0, min(1, e.ValueSize))
-		if r.tombstone = isTombstone(begin); err != nil || wanted != nil && !wanted(r.id, r.tombstone) {
-			return r, 0, err
-		}
-		r.value, err = e.Value()
-		return r, 1 + len(r.value), err
-	}, f)
+		return readPair(l, e)
+	}, func(p pair) error { return f(objects.ID(p.key), p.value) })
 }
 
 // entries calls f with the log entries behind a sequence number, ascending.

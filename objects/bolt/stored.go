@@ -7,7 +7,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// withoutStored removes the objects from a list that a pack has already: whoever puts a small
+// withoutStored removes the objects from a list that a pack has already: whoever puts an
 // object does not look for it. An object that is damaged in its pack stays in the list, and
 // is found in the new pack from then on. The memory of the list is used again.
 func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error) {
@@ -97,7 +97,7 @@ func (l *snapshot) findIndexed(ids []objects.ID, found map[objects.ID]bool) erro
 	return nil
 }
 
-// inNoPack reports whether an object is in the journal or stored by itself.
+// inNoPack reports whether an object is in the journal or was purged.
 func (l *snapshot) inNoPack(id *objects.ID) (bool, error) {
 	if l.record(*id) != nil {
 		return true, nil

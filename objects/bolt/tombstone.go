@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // A tombstone is a value of the objects bucket that begins with a zero, where the record of
-// an object has its kind:
+// an object in the journal has its kind:
 //
 //	objects  id -> 0, sealed objects.Tombstone.Record
 
@@ -24,7 +25,10 @@ func isTombstone(value []byte) bool { return len(value) > 0 && value[0] == tombs
 
 // decodeTombstone decodes the tombstone of an object.
 func decodeTombstone(id objects.ID, value []byte) (objects.Tombstone, error) {
-	record, err := unseal(id[:], value[1:])
+	record, err := []byte(nil), errors.New("it does not begin as one")
+	if isTombstone(value) {
+		record, err = unseal(id[:], value[1:])
+	}
 	if err != nil {
 		return objects.Tombstone{}, &objects.CorruptError{ID: id, Cause: fmt.Errorf("tombstone: %w", err)}
 	}
@@ -41,7 +45,7 @@ func purgedError(id objects.ID, value []byte) error {
 }
 
 // dropTombstones returns the changes that delete the tombstones of objects that were put
-// again and go into a pack.
+// again.
 func (l *snapshot) dropTombstones(list []objects.Object) (changes []journal.Change, err error) {
 	for i := range list {
 		id := &list[i].ID

@@ -60,6 +60,3 @@ func (e Entry) Part(at, n int) ([]byte, error) {
 	}
 	return e.page.Bytes(e.ValueAt+at, n)
 }
-
-// Buffered reports whether the value was read together with its page.
-func (e Entry) Buffered() bool { return e.page != nil && e.ValueAt+e.ValueSize <= len(e.page.head) }
