@@ -18,9 +18,6 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-// turns is the length of the measured conversations.
-const turns = 200
-
 // conversation measures conversations with a model as they are stored with everything that
 // proves what was sent: one of short messages, and one of a coding agent with a system
 // prompt of 20 KB, 20 tools, and a tool result of 2 to 30 KB in each turn.
@@ -37,7 +34,7 @@ type turnMaker func(n int) (sent []content.Block, response []byte, text int)
 // storedConversation measures the bytes of a conversation and the time of its turns. The
 // limit is that of its bytes after gc to its text.
 func (b *bench) storedConversation(ctx context.Context, name string, turn turnMaker, tools []llm.Tool, system string, afterGC limit) error {
-	h := &history{size: turns, dir: filepath.Join(b.dir, strings.ReplaceAll(name, " ", "-")), bench: b}
+	h := &history{size: b.turns, dir: filepath.Join(b.dir, strings.ReplaceAll(name, " ", "-")), bench: b}
 	if err := os.Mkdir(h.dir, 0o700); err != nil {
 		return err
 	}
@@ -50,7 +47,7 @@ func (b *bench) storedConversation(ctx context.Context, name string, turn turnMa
 		return err
 	}
 	b.record(fmt.Sprintf("a turn of %s: prepare and accept", name), noLimit, times("", took))
-	bytesOf := fmt.Sprintf("bytes of %s of %d turns", name, turns)
+	bytesOf := fmt.Sprintf("bytes of %s of %d turns", name, b.turns)
 	b.compare(bytesOf+" before gc", noLimit, megabytes("", before), megabytes("its text", h.text))
 	if !b.hasProgram(bytesOf + " after gc") {
 		return nil

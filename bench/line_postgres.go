@@ -127,7 +127,7 @@ func (p *postgresBench) manyWriters(ctx context.Context) (err error) {
 	ours, theirs := figure{unit: "/s"}, figure{name: "pgbench", unit: "/s"}
 	n := make([]int, writerCount)
 	for round := -1; round < p.rounds; round++ { // the first round does not count, as in alternate
-		rate, err := concurrently(ctx, max(p.duration, minBench*time.Second), func(ctx context.Context, w int) error {
+		rate, err := concurrently(ctx, p.benchDuration(), func(ctx context.Context, w int) error {
 			n[w]++
 			return writers[w](ctx, n[w]*writerCount+w)
 		})
@@ -190,14 +190,17 @@ func (p *postgresBench) pgbenchScript(ctx context.Context) (path string, err err
 	return path, os.WriteFile(path, []byte(script), 0o644) //nolint:gosec // another user runs pgbench
 }
 
-// minBench is the least number of seconds of pgbench: its clients connect in that time too.
-const minBench = 5
+// benchDuration is how long pgbench runs, which counts whole seconds: longer than the other
+// measurements of writes, since its clients connect in that time too.
+func (p *postgresBench) benchDuration() time.Duration {
+	return max(5*p.duration/3, time.Second).Truncate(time.Second)
+}
 
 // pgbench runs a script with as many clients as there are writers, and returns how many
 // transactions there were in a second.
 func (p *postgresBench) pgbench(script string) (rate float64, err error) {
 	out, err := p.server.Command("pgbench", "-n", "-h", p.server.Dir, "-p", strconv.Itoa(p.server.Port), "-U", "tract", "-c", strconv.Itoa(writerCount), "-j", "2",
-		"-M", "prepared", "-T", strconv.Itoa(max(minBench, int(p.duration.Seconds()))), "-f", script, "postgres").CombinedOutput()
+		"-M", "prepared", "-T", strconv.Itoa(int(p.benchDuration().Seconds())), "-f", script, "postgres").CombinedOutput()
 	found := regexp.MustCompile(`tps = ([0-9.]+)`).FindSubmatch(out)
 	if err != nil {
 		return 0, fmt.Errorf("pgbench: %w\n%s", err, out)

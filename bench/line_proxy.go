@@ -195,7 +195,7 @@ func (b *bench) later(name string, part, limit float64, with, without figure) {
 
 // proxyFirstByte measures the first byte of answers, with 8 agents at once.
 func (b *bench) proxyFirstByte(ctx context.Context, size int) error {
-	const agents, turns = 8, 12
+	const agents = 8
 	var firsts []figure
 	err := b.bothProxies(ctx, fmt.Sprint("proxy-first-", size), func(p *proxied) error {
 		var mu sync.Mutex
@@ -203,7 +203,7 @@ func (b *bench) proxyFirstByte(ctx context.Context, size int) error {
 		err := atOnce(agents, func(agent int) error {
 			t := &proxyTalk{session: fmt.Sprint("agent-", agent)}
 			t.say(size)
-			for turn := range turns {
+			for turn := range min(b.turns, 12) {
 				first, _, err := p.ask(ctx, t)
 				if err != nil {
 					return err
@@ -244,7 +244,8 @@ func atOnce(n int, work func(i int) error) error {
 // proxyAtOnce measures many short conversations at once: the last byte of answers, and the calls
 // that are recorded in a second.
 func (b *bench) proxyAtOnce(ctx context.Context) error {
-	const talks, turns = 64, 12
+	const talks = 64
+	turns := min(b.turns, 12)
 	var lasts, rates []figure
 	err := b.bothProxies(ctx, "proxy-at-once", func(p *proxied) error {
 		var mu sync.Mutex
@@ -282,11 +283,10 @@ func (b *bench) proxyAtOnce(ctx context.Context) error {
 	return nil
 }
 
-// proxyGrowing measures a conversation that grows to 1 MB in 200 turns: the processor time of the
+// proxyGrowing measures a conversation that grows to 1 MB: the processor time of the
 // recorder against that of parsing each body once, the size of the store, and when a commit is
 // visible.
 func (b *bench) proxyGrowing(ctx context.Context) error {
-	const turns = 200
 	var used []time.Duration
 	var bodies [][]byte
 	var shown figure
@@ -294,8 +294,8 @@ func (b *bench) proxyGrowing(ctx context.Context) error {
 	err := b.bothProxies(ctx, "proxy-growing", func(p *proxied) error {
 		t := &proxyTalk{session: "growing"}
 		before := processorTime()
-		for range turns {
-			t.say(1 << 20 / turns)
+		for range b.turns {
+			t.say(1 << 20 / b.turns)
 			if p.recorder == nil {
 				bodies = append(bodies, t.body())
 			}
@@ -329,9 +329,9 @@ func (b *bench) proxyGrowing(ctx context.Context) error {
 		}
 	}
 	parsed := processorTime() - before
-	name := fmt.Sprintf("proxy: %d turns growing to 1 MB, ", turns)
+	name := fmt.Sprintf("proxy: %d turns growing to 1 MB, ", b.turns)
 	b.compare(name+"processor time of the recorder", atMost(2), times("", []time.Duration{used[0] - used[1]}), times("json.Unmarshal of each body", []time.Duration{parsed}))
-	b.compare(name+"size of the store", atMost(2), megabytes("", stored), megabytes("the last body", int64(len(bodies[turns-1]))))
+	b.compare(name+"size of the store", atMost(2), megabytes("", stored), megabytes("the last body", int64(len(bodies[b.turns-1]))))
 	b.record(name+"commit visible after the answer, p95", atMost(200), one("", "ms", shown.at(0.95)))
 	return nil
 }

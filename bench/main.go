@@ -48,6 +48,7 @@ type bench struct {
 	dir         string // for the stores; removed at the end
 	duration    time.Duration
 	rounds      int
+	turns       int   // of the measured conversations
 	sizes       []int // ascending
 	pkg         string
 	sqlitePkg   string
@@ -146,6 +147,7 @@ func (b *bench) parseArgs(args []string, errOut io.Writer) (c options, err error
 	flags.StringVar(&c.dir, "dir", ".", "folder for the stores, on a disk and not in memory")
 	flags.DurationVar(&b.duration, "time", 3*time.Second, "duration of each measurement of writes")
 	flags.IntVar(&b.rounds, "rounds", 7, "repetitions of each slow measurement")
+	flags.IntVar(&b.turns, "turns", 200, "turns of the measured conversations")
 	flags.StringVar(&b.pkg, "program", "../cmd/tract", "folder of the tract program to build; empty: measure without the program")
 	flags.StringVar(&b.sqlitePkg, "sqlite", "sqlite", "folder of the SQLite program to build, which takes a C compiler and a minute; empty: measure without SQLite")
 	if err := flags.Parse(args); err != nil {
@@ -165,6 +167,9 @@ func (b *bench) parseArgs(args []string, errOut io.Writer) (c options, err error
 	}
 	if b.rounds < 1 {
 		return c, fmt.Errorf("-rounds %d: want at least 1", b.rounds)
+	}
+	if b.turns < 2 {
+		return c, fmt.Errorf("-turns %d: want at least 2", b.turns)
 	}
 	if c.only, err = regexp.Compile(*only); err != nil {
 		return c, fmt.Errorf("-only %q: %w", *only, err)

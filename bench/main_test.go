@@ -34,7 +34,7 @@ func shortRun(t *testing.T, more ...string) (dir string, args []string) {
 		sqlite = "./sqlite"
 	}
 	return dir, append([]string{
-		"-sizes", "3,30", "-time", "10ms", "-rounds", "1", "-dir", dir, "-sqlite", sqlite, "-program", "../cmd/tract", "-out", filepath.Join(dir, "bench.json"),
+		"-sizes", "3,30", "-time", "10ms", "-rounds", "1", "-turns", "3", "-dir", dir, "-sqlite", sqlite, "-program", "../cmd/tract", "-out", filepath.Join(dir, "bench.json"),
 	}, more...)
 }
 
@@ -59,8 +59,8 @@ func TestEveryLineIsMeasuredPrintedAndWritten(t *testing.T) {
 		"durable append, empty store, to a bare bbolt put", "durable append, store of 30, to a JSON line, fdatasync", "three commits of one turn",
 		"commits of 64 goroutines, one branch", "4 processes write, 2 read: fairness, fewest to most commits", "warm compile in a new process, 3 commits",
 		"compile after one commit, same process, 30 commits", "compile with a budget of 800 KB, 30 commits", "walk of headers, a commit, 30 commits",
-		"tract log -n 20, 30 commits", "bytes before gc, 30 commits", "bytes after gc, 30 commits, to the text", "bytes of a conversation of 200 turns after gc",
-		"bytes of an agent's conversation of 200 turns after gc", "longest append during gc, 30 commits", "longest append during purge, 30 commits",
+		"tract log -n 20, 30 commits", "bytes before gc, 30 commits", "bytes after gc, 30 commits, to the text", "bytes of a conversation of 3 turns after gc",
+		"bytes of an agent's conversation of 3 turns after gc", "longest append during gc, 30 commits", "longest append during purge, 30 commits",
 		"purge of one message, 30 commits", "warm compile in a new process, 30 commits, 2-30 KB messages", "decode a chat stream", "start of tract version",
 	}
 	if canEvict {
@@ -133,6 +133,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		`-only "["`:                           {"-only", "["},
 		`-only "nothing": no measurement`:     {"-only", "nothing"},
 		`-rounds 0: want at least 1`:          {"-rounds", "0"},
+		`-turns 1: want at least 2`:           {"-turns", "1"},
 		`unexpected argument "all"`:           {"all"},
 		"it has no line":                      {"-doc", broken},
 		"no such file":                        {"-compare", filepath.Join(dir, "none.json")},
