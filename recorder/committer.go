@@ -11,6 +11,7 @@ import (
 
 	"github.com/tract-vcs/tract"
 	"github.com/tract-vcs/tract/internal/spool"
+	"github.com/tract-vcs/tract/llm"
 )
 
 // recordedBy is the importer name in the origins of recorded commits.
@@ -333,5 +334,5 @@ func (x *exchange) queueKey() string {
 	if x.On != "" {
 		return "branch " + x.On
 	}
-	return "session " + readIdentity(x.Header, nil, nil).session
+	return "session " + readIdentity(x.Header, &llm.Request{}).session
 }

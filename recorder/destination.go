@@ -15,6 +15,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
 	"github.com/tract-vcs/tract/llm"
+	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -32,11 +33,11 @@ import (
 // clientRequest is a recorded request with what its destination is found by.
 type clientRequest struct {
 	identity       identity
-	namedBranch    string        // the branch that On names; may be empty
-	sent           []byte        // the body, without compression
-	body           rawjson.Value // without the conversation
+	namedBranch    string // the branch that On names; may be empty
+	sent           []byte // the body, without compression
 	request        *llm.Request
-	messages       []content.Message // masked, for the comparison
+	prefix         *providers.RequestPrefix // for the next request; may be nil
+	messages       []content.Message        // masked, for the comparison
 	entries        []reconcile.Entry
 	builder        *reconcile.Builder // state after the entries
 	externalIDs    []string
@@ -73,7 +74,7 @@ func (x *index) findDestination(ctx context.Context, req *clientRequest) (*desti
 
 // chooseDestination is findDestination with a base that is shared. The caller holds the lock.
 func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*destination, error) {
-	if after := req.body.Get("previous_response_id").Text(); after != "" {
+	if after := rawjson.Value(req.request.Settings.Extra).Get("previous_response_id").Text(); after != "" {
 		if dest, err := x.destinationAfterResponse(ctx, req, after); dest != nil || err != nil {
 			return dest, err
 		}
@@ -89,7 +90,7 @@ func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*des
 	if len(list) == 0 {
 		return x.destinationOfNewSession(ctx, req)
 	}
-	if conversation := req.body.Get("conversation"); conversation != nil {
+	if conversation := rawjson.Value(req.request.Settings.Extra).Get("conversation"); conversation != nil {
 		t := list[len(list)-1]
 		return x.complete(ctx, req, &destination{thread: t, base: t, onlyNew: true, baseEntries: len(t.entries), from: t.tip})
 	}
@@ -491,9 +492,7 @@ func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *dest
 			}
 		}
 	}
-	for _, e := range req.entries {
-		x.addExternalIDs(t, objects.ID{}, e.Role, req.messages[e.Message].Blocks[e.Block])
-	}
+	x.addExternalIDs(t, req.externalIDs)
 	if dest.onlyNew {
 		list = append(slices.Clone(dest.base.entries), list...)
 	}
@@ -528,7 +527,7 @@ func (x *index) addResponse(t *thread, r *tract.Response, blocks []content.Block
 		entries := t.builder.Add([]content.Message{{Role: content.RoleAssistant, Blocks: []content.Block{block}}}, nil)
 		entries[0].Ref = rest[0]
 		t.entries = append(t.entries, entries...)
-		x.addExternalIDs(t, rest[0], content.RoleAssistant, block)
+		x.addResponseBlock(t, rest[0], block)
 		rest = rest[1:]
 	}
 	if n := len(r.Commits); r.ID != "" && n > 0 {

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,13 +67,14 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	}
 	release := c.acquireProcessor(x)
 	defer release()
-	req, target, err := c.decode(x)
+	earlier := cmp.Or(c.prepared.get(x.queueKey()), &preparedMessages{})
+	req, target, err := x.decode(earlier)
 	if err != nil {
 		return nil, "", err
 	}
 	answer := x.readOutcome(target)
 	for range maxRaces {
-		done, branch, err = c.record(x, req, answer, target, release)
+		done, branch, err = c.record(x, req, earlier, answer, target, release)
 		if moved := (*tract.ConflictError)(nil); !errors.As(err, &moved) {
 			break
 		}
@@ -83,9 +85,9 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	return done, branch, err
 }
 
-// decode decodes the request of an exchange, and returns the client of its provider, which
-// decodes the response.
-func (c *committer) decode(x *exchange) (*clientRequest, *providers.Client, error) {
+// decode decodes the request of an exchange, and returns the client of its provider, which decodes the
+// response. What the request repeats of the earlier one is not decoded again.
+func (x *exchange) decode(earlier *preparedMessages) (*clientRequest, *providers.Client, error) {
 	sent, err := contentcoding.Decode(x.sent, x.Header.Get("Content-Encoding"), maxBody)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
@@ -95,15 +97,13 @@ func (c *committer) decode(x *exchange) (*clientRequest, *providers.Client, erro
 	x.Header.Del("Content-Encoding")
 	x.mu.Unlock()
 	req := &clientRequest{namedBranch: x.On, at: x.Started, sent: sent}
-	if req.request, err = providers.DecodeRequest(x.API, x.Provider, sent); err != nil {
+	if req.request, req.prefix, err = providers.DecodeNextRequest(x.API, x.Provider, sent, earlier.prefix); err != nil {
 		return nil, nil, err
 	}
 	if req.request.Settings.Model == "" {
 		req.request.Settings.Model = x.Model
 	}
-	body := rawjson.Value(bytes.TrimLeft(sent, "\ufeff \t\r\n"))      // DecodeRequest has checked the syntax
-	req.body = rawjson.Without(body, "messages", "input", "contents") // they are most of the body, and each Get would skip them
-	req.identity = readIdentity(x.Header, req.body, req.request.Messages)
+	req.identity = readIdentity(x.Header, req.request)
 	target, err := x.openProvider(req.request.Settings.Model)
 	return req, target, err
 }
@@ -115,6 +115,7 @@ func (x *exchange) openProvider(model string) (*providers.Client, error) {
 // preparedMessages has the first messages of a request in the form in which they are compared.
 // The next request of the queue reuses it, because a client repeats most of its messages.
 type preparedMessages struct {
+	prefix           *providers.RequestPrefix // nil: none
 	messages, masked []content.Message
 	entries          []reconcile.Entry
 	externalIDs      []string
@@ -125,47 +126,39 @@ type preparedMessages struct {
 // change in its next request: it moves the cache marks.
 const maxChangingMessages = 4
 
-// isPrefixOf reports whether messages begins with the prepared messages.
+// isPrefixOf reports whether messages begins with the prepared messages. Messages that were decoded
+// with the earlier request share its blocks, and are not compared.
 func (p *preparedMessages) isPrefixOf(messages []content.Message) bool {
 	return len(p.messages) <= len(messages) && slices.EqualFunc(p.messages, messages[:len(p.messages)], func(a, b content.Message) bool {
-		return a.Role == b.Role && slices.EqualFunc(a.Blocks, b.Blocks, equalBlocks)
+		shared := len(a.Blocks) > 0 && len(a.Blocks) == len(b.Blocks) && &a.Blocks[0] == &b.Blocks[0]
+		return a.Role == b.Role && (shared || reflect.DeepEqual(a.Blocks, b.Blocks))
 	})
-}
-
-// equalBlocks reports whether two blocks are the same. Texts are most of a request, and are
-// compared without reflection, but for their forms, which most of them do not have.
-func equalBlocks(a, b content.Block) bool {
-	x, isText := a.(content.Text)
-	y, alsoText := b.(content.Text)
-	if !isText || !alsoText {
-		return reflect.DeepEqual(a, b)
-	}
-	return x.Text == y.Text && x.Of == y.Of && x.Name == y.Name && reflect.DeepEqual(x.Wire, y.Wire)
 }
 
 // prepare fills in the masked messages, entries and external ids of a request. It does not hold
 // the lock of the index during the work that grows with the request. earlier is the result for
-// the queue's last request, or nil; next is the one for its next request.
+// an earlier request of the queue, and next is the one for its next request.
 func (req *clientRequest) prepare(ctx context.Context, x *index, earlier *preparedMessages) (next *preparedMessages, err error) {
 	messages, err := x.resolveReferences(ctx, req.request.Messages)
 	if err != nil {
 		return nil, err
 	}
 	messages = withoutBilling(messages)
-	if earlier == nil || !earlier.isPrefixOf(messages) {
-		earlier = &preparedMessages{builder: &reconcile.Builder{}}
+	if !earlier.isPrefixOf(messages) {
+		earlier = &preparedMessages{}
 	}
 	req.request.Messages = messages
 	stable := earlier.extend(x, messages[:max(len(earlier.messages), len(messages)-maxChangingMessages)])
 	all := stable.extend(x, messages)
 	req.messages, req.entries, req.externalIDs, req.builder = all.masked, all.entries, all.externalIDs, all.builder
+	stable.prefix = req.prefix
 	return stable, nil
 }
 
 // extend returns the prepared form of a longer list, which begins with the prepared messages.
 func (p *preparedMessages) extend(x *index, messages []content.Message) *preparedMessages {
 	n := len(p.messages)
-	next := &preparedMessages{messages: messages, masked: slices.Clone(p.masked), externalIDs: slices.Clone(p.externalIDs), builder: p.builder.Clone()}
+	next := &preparedMessages{messages: messages, masked: slices.Clone(p.masked), externalIDs: slices.Clone(p.externalIDs), builder: cmp.Or(p.builder, &reconcile.Builder{}).Clone()}
 	for _, m := range messages[n:] {
 		masked := content.Message{Role: m.Role, Blocks: make([]content.Block, len(m.Blocks))}
 		for i, b := range m.Blocks {
@@ -199,6 +192,9 @@ func (x *index) resolveReferences(ctx context.Context, messages []content.Messag
 	defer x.mu.Unlock()
 	all := slices.Clone(messages)
 	for i, m := range all {
+		if !slices.ContainsFunc(m.Blocks, func(b content.Block) bool { return referenceOf(b) != "" }) {
+			continue
+		}
 		var blocks []content.Block
 		for _, b := range m.Blocks {
 			item, err := x.readItem(ctx, referenceOf(b))
@@ -247,14 +243,10 @@ func (x *index) readItem(ctx context.Context, id string) (list []*commit.Commit,
 // reference.
 func referenceOf(b content.Block) string {
 	native, ok := b.(content.Native)
-	if !ok {
+	if !ok || native.Form().Type != "item_reference" {
 		return ""
 	}
-	v, err := rawjson.Parse([]byte(native.JSON))
-	if err != nil || v.Get("type").Text() != "item_reference" {
-		return ""
-	}
-	return v.Get("id").Text()
+	return rawjson.Value(native.JSON).Get("id").Text()
 }
 
 // outcome is the result of a request: a response, or a note in its place.
@@ -387,11 +379,11 @@ const maxRecoveredCommits = 4096
 
 // record commits an exchange at its destination, and returns the name of its branch. It calls
 // release before it writes to the store.
-func (c *committer) record(x *exchange, req *clientRequest, result outcome, target *providers.Client, release func()) (*tract.Recorded, string, error) {
+func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMessages, result outcome, target *providers.Client, release func()) (*tract.Recorded, string, error) {
 	req.earlierPending = !x.waited && c.hasEarlierOfAnyQueue(x)
 	cleared := spool.Cleared(c.o.Spool)
 	c.index.resetIfCleared(cleared)
-	next, err := req.prepare(x.ctx, c.index, c.prepared.get(x.queueKey()))
+	next, err := req.prepare(x.ctx, c.index, earlier)
 	var dest *destination
 	if err == nil {
 		c.prepared.put(x.queueKey(), next, len(req.sent))

@@ -9,6 +9,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/secrets"
+	"github.com/tract-vcs/tract/llm"
 )
 
 // This file reads from the headers and the body of a request which conversation it belongs to:
@@ -30,8 +31,8 @@ type identity struct {
 // client describes how one program names the conversation of a request.
 type client struct {
 	name  string
-	agent string // beginning of the User-Agent
-	read  func(c *identity, h http.Header, body rawjson.Value)
+	agent string                                                // beginning of the User-Agent
+	read  func(c *identity, h http.Header, extra rawjson.Value) // extra has the members of the body that llm.Request has no field for
 }
 
 // clients lists the known programs. The first entry whose prefix matches the User-Agent is used.
@@ -43,34 +44,35 @@ var clients = []client{
 	{"", "", readOther},
 }
 
-// readIdentity returns the identity of a request, given its headers, its body and its messages.
+// readIdentity returns the identity of a request, given its headers and what its body was decoded to.
 // X-Tract-Session takes precedence.
-func readIdentity(h http.Header, body rawjson.Value, messages []content.Message) identity {
+func readIdentity(h http.Header, req *llm.Request) identity {
 	var c identity
+	extra := rawjson.Value(req.Settings.Extra)
 	agent := h.Get("User-Agent")
 	for _, known := range clients {
 		if strings.HasPrefix(agent, known.agent) {
 			c.client = cmp.Or(known.name, clientName(agent))
-			known.read(&c, h, body)
+			known.read(&c, h, extra)
 			break
 		}
 	}
 	if session := h.Get("X-Tract-Session"); session != "" {
 		c.session, c.agent, c.parent = session, h.Get("X-Tract-Agent"), ""
 	}
-	c.side = cmp.Or(c.side, sideCallKind(c.client, body, messages))
+	c.side = cmp.Or(c.side, sideCallKind(c.client, req))
 	return c
 }
 
-func readClaudeCode(c *identity, h http.Header, body rawjson.Value) {
-	c.session = cmp.Or(h.Get("X-Claude-Code-Session-Id"), userSession(body))
+func readClaudeCode(c *identity, h http.Header, extra rawjson.Value) {
+	c.session = cmp.Or(h.Get("X-Claude-Code-Session-Id"), userSession(extra))
 	c.agent, c.parent = h.Get("X-Claude-Code-Agent-Id"), h.Get("X-Claude-Code-Parent-Agent-Id")
 }
 
 // userSession returns the session id of metadata.user_id, which is JSON text with
 // device_id, account_uuid and session_id.
-func userSession(body rawjson.Value) string {
-	user, err := rawjson.Parse([]byte(body.Get("metadata").Get("user_id").Text()))
+func userSession(extra rawjson.Value) string {
+	user, err := rawjson.Parse([]byte(extra.Get("metadata").Get("user_id").Text()))
 	if err != nil {
 		return ""
 	}
@@ -79,9 +81,9 @@ func userSession(body rawjson.Value) string {
 
 // readCodex reads the headers and metadata of Codex. A thread id that differs from the session
 // id names a sub-agent.
-func readCodex(c *identity, h http.Header, body rawjson.Value) {
-	meta := body.Get("client_metadata")
-	c.session = cmp.Or(h.Get("Session-Id"), meta.Get("session_id").Text(), body.Get("prompt_cache_key").Text())
+func readCodex(c *identity, h http.Header, extra rawjson.Value) {
+	meta := extra.Get("client_metadata")
+	c.session = cmp.Or(h.Get("Session-Id"), meta.Get("session_id").Text(), extra.Get("prompt_cache_key").Text())
 	if thread := cmp.Or(h.Get("Thread-Id"), meta.Get("thread_id").Text()); thread != c.session {
 		c.agent = thread
 		if parent := h.Get("X-Codex-Parent-Thread-Id"); parent != c.session {
@@ -112,9 +114,9 @@ func readOpencode(c *identity, h http.Header, _ rawjson.Value) {
 // readOther reads the headers and body fields that several other programs use. pi sends its
 // session id as Session_id to one of three APIs. A prompt_cache_key does not name a
 // conversation: programs use one key for many conversations.
-func readOther(c *identity, h http.Header, body rawjson.Value) {
-	conversation := body.Get("conversation")
-	c.session = cmp.Or(h.Get("Session_id"), conversation.Get("id").Text(), conversation.Text(), userSession(body))
+func readOther(c *identity, h http.Header, extra rawjson.Value) {
+	conversation := extra.Get("conversation")
+	c.session = cmp.Or(h.Get("Session_id"), conversation.Get("id").Text(), conversation.Text(), userSession(extra))
 }
 
 // agentName is the part of a User-Agent that names the program, in lower case.
@@ -131,17 +133,15 @@ func clientName(userAgent string) string {
 // title; empty for a request of the conversation. A side call has no tools, and its
 // instructions name its purpose. Side calls of other programs cannot be distinguished from
 // their conversations.
-func sideCallKind(client string, body rawjson.Value, messages []content.Message) string {
-	if body.Get("tools").At(0) != nil {
+func sideCallKind(client string, req *llm.Request) string {
+	if len(req.Tools) > 0 || client != "claude-code" && client != "opencode" && client != "gemini-cli" {
 		return ""
 	}
-	if client != "claude-code" && client != "opencode" && client != "gemini-cli" {
-		return ""
-	}
-	structured := body.Get("output_config").Get("format") != nil || body.Get("response_format") != nil ||
-		body.Get("generationConfig").Get("responseJsonSchema") != nil || body.Get("generationConfig").Get("responseSchema") != nil
+	extra := rawjson.Value(req.Settings.Extra)
+	structured := extra.Get("output_config", "format") != nil || extra.Get("response_format") != nil ||
+		extra.Get("generationConfig", "responseJsonSchema") != nil || extra.Get("generationConfig", "responseSchema") != nil
 	instruction := ""
-	for _, m := range messages {
+	for _, m := range req.Messages {
 		if m.Role != content.RoleSystem || len(instruction) > maxInstruction {
 			break
 		}

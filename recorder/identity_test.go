@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/llm/providers"
 )
 
 // TestIdentities reads the identities of requests as the clients send them, and names their branches.
@@ -50,11 +50,11 @@ func TestIdentities(t *testing.T) {
 		for name, value := range c.header {
 			h[name] = []string{value}
 		}
-		body, err := rawjson.Parse([]byte(c.body))
+		req, err := providers.DecodeRequest("messages", "", rawjson.NewObject("messages", rawjson.Value("[]")).Merge(rawjson.Value(c.body)).Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
-		identity := readIdentity(h, body, []content.Message{{Role: content.RoleSystem, Blocks: []content.Block{content.System(body.Get("system").Text())}}})
+		identity := readIdentity(h, req)
 		have := ""
 		if identity.session != "" {
 			have = identity.branch("proxy/", false)

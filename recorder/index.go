@@ -165,7 +165,9 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 	for i, b := range said {
 		block := x.maskedBlock(b.now.Block)
 		messages[i] = content.Message{Role: b.first.Role, Blocks: []content.Block{block}}
-		x.addExternalIDs(t, b.first.ID, b.first.Role, block)
+		if b.first.Role == content.RoleAssistant {
+			x.addResponseBlock(t, b.first.ID, block)
+		}
 		if b.first.Origin != nil && b.first.Origin.ResponseID != "" {
 			x.responseEnds[b.first.Origin.ResponseID], x.responseThreads[b.first.ID] = b.first.ID, t
 		}
@@ -300,20 +302,24 @@ func (t *thread) hasResponse() bool {
 	return slices.ContainsFunc(t.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant })
 }
 
-// addExternalIDs adds the external ids of a block to its thread and to the index. at is the
-// commit of the block, or zero for a block that the client sent. A side call may repeat ids of its
+// addExternalIDs adds external ids to a thread and to the index. A side call may repeat ids of its
 // conversation, and no request continues it by them.
-func (x *index) addExternalIDs(t *thread, at objects.ID, role content.Role, b content.Block) {
+func (x *index) addExternalIDs(t *thread, ids []string) {
 	if t.details["side"] != "" {
 		return
 	}
-	for _, id := range externalIDsOf(role, b) {
+	for _, id := range ids {
 		if !t.externalIDs[id] {
 			t.externalIDs[id] = true
 			x.byExternalID[id] = append(x.byExternalID[id], t)
 		}
 	}
-	if id := b.Form().ID; id != "" && !at.IsZero() && !slices.Contains(x.items[id], at) {
+}
+
+// addResponseBlock adds the ids of a block of a response, which was committed at a commit.
+func (x *index) addResponseBlock(t *thread, at objects.ID, b content.Block) {
+	x.addExternalIDs(t, externalIDsOf(content.RoleAssistant, b))
+	if id := b.Form().ID; id != "" && t.details["side"] == "" && !slices.Contains(x.items[id], at) {
 		x.items[id] = append(x.items[id], at)
 	}
 }

@@ -47,11 +47,11 @@ func TestPreparedRequestsEqualUnprepared(t *testing.T) {
 		return messages
 	}
 	x := newIndex(nil, "", true)
-	var last *preparedMessages
+	last := &preparedMessages{}
 	for _, c := range [][2]int{{1, -1}, {3, -1}, {4, -1}, {9, 8}, {10, 2}, {12, 2}, {5, -1}, {5, 4}, {0, -1}, {6, -1}} {
 		messages := conversation(c[0], c[1])
 		alone, after := &clientRequest{request: &llm.Request{Messages: messages}}, &clientRequest{request: &llm.Request{Messages: messages}}
-		if _, err := alone.prepare(t.Context(), x, nil); err != nil {
+		if _, err := alone.prepare(t.Context(), x, &preparedMessages{}); err != nil {
 			t.Fatal(err)
 		}
 		next, err := after.prepare(t.Context(), x, last)

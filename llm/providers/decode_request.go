@@ -1,9 +1,11 @@
 package providers
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/llm/wire"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -14,24 +16,91 @@ import (
 // body, except for forms that mean the same, such as a text instead of a list of one
 // text.
 func DecodeRequest(api, provider string, body []byte) (*llm.Request, error) {
+	req, _, err := DecodeNextRequest(api, provider, body, nil)
+	return req, err
+}
+
+// RequestPrefix is the beginning of a request body, up to the end of one of its messages, with what it was
+// decoded to. It keeps the memory of the body.
+type RequestPrefix struct {
+	api, provider, model string
+
+	bytes      []byte
+	list       int // where the messages begin in bytes
+	member     string
+	checkpoint *wire.Checkpoint
+}
+
+// changingMessages is the number of messages at the end of a request that a RequestPrefix leaves
+// out, because clients change them in the next request: they move the cache marks.
+const changingMessages = 4
+
+// DecodeNextRequest is [DecodeRequest] for the requests of one conversation, each of which repeats
+// most of the one before it. earlier is the prefix that an earlier call returned, or nil. If the
+// body begins with the prefix, and names the same model, only the rest is decoded, and the
+// messages before it share their blocks with those of the earlier request. The result is the same
+// in any case. next is for the next request, and may be nil. The body must not be changed afterwards.
+func DecodeNextRequest(api, provider string, body []byte, earlier *RequestPrefix) (req *llm.Request, next *RequestPrefix, err error) {
 	t, err := targetOrGeneric(api, provider, "")
 	if err != nil {
-		return nil, fmt.Errorf("decode request: %w", err)
+		return nil, nil, fmt.Errorf("decode request: %w", err)
 	}
 	if t.Dialect.DecodeRequest == nil {
-		return nil, fmt.Errorf("decode request: requests of the dialect %s cannot be read", t.Dialect.Name)
+		return nil, nil, fmt.Errorf("decode request: requests of the dialect %s cannot be read", t.Dialect.Name)
 	}
-	v, err := rawjson.Parse(body)
+	short, ok := earlier.cut(body)
+	v, err := rawjson.Parse(short)
+	if t.Model = v.Get("model").Text(); ok && (err != nil || earlier.api != api || earlier.provider != provider || earlier.model != t.Model || !hasOneList(v, earlier.member)) {
+		return DecodeNextRequest(api, provider, body, nil)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("decode request: %w", err)
+		return nil, nil, fmt.Errorf("decode request: %w", err)
 	}
 	if v.Kind() != rawjson.KindObject {
-		return nil, fmt.Errorf("decode request: want an object, have %s %q", v.Kind(), rawjson.Excerpt(v))
+		return nil, nil, fmt.Errorf("decode request: want an object, have %s %q", v.Kind(), rawjson.Excerpt(v))
 	}
-	t.Model = v.Get("model").Text()
-	req, err := t.Dialect.DecodeRequest(t, v)
-	if err != nil {
-		return nil, fmt.Errorf("decode request: %s: %w", t.Dialect.Name, err)
+	c := &wire.Continuation{Body: v, Tail: changingMessages}
+	if ok {
+		c.From = earlier.checkpoint
 	}
-	return req, nil
+	if req, err = t.Dialect.DecodeRequest(t.Continuing(c), v); err != nil {
+		return nil, nil, fmt.Errorf("decode request: %s: %w", t.Dialect.Name, err)
+	}
+	if c.Made == nil || c.Elements == 0 || !hasOneList(v, c.Member) {
+		return req, earlier, nil
+	}
+	next = &RequestPrefix{api: api, provider: provider, model: t.Model, member: c.Member, checkpoint: c.Made}
+	begin := len(short) - len(bytes.TrimLeft(short, "\ufeff \t\r\n"))
+	list, end := rawjson.ElementsEnd(v, c.Member, c.Elements)
+	next.list, next.bytes = begin+list, body[:len(body)-len(short)+begin+end]
+	return req, next, nil
+}
+
+// cut returns a body without the messages of the prefix. If the body does not begin with the prefix,
+// cut returns the body itself, and ok is false.
+func (p *RequestPrefix) cut(body []byte) (short []byte, ok bool) {
+	if p == nil || !bytes.HasPrefix(body, p.bytes) {
+		return body, false
+	}
+	rest := bytes.TrimLeft(body[len(p.bytes):], " \t\r\n")
+	if more, comma := bytes.CutPrefix(rest, []byte{','}); comma {
+		if rest = more; bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte{']'}) {
+			return body, false // a comma before the end of the list is an error
+		}
+	} else if !bytes.HasPrefix(rest, []byte{']'}) {
+		return body, false
+	}
+	return append(bytes.Clone(body[:p.list]), rest...), true
+}
+
+// hasOneList reports whether an object has exactly one member with this key, and it is an array. Of
+// several members the last counts, which may be another one in the next body.
+func hasOneList(v rawjson.Value, key string) bool {
+	n := 0
+	for name := range v.Members() {
+		if name == key {
+			n++
+		}
+	}
+	return n == 1 && v.Get(key).Kind() == rawjson.KindArray
 }

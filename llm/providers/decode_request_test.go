@@ -79,82 +79,85 @@ func TestRecordedRequestsAreUnderstood(t *testing.T) {
 	}
 }
 
-// TestDecodeRequestReadsBlocks shows for each dialect what becomes of a body, and
-// that it comes out as it was.
-func TestDecodeRequestReadsBlocks(t *testing.T) {
-	for name, c := range map[string]struct{ api, provider, body, said string }{
-		"messages": {
-			"messages", "anthropic", `{"model":"claude-opus-4-6","max_tokens":5000,"temperature":0.5,"metadata":{"user_id":"u"},"thinking":{"type":"enabled","budget_tokens":2000},
+// decodeRequestCases has a request of each dialect, and the blocks that it is decoded to.
+var decodeRequestCases = map[string]struct{ api, provider, body, said string }{
+	"messages": {
+		"messages", "anthropic", `{"model":"claude-opus-4-6","max_tokens":5000,"temperature":0.5,"metadata":{"user_id":"u"},"thinking":{"type":"enabled","budget_tokens":2000},
 			"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],
 			"messages":[{"role":"user","content":[{"type":"text","text":"What is it?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}},
 				{"type":"document","title":"d","source":{"type":"url","url":"https://example.com/d.pdf"}},{"type":"image","source":{"type":"file","file_id":"f"}}]},
 				{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"s1"},{"type":"redacted_thinking","data":"s2"},{"type":"tool_use","id":"t1","name":"look","input":{}}]},
 				{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"dark"},{"type":"search_result","source":"x","title":"y","content":[]},{"type":"text","text":"Well?"}]}],
 			"tools":[{"name":"look","input_schema":{"type":"object"}},{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"look"}}`,
-			"system[system] user[user image file image] assistant[reasoning reasoning tool-call] tool[tool-result] user[native user]",
-		},
-		"chat": {
-			"chat", "openai", `{"model":"gpt-5","max_completion_tokens":100,"reasoning_effort":"low","seed":7,"stream":true,"stream_options":{"include_usage":true},
+		"system[system] user[user image file image] assistant[reasoning reasoning tool-call] tool[tool-result] user[native user]",
+	},
+	"chat": {
+		"chat", "openai", `{"model":"gpt-5","max_completion_tokens":100,"reasoning_effort":"low","seed":7,"stream":true,"stream_options":{"include_usage":true},
 			"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo=","detail":"low"}},
 				{"type":"file","file":{"filename":"d.pdf","file_data":"data:application/pdf;base64,JVBERg=="}},{"type":"input_audio","input_audio":{"data":"AAAA","format":"mp3"}},{"type":"file","file":{"file_id":"f"}}]},
 				{"role":"assistant","content":"I look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}]},
 				{"role":"tool","tool_call_id":"c1","content":"dark"},{"role":"assistant","content":"It is dark."}],
 			"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}],"tool_choice":{"type":"function","function":{"name":"look"}}}`,
-			"system[system] user[user image file file native] assistant[assistant tool-call] tool[tool-result] assistant[assistant]",
-		},
-		"compatible": {
-			"chat", "", `{"messages":[{"role":"user","content":"Run it.","name":"ada"},{"role":"assistant","content":null,"function_call":{"name":"run","arguments":"{}"}},
+		"system[system] user[user image file file native] assistant[assistant tool-call] tool[tool-result] assistant[assistant]",
+	},
+	"compatible": {
+		"chat", "", `{"messages":[{"role":"user","content":"Run it.","name":"ada"},{"role":"assistant","content":null,"function_call":{"name":"run","arguments":"{}"}},
 				{"role":"function","name":"run","content":"ok"},{"role":"assistant","content":"<think>\nfine\n</think>\n\nDone."},{"role":"user","content":"Why?"},
 				{"role":"assistant","reasoning_content":"because","content":"So."}],"stream":false,"reasoning_effort":"high"}`,
-			"user[user] assistant[tool-call] tool[tool-result] assistant[reasoning assistant] user[user] assistant[reasoning assistant]",
-		},
-		"openrouter": {"chat", "openrouter", `{"model":"m","reasoning":{"max_tokens":2000},"messages":[{"role":"user","content":"a"}],"stream":true}`, "user[user]"},
-		"gemini": {
-			"gemini", "google", `{"systemInstruction":{"role":"user","parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"What is it?"},{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]},
+		"user[user] assistant[tool-call] tool[tool-result] assistant[reasoning assistant] user[user] assistant[reasoning assistant]",
+	},
+	"openrouter": {"chat", "openrouter", `{"model":"m","reasoning":{"max_tokens":2000},"messages":[{"role":"user","content":"a"}],"stream":true}`, "user[user]"},
+	"gemini": {
+		"gemini", "google", `{"systemInstruction":{"role":"user","parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"What is it?"},{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]},
 				{"role":"model","parts":[{"text":"Hm.","thought":true},{"functionCall":{"name":"look","args":{}},"thoughtSignature":"s1"},{"functionCall":{"name":"look","args":{"at":"it"}}}]},
 				{"role":"user","parts":[{"functionResponse":{"name":"look","response":{"output":"dark"}}},{"functionResponse":{"name":"look","response":{"error":"no"}}},{"text":"Well?"}]},
 				{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"text":"One."}]}],
 			"generationConfig":{"maxOutputTokens":9,"temperature":1,"topK":3,"thinkingConfig":{"thinkingBudget":200}},"tools":[{"googleSearch":{}}],"safetySettings":[]}`,
-			"system[system] user[user image] assistant[reasoning tool-call tool-call] tool[tool-result tool-result] user[user] assistant[tool-call tool-result assistant]",
-		},
-		"responses": {
-			"responses", "openai", `{"model":"gpt-5","instructions":"Be brief.","reasoning":{"effort":"low"},"previous_response_id":"r0","max_output_tokens":9,
+		"system[system] user[user image] assistant[reasoning tool-call tool-call] tool[tool-result tool-result] user[user] assistant[tool-call tool-result assistant]",
+	},
+	"responses": {
+		"responses", "openai", `{"model":"gpt-5","instructions":"Be brief.","reasoning":{"effort":"low"},"previous_response_id":"r0","max_output_tokens":9,
 			"input":[{"role":"developer","content":"Yes."},{"type":"message","role":"user","content":[{"type":"input_text","text":"What is it?"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo=","detail":"low"},{"type":"input_file","file_id":"f"}]},
 				{"type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"s1"},{"type":"function_call","call_id":"c1","name":"look","arguments":"{}"},
 				{"type":"function_call_output","call_id":"c1","output":"dark"},{"role":"user","content":"Well?"}],
 			"tools":[{"type":"web_search"},{"type":"function","name":"look","parameters":{},"strict":true}],"tool_choice":{"type":"function","name":"look"}}`,
-			"system[system] user[user image file] assistant[reasoning tool-call] tool[tool-result] user[user]",
-		},
-		"cohere": {
-			"cohere", "cohere", `{"model":"command-a-reasoning","stream":false,"thinking":{"type":"enabled","token_budget":300},"tool_choice":"REQUIRED","safety_mode":"OFF",
+		"system[system] user[user image file] assistant[reasoning tool-call] tool[tool-result] user[user]",
+	},
+	"cohere": {
+		"cohere", "cohere", `{"model":"command-a-reasoning","stream":false,"thinking":{"type":"enabled","token_budget":300},"tool_choice":"REQUIRED","safety_mode":"OFF",
 			"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_plan":"I look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}]},
 				{"role":"tool","tool_call_id":"c1","content":[{"type":"document","document":{"data":"dark"}}]},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Dark."}]}],
 			"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]}`,
-			"user[user] assistant[assistant tool-call] tool[tool-result] assistant[reasoning assistant]",
-		},
-		"converse": {
-			"converse", "", `{"system":[{"text":"Be brief."}],"messages":[{"role":"user","content":[{"text":"What is it?"},{"image":{"format":"png","source":{"bytes":"iVBORw0KGgo="}}},{"document":{"format":"pdf","name":"d","source":{"s3Location":{"uri":"s3://b/d.pdf"}}}},{"guardContent":{}}]},
+		"user[user] assistant[assistant tool-call] tool[tool-result] assistant[reasoning assistant]",
+	},
+	"converse": {
+		"converse", "", `{"system":[{"text":"Be brief."}],"messages":[{"role":"user","content":[{"text":"What is it?"},{"image":{"format":"png","source":{"bytes":"iVBORw0KGgo="}}},{"document":{"format":"pdf","name":"d","source":{"s3Location":{"uri":"s3://b/d.pdf"}}}},{"guardContent":{}}]},
 				{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"Hm.","signature":"s1"}}},{"toolUse":{"toolUseId":"t1","name":"look","input":{}}}]},
 				{"role":"user","content":[{"toolResult":{"toolUseId":"t1","content":[{"text":"dark"}],"status":"error"}},{"text":"Well?"}]}],
 			"inferenceConfig":{"maxTokens":9,"temperature":0.5,"topP":0.5},"toolConfig":{"tools":[{"toolSpec":{"name":"look","inputSchema":{"json":{"type":"object"}}}},{"cachePoint":{"type":"default"}}],"toolChoice":{"any":{}}}}`,
-			"system[system] user[user image file native] assistant[reasoning tool-call] tool[tool-result] user[user]",
-		},
-		"interactions": {
-			"interactions", "", `{"model":"gemini-3-pro","store":false,"system_instruction":"Be brief.","input":[{"type":"user_input","content":[{"type":"text","text":"What is it?"},{"type":"image","mime_type":"image/png","data":"iVBORw0KGgo="}]},
+		"system[system] user[user image file native] assistant[reasoning tool-call] tool[tool-result] user[user]",
+	},
+	"interactions": {
+		"interactions", "", `{"model":"gemini-3-pro","store":false,"system_instruction":"Be brief.","input":[{"type":"user_input","content":[{"type":"text","text":"What is it?"},{"type":"image","mime_type":"image/png","data":"iVBORw0KGgo="}]},
 				{"type":"thought","signature":"s1","summary":[{"type":"text","text":"Hm."}]},{"type":"function_call","id":"c1","name":"look","arguments":{}},
 				{"type":"function_result","name":"look","call_id":"c1","result":"dark","is_error":true},{"type":"model_output","content":[{"type":"text","text":"Dark."}]}],
 			"generation_config":{"temperature":0.5,"thinking_level":"low","top_p":0.5},"tools":[{"type":"function","name":"look","parameters":{"type":"object","properties":{}}},{"type":"google_search"}]}`,
-			"system[system] user[user image] assistant[reasoning tool-call] tool[tool-result] assistant[assistant]",
-		},
-		"invoke": {"invoke", "", `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`, "user[user]"},
-		"ollama": {
-			"ollama", "", `{"model":"gpt-oss:20b","stream":false,"think":"low","options":{"num_predict":9,"temperature":0.5,"top_k":3},"keep_alive":"5m",
+		"system[system] user[user image] assistant[reasoning tool-call] tool[tool-result] assistant[assistant]",
+	},
+	"invoke": {"invoke", "", `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`, "user[user]"},
+	"ollama": {
+		"ollama", "", `{"model":"gpt-oss:20b","stream":false,"think":"low","options":{"num_predict":9,"temperature":0.5,"top_k":3},"keep_alive":"5m",
 			"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is it?","images":["iVBORw0KGgo="]},
 				{"role":"assistant","content":"","thinking":"Hm.","tool_calls":[{"function":{"name":"look","arguments":{"at":"it"}}}]},{"role":"tool","tool_name":"look","content":"dark"},
 				{"role":"assistant","content":"Dark."}],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]}`,
-			"system[system] user[user image] assistant[reasoning tool-call] tool[tool-result] assistant[assistant]",
-		},
-	} {
+		"system[system] user[user image] assistant[reasoning tool-call] tool[tool-result] assistant[assistant]",
+	},
+}
+
+// TestDecodeRequestReadsBlocks shows for each dialect what becomes of a body, and
+// that it comes out as it was.
+func TestDecodeRequestReadsBlocks(t *testing.T) {
+	for name, c := range decodeRequestCases {
 		t.Run(name, func(t *testing.T) {
 			have, req := encodeAgain(t, c.api, c.provider, []byte(c.body))
 			wantJSON(t, have, c.body)

@@ -11,8 +11,8 @@
 // environment and no files: the caller passes keys, proxies and base URLs to [Open].
 //
 // Without a client, [Decode] reads a response body, [Feed] a response that another
-// program receives, and [DecodeRequest] a request body; [Recognize] finds the dialect
-// and the provider of a request by its URL.
+// program receives, and [DecodeRequest] a request body, or [DecodeNextRequest] one that repeats
+// an earlier one; [Recognize] finds the dialect and the provider of a request by its URL.
 //
 // Promises:
 //   - Decoding never guesses the server from the name of a model. It looks at the fields

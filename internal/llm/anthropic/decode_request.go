@@ -63,6 +63,13 @@ func newMessageReader(t wire.Target) wire.MessageReader {
 	return &messageReader{reader: reader{BlockWriter: &wire.BlockWriter{Target: t}}}
 }
 
+// Copy returns an independent copy of the reader.
+func (q *messageReader) Copy() wire.MessageReader {
+	c := *q
+	c.MessageList, c.order = q.CopyList(), q.order.Copy()
+	return &c
+}
+
 // Next reads one message.
 func (q *messageReader) Next(v rawjson.Value) error {
 	role, err := content.ParseRole(v.Get("role").Text())

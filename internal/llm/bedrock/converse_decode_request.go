@@ -45,6 +45,13 @@ type messageReader struct {
 	wire.MessageList
 }
 
+// Copy returns an independent copy of the reader.
+func (q *messageReader) Copy() wire.MessageReader {
+	c := *q
+	c.MessageList = q.CopyList()
+	return &c
+}
+
 // Next reads one message.
 func (q *messageReader) Next(v rawjson.Value) error {
 	role := content.RoleUser

@@ -37,6 +37,11 @@ func decodeRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 // messageReader reads the messages of a request.
 type messageReader struct{ openai.ChatMessageReader }
 
+// Copy returns an independent copy of the reader.
+func (q *messageReader) Copy() wire.MessageReader {
+	return &messageReader{*q.ChatMessageReader.Copy().(*openai.ChatMessageReader)}
+}
+
 // Next reads one message.
 func (q *messageReader) Next(v rawjson.Value) error {
 	if v.Get("role").Text() != "assistant" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tract-vcs/tract/content"
@@ -31,6 +32,13 @@ func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 		req.Settings.Extra = rawjson.WithMember(req.Settings.Extra, extraSnakeCase, rawjson.ArrayOfStrings(snake...))
 	}
 	return req, nil
+}
+
+// Copy returns an independent copy of the reader.
+func (q *geminiContentReader) Copy() wire.MessageReader {
+	c := *q
+	c.MessageList, c.order, c.pendingCalls = q.CopyList(), q.order.Copy(), slices.Clone(q.pendingCalls)
+	return &c
 }
 
 // Next reads one content.

@@ -41,6 +41,16 @@ type stepReader struct {
 	modelSteps rawjson.Array // consecutive steps of the model that End reads as one response
 }
 
+// Copy returns an independent copy of the reader.
+func (q *stepReader) Copy() wire.MessageReader {
+	c := *q
+	c.MessageList, c.modelSteps = q.CopyList(), rawjson.Array{}
+	for step := range q.modelSteps.Bytes().Elements() {
+		c.modelSteps.Add(step)
+	}
+	return &c
+}
+
 // Next reads one step.
 func (q *stepReader) Next(v rawjson.Value) error {
 	kind := v.Get("type").Text()

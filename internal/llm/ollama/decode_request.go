@@ -3,6 +3,7 @@ package ollama
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -36,6 +37,13 @@ type messageReader struct {
 	wire.MessageList
 	n            int // messages so far
 	pendingCalls wire.PendingCalls
+}
+
+// Copy returns an independent copy of the reader.
+func (q *messageReader) Copy() wire.MessageReader {
+	c := *q
+	c.MessageList, c.pendingCalls = q.CopyList(), slices.Clone(q.pendingCalls)
+	return &c
 }
 
 // Next reads one message.

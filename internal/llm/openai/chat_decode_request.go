@@ -48,6 +48,13 @@ type ChatMessageReader struct {
 
 func newChatMessageReader(t wire.Target) wire.MessageReader { return &ChatMessageReader{Target: t} }
 
+// Copy returns an independent copy of the reader.
+func (q *ChatMessageReader) Copy() wire.MessageReader {
+	c := *q
+	c.MessageList, c.order = q.CopyList(), q.order.Copy()
+	return &c
+}
+
 // Next reads one message.
 func (q *ChatMessageReader) Next(v rawjson.Value) error {
 	q.n++

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
@@ -85,6 +87,14 @@ type responsesItemReader struct {
 
 func newResponsesItemReader(t wire.Target) wire.MessageReader {
 	return &responsesItemReader{Target: t, pendingCalls: map[string]bool{}}
+}
+
+// Copy returns an independent copy of the reader.
+func (q *responsesItemReader) Copy() wire.MessageReader {
+	c := *q
+	c.MessageList, c.order = q.CopyList(), q.order.Copy()
+	c.assistantItems, c.pendingCalls = slices.Clip(q.assistantItems), maps.Clone(q.pendingCalls)
+	return &c
 }
 
 // Next reads one item.

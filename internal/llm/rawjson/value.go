@@ -106,6 +106,24 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
+// ElementsEnd returns where the first n elements of the array under a key begin and end in the text
+// of object v. There must be an array with so many elements; of members with equal keys the first
+// counts.
+func ElementsEnd(v Value, key string, n int) (begin, end int) {
+	c := members(v)
+	for raw, list := c.next(); list != nil; raw, list = c.next() {
+		if raw.textEquals(key) {
+			begin = c.i - len(list) + 1
+			in := elements(list)
+			for range n {
+				in.next()
+			}
+			return begin, begin - 1 + in.i
+		}
+	}
+	return 0, 0
+}
+
 // At returns element i of an array, counted from 0, or nil if there is none. Its time is
 // proportional to the length of the elements before it: use [Value.Elements] to read all.
 func (v Value) At(i int) Value {

@@ -79,7 +79,8 @@ type Target struct {
 	Quirks   Quirks // how the provider's servers differ from others of the dialect
 	Model    string // the model for requests that name none; may be empty
 
-	blockForm content.Wire // the form of a block without a type
+	blockForm    content.Wire  // the form of a block without a type
+	continuation *Continuation // of the request that is being decoded; nil: none
 }
 
 // NewTarget returns the target of a provider, without a model.

@@ -10,7 +10,7 @@
 //	                     [Target.NativeJSON], [EncodeTools], [SetCommon], [InlineData], [SafeCallID],
 //	                     [Target.FinishBody]
 //	Reading a request    [MessageReader], [MessageList], [Target.DecodeAssistant], [InRole], [DecodeCommon],
-//	                     [DecodeTools], [Target.DecodeMessages]
+//	                     [DecodeTools], [Target.DecodeMessages]; [Continuation] for one that begins like another
 //	Checking a request   [OutlineParts], [OutlineMessages] or [OutlineItems]; [Rule], [Checker]
 //
 // Most callers need only the methods of a [Target], which is one model of one provider with

@@ -61,6 +61,12 @@ type ResultOrder struct {
 	latest int      // 1 + the largest index in calls of a call that has a result; 0: none has
 }
 
+// Copy returns a copy that is independent of o.
+func (o ResultOrder) Copy() ResultOrder {
+	o.calls = slices.Clip(o.calls)
+	return o
+}
+
 // Note reads the next blocks of a request. It sets the form late in a result that comes after
 // the result of a later call.
 func (o *ResultOrder) Note(blocks []content.Block) {

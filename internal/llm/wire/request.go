@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,8 +21,24 @@ func (t Target) DecodeMessages(req *llm.Request, body rawjson.Value, q MessageRe
 	if list.Kind() != rawjson.KindArray {
 		return nil, fmt.Errorf("want an array under %q", member)
 	}
-	n := 0
+	c := cmp.Or(t.continuation, &Continuation{})
+	outside, n := len(*q.Messages()), 0
+	if c.From != nil {
+		c.From.restore(q)
+		n, c.From = c.From.elements, nil // readers hold the target: they must not hold all earlier readers
+	}
+	kept := -1
+	if c.tracksList(list, member) {
+		c.Member, c.Elements = member, -c.Tail
+		for range list.Elements() {
+			c.Elements++
+		}
+		kept = n + c.Elements
+	}
 	for v := range list.Elements() {
+		if n == kept {
+			c.Made = &Checkpoint{reader: q.Copy(), elements: n, outside: outside}
+		}
 		if err := q.Next(v); err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", member, n, err)
 		}
@@ -233,6 +250,8 @@ type MessageReader interface {
 	End() error
 	// Messages returns the messages so far.
 	Messages() *[]content.Message
+	// Copy returns a reader in the same state. Each reads on without an effect on the other.
+	Copy() MessageReader
 }
 
 // MessageList collects the messages of a [MessageReader]. A reader that embeds it needs only
@@ -242,6 +261,16 @@ type MessageList struct{ list []content.Message }
 // Append appends blocks as a message of a role, as [AppendMessage] does.
 func (l *MessageList) Append(role content.Role, blocks ...content.Block) {
 	l.list = AppendMessage(l.list, role, blocks...)
+}
+
+// CopyList returns a list to which messages can be appended without an effect on l. The blocks are
+// shared.
+func (l *MessageList) CopyList() MessageList {
+	list := slices.Clone(l.list)
+	if n := len(list); n > 0 {
+		list[n-1].Blocks = slices.Clip(list[n-1].Blocks)
+	}
+	return MessageList{list}
 }
 
 // End does nothing.
