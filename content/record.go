@@ -3,7 +3,6 @@ package content
 import (
 	"fmt"
 	"sync"
-	"unsafe"
 
 	"github.com/tract-vcs/tract/internal/canonical"
 )
@@ -28,14 +27,14 @@ const (
 func Encode(b Block) []byte {
 	var r canonical.Record
 	kind, form := b.Kind(), b.Form()
-	form.fields(&r, &kind)
+	canonical.Number(&r, fieldKind, &kind, uint64(len(kinds)))
+	form.fields(&r)
 	b.fields(&r)
 	return r.Bytes()
 }
 
-// fields writes the fields that every block has, or reads them.
-func (f *Form) fields(r *canonical.Record, kind *Kind) {
-	canonical.Number(r, fieldKind, kind, uint64(len(kinds)))
+// fields writes the fields of the form, or reads them.
+func (f *Form) fields(r *canonical.Record) {
 	canonical.Number(r, fieldRole, &f.Role, uint64(roleEnd))
 	r.String(fieldDialect, &f.Dialect)
 	r.String(fieldID, &f.ID)
@@ -49,13 +48,12 @@ func (f *Form) fields(r *canonical.Record, kind *Kind) {
 
 // Decode reads a record. It refuses what Encode does not write. The block shares no memory with
 // the record.
-func Decode(record []byte) (Block, error) { return decode(record, "") }
+func Decode(record []byte) (Block, error) { return decode(record, false) }
 
 // DecodeNoCopy is Decode of a record that never changes again: the strings of the block are parts
 // of it, and keep it in memory.
 func DecodeNoCopy(record []byte) (Block, error) {
-	// The same bytes as a string: copying the text of a long history takes longer than reading it.
-	return decode(record, unsafe.String(unsafe.SliceData(record), len(record)))
+	return decode(record, true) // to copy the text of a long history takes longer than to read it
 }
 
 // Check returns the error that Decode would return.
@@ -68,26 +66,26 @@ func Check(record []byte) error {
 // half of the allocations of a compile without the pool (BenchmarkCompile in package compile).
 var readers = sync.Pool{New: func() any { return new(canonical.Record) }}
 
-// decode reads a record. recordText is empty or has the same bytes, and the strings of the block are
-// then parts of it.
-func decode(record []byte, recordText string) (Block, error) {
+// decode reads a record. If it is shared, the strings of the block are parts of it.
+func decode(record []byte, shared bool) (Block, error) {
 	if len(record) > MaxSize {
 		return nil, fmt.Errorf("content record of %d bytes: at most %d", len(record), MaxSize)
 	}
-	var kind Kind
-	var form Form
 	r := readers.Get().(*canonical.Record)
 	defer readers.Put(r)
-	*r = canonical.NewTextReader(record, recordText)
-	form.fields(r, &kind)
+	r.Read(record, shared)
+	var kind Kind
+	canonical.Number(r, fieldKind, &kind, uint64(len(kinds)))
 	b := kinds[kind].empty
-	switch wire := form.Wire(); {
+	switch {
 	case b == nil:
 		r.Refuse(fmt.Sprintf("unknown kind %d", kind))
-	case wire.form == nil: // as most have
+	case r.Field() >= firstOfKind: // as most: it has no form
 		b = b.fields(r)
 	default:
-		b = b.withWire(wire).fields(r)
+		var form Form
+		form.fields(r)
+		b = b.withWire(form.Wire()).fields(r)
 	}
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)

@@ -35,6 +35,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unsafe"
 )
 
 // ErrMalformed is wrapped by every error of a [Record].
@@ -51,9 +52,7 @@ type Record struct {
 	rest    []byte // what follows the tag of the next field
 	field   int    // number of the next field; 0: there is none
 	wire    uint64 // its wire type
-	size    int    // of the whole record
-	end     int    // where the value that was read last ends in the record
-	text    string // the same bytes as the record, or empty
+	shared  bool   // strings are parts of the record
 	err     error
 }
 
@@ -62,14 +61,16 @@ type Record struct {
 const smallRecord = 120
 
 // NewReader returns a record that is read from b. The elements that a [List] decodes are slices of b.
-func NewReader(b []byte) Record { return NewTextReader(b, "") }
-
-// NewTextReader is NewReader with a text that is empty or has the same bytes as b: strings are
-// then parts of text, without a copy.
-func NewTextReader(b []byte, text string) Record {
-	r := Record{reading: true, rest: b, size: len(b), text: text}
-	r.next()
+func NewReader(b []byte) (r Record) {
+	r.Read(b, false)
 	return r
+}
+
+// Read makes r a record that is read from b. If b is shared, it must never change again: strings are
+// then parts of it, without a copy.
+func (r *Record) Read(b []byte, shared bool) {
+	r.reading, r.rest, r.shared, r.err = true, b, shared, nil
+	r.next()
 }
 
 // Bytes returns the record that was written. It stays valid until the next write.
@@ -82,6 +83,9 @@ func (r *Record) Err() error {
 	}
 	return r.err
 }
+
+// Field returns the number of the field that is read next; 0: there is none.
+func (r *Record) Field() int { return r.field }
 
 // Refuse makes the record invalid. Err returns why.
 func (r *Record) Refuse(why string) { r.fail("%s", why) }
@@ -134,7 +138,6 @@ func (r *Record) readBytes(field int, repeated bool) (b []byte, ok bool) {
 		return nil, false
 	}
 	b, r.rest = r.rest[n:][:size:size], r.rest[n+int(size):]
-	r.end = r.size - len(r.rest)
 	r.next()
 	return b, true
 }
@@ -232,10 +235,10 @@ func (r *Record) String(field int, v *string) {
 	b, ok := r.readBytes(field, false)
 	switch {
 	case !ok:
-	case r.text == "":
-		*v = string(b)
+	case r.shared:
+		*v = unsafe.String(unsafe.SliceData(b), len(b))
 	default:
-		*v = r.text[r.end-len(b) : r.end]
+		*v = string(b)
 	}
 }
 
