@@ -205,11 +205,11 @@ func (w *recordWriter) response(ctx context.Context) error {
 	if reply == nil {
 		return nil
 	}
-	manifest, err := w.buildManifest()
-	if err != nil {
+	if err := w.keepBody(ctx); err != nil {
 		return err
 	}
-	if err := w.keepBody(ctx, manifest); err != nil {
+	manifest, err := w.buildManifest()
+	if err != nil {
 		return err
 	}
 	details := map[string]string{}
@@ -246,7 +246,13 @@ func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Prev, m.Model, m.Sent = w.r.Previous, cmp.Or(m.Model, w.r.Address.Model), objects.Hash(w.r.Body)
+	m.Prev, m.Model = w.r.Previous, cmp.Or(m.Model, w.r.Address.Model)
+	if w.body != nil {
+		m.Body, m.Sent = w.body.ID, w.body.Hash
+	}
+	if w.body == nil || w.r.Masked {
+		m.Sent = objects.Hash(w.r.Body)
+	}
 	m.Provider, m.Dialect = w.r.Address.Provider, w.r.Address.Dialect
 	m.Options.Policy.IncludeReasoning = hasReasoningOfClosedTurn(req.Messages)
 	w.put = append(w.put, tools...)
@@ -255,20 +261,20 @@ func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
 
 // keepBody adds the body of the request to the objects to put, as a difference to the body of the
 // request before it if that can be read.
-func (w *recordWriter) keepBody(ctx context.Context, m *compile.Manifest) error {
+func (w *recordWriter) keepBody(ctx context.Context) error {
 	if len(w.r.Kept) == 0 || len(w.r.Kept) > requestbody.MaxSize {
 		return nil
 	}
 	var err error
-	if !m.Prev.IsZero() {
-		w.base, err = requestbody.OfManifest(ctx, w.b.repo.store, m.Prev)
+	if !w.r.Previous.IsZero() {
+		w.base, err = requestbody.OfManifest(ctx, w.b.repo.store, w.r.Previous)
 	}
 	if err != nil && !errors.Is(err, objects.ErrPurged) && !history.IsDamaged(err) {
 		return err
 	}
 	var put []objects.Object
 	w.body, put = requestbody.Encode(w.r.Kept, w.r.Masked, w.base)
-	w.put, m.Body = append(w.put, put...), w.body.ID
+	w.put = append(w.put, put...)
 	return nil
 }
 

@@ -107,7 +107,8 @@ func (c *committer) add(x *exchange) {
 		x.sent, x.received, x.released = nil, nil, true
 		x.mu.Unlock()
 	}
-	c.heldBytes += x.size()
+	x.held = x.size()
+	c.heldBytes += x.held
 	list, runs := c.queues[key]
 	c.queues[key] = append(list, x)
 	c.exchangeCount++
@@ -139,7 +140,6 @@ func (c *committer) commitQueue(queue string) {
 		c.queues[queue] = list[1:]
 		c.mu.Unlock()
 
-		size := x.size()
 		if !c.commitWithRetry(x) { // the transport is closed
 			c.dropLost()
 			return
@@ -147,7 +147,7 @@ func (c *committer) commitQueue(queue string) {
 		x.cancel()
 		c.mu.Lock()
 		delete(c.uncommitted, x)
-		c.heldBytes -= size
+		c.heldBytes -= x.held
 		c.mu.Unlock()
 	}
 }
@@ -186,7 +186,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		}
 		if last {
 			c.failed.Add(1)
-			x.finishFile("failed", c.o.Unmasked, x.uncommittedResponse())
+			x.finishFile("failed", x.uncommittedResponse())
 			return true
 		}
 		select {

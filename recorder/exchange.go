@@ -46,7 +46,7 @@ func (c *committer) commit(x *exchange) (err error) {
 		if done.Response != nil {
 			blocks = done.Response.Blocks
 		}
-		x.finishFile("committed", c.o.Unmasked, x.withoutSplitSecrets(blocks))
+		x.finishFile("committed", x.withoutSplitSecrets(blocks))
 	}
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
@@ -67,7 +67,7 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	}
 	release := c.acquireProcessor(x)
 	defer release()
-	earlier := cmp.Or(c.prepared.get(x.queueKey()), &preparedMessages{})
+	earlier := cmp.Or(c.prepared.get(x.cacheKey(x.sent)), &preparedMessages{})
 	req, target, err := x.decode(earlier)
 	if err != nil {
 		return nil, "", err
@@ -88,14 +88,10 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 // decode decodes the request of an exchange, and returns the client of its provider, which decodes the
 // response. What the request repeats of the earlier one is not decoded again.
 func (x *exchange) decode(earlier *preparedMessages) (*clientRequest, *providers.Client, error) {
-	sent, err := contentcoding.Decode(x.sent, x.Header.Get("Content-Encoding"), maxBody)
+	sent, err := contentcoding.Decode(x.sent, x.encoding, maxBody)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
 	}
-	x.mu.Lock()
-	x.sent = sent // kept without compression: secrets in it could not be masked otherwise
-	x.Header.Del("Content-Encoding")
-	x.mu.Unlock()
 	req := &clientRequest{namedBranch: x.On, at: x.Started, sent: sent}
 	if req.request, req.prefix, err = providers.DecodeNextRequest(x.API, x.Provider, sent, earlier.prefix); err != nil {
 		return nil, nil, err
@@ -386,7 +382,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	next, err := req.prepare(x.ctx, c.index, earlier)
 	var dest *destination
 	if err == nil {
-		c.prepared.put(x.queueKey(), next, len(req.sent))
+		c.prepared.put(x.cacheKey(x.sent), next, len(req.sent))
 		dest, err = c.index.findDestination(x.ctx, req)
 	}
 	if errors.Is(err, errEarly) {
@@ -412,7 +408,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	if result.reply != nil {
 		r.IDs = result.meta
 		if !x.purged {
-			r.Kept, r.Masked = c.keptBody(x)
+			r.Kept, r.Masked = x.keptBody(req.sent)
 		}
 	} else {
 		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+result.note)), result.meta

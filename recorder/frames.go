@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/contentcoding"
 	"github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/internal/spool"
 )
@@ -81,21 +82,30 @@ func (x *exchange) writeFrame(kind byte, data []byte) {
 	x.file.Write(spool.Frame{Kind: kind, Data: data})
 }
 
-// frameMasker returns a function that changes a frame before the spool writes it: it redacts the
-// secrets of the request, and masks secrets in the request.
-func (x *exchange) frameMasker(unmasked bool, lastBodies *queueCache[[]byte]) func(spool.Frame) spool.Frame {
-	queue, encoded := x.queueKey(), x.Header.Get("Content-Encoding") != "" // read now: decode changes the headers
-	return func(f spool.Frame) spool.Frame {
-		switch {
-		case f.Kind == frameRequestHead && !unmasked:
-			f.Data = []byte(secrets.Mask(string(f.Data)))
-		case f.Kind == frameRequestBody && !unmasked && !encoded:
-			f.Data = maskBody(x.redactBytes(f.Data), queue, lastBodies)
-		case f.Kind == frameResponseBody:
-			f.Data = x.redactBytes(f.Data)
+// maskFrame changes a frame before the spool writes it: it redacts the secrets of the exchange, masks
+// secrets in the request, and decompresses the request body, because no secret can be found in it otherwise.
+func (x *exchange) maskFrame(f spool.Frame) spool.Frame {
+	switch f.Kind {
+	case frameRequestHead:
+		f.Data = x.maskText(f.Data)
+	case frameRequestBody:
+		body, err := contentcoding.Decode(f.Data, x.encoding, maxBody)
+		if err != nil {
+			body = nil // the commit will fail for the same reason
 		}
-		return f
+		f.Data = x.maskRequest(body)
+	case frameResponseBody:
+		f.Data = x.redactBytes(f.Data)
 	}
+	return f
+}
+
+// maskText masks the secrets in bytes and redacts those of the exchange, unless the Repo masks none.
+func (x *exchange) maskText(data []byte) []byte {
+	if x.c.o.Unmasked {
+		return data
+	}
+	return []byte(secrets.Mask(x.redact(string(data))))
 }
 
 // redactBytes returns bytes without the secrets of the request.
@@ -118,7 +128,7 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 		case frameRequestHead:
 			err = json.Unmarshal(f.Data, &x.requestHead)
 		case frameRequestBody:
-			x.sent, x.whole = f.Data, true
+			x.sent, x.whole, x.encoding = f.Data, true, ""
 		case frameResponseHead:
 			var h responseHead
 			err = json.Unmarshal(f.Data, &h)
@@ -146,24 +156,21 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 func noFrames() []spool.Frame { return nil }
 
 // finishFile finishes the file of an exchange: the spool keeps the request, and the response with the
-// given body. Secrets in both are masked.
-func (x *exchange) finishFile(label string, unmasked bool, response []byte) {
-	request := []spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}}
-	kept := 0
-	if x.spoolsRequest {
-		kept, request = len(request), nil
+// given body. Secrets in both are masked. A response whose body is compressed is not kept, because
+// secrets cannot be found in it.
+func (x *exchange) finishFile(label string, response []byte) {
+	frames := []spool.Frame{{Kind: frameResponseHead, Data: x.encodeResponseHead()}, {Kind: frameResponseBody, Data: response}, {Kind: frameResponseEnd, Data: x.encodeResponseEnd()}}
+	kept := 2 // the head and the body of the request
+	if x.recovered {
+		kept, frames = 0, append([]spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}}, frames...)
 	}
-	frames := append(request, spool.Frame{Kind: frameResponseHead, Data: x.encodeResponseHead()}, spool.Frame{Kind: frameResponseBody, Data: response}, spool.Frame{Kind: frameResponseEnd, Data: x.encodeResponseEnd()})
-	encoded := x.Header.Get("Content-Encoding") != "" || x.response.Get("Content-Encoding") != ""
+	encoded := x.response.Get("Content-Encoding") != ""
 	x.file.Finish(label, kept, func() []spool.Frame {
-		switch {
-		case unmasked:
-			return frames
-		case encoded: // secrets cannot be found in a compressed body
+		if encoded && !x.c.o.Unmasked {
 			return nil
 		}
 		for i, f := range frames {
-			frames[i].Data = []byte(secrets.Mask(x.redact(string(f.Data))))
+			frames[i].Data = x.maskText(f.Data)
 		}
 		return frames
 	})

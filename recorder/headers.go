@@ -85,10 +85,10 @@ func (x *exchange) responseText() string {
 	return x.redact(string(text))
 }
 
-// identityHeaders are the request headers that name the client and the conversation, and the
-// encoding of the body. No other request header is kept.
+// identityHeaders are the request headers that name the client and the conversation. No other request
+// header is kept.
 var identityHeaders = []string{
-	"User-Agent", "Content-Encoding", "X-Tract-Session", "X-Tract-Agent", "X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id",
+	"User-Agent", "X-Tract-Session", "X-Tract-Agent", "X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "X-Claude-Code-Parent-Agent-Id",
 	"Session-Id", "Session_id", "Thread-Id", "X-Codex-Parent-Thread-Id", "X-Codex-Turn-Metadata", "X-Session-Id", "X-Session-Affinity", "X-Parent-Session-Id",
 }
 

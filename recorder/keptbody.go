@@ -11,15 +11,12 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// keptBody returns the request body of an exchange as the store keeps it, and whether it differs
-// from what was sent because secrets were masked.
-func (c *committer) keptBody(x *exchange) (kept []byte, masked bool) {
-	if c.o.Unmasked {
-		return x.sent, false
-	}
-	kept = maskBody(x.redactBytes(x.sent), x.queueKey(), &c.bodies)
-	masked = !bytes.Equal(kept, x.sent)
-	if x.released || x.recovered { // the spool has masked it before
+// keptBody returns a request body as the store keeps it, and whether it differs from what was sent because
+// secrets were masked.
+func (x *exchange) keptBody(sent []byte) (kept []byte, masked bool) {
+	kept = x.maskRequest(sent)
+	masked = !bytes.Equal(kept, sent)
+	if !x.c.o.Unmasked && (x.released || x.recovered) { // the spool has masked it before
 		masked = masked || secrets.HasMask(string(kept)) || bytes.Contains(kept, []byte(redacted))
 	}
 	return kept, masked

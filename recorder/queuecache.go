@@ -58,10 +58,22 @@ func (r *queueCache[T]) put(queue string, v T, bodySize int) {
 // searched again, because a secret may begin there and end in the new part.
 const maskOverlap = 64 << 10
 
-// maskBody returns a body in which secrets are masked. lastBodies has the last body of each queue
-// if it had no secrets; the part that the body shares with it is not searched again.
-func maskBody(body []byte, queue string, lastBodies *queueCache[[]byte]) []byte {
-	before := lastBodies.get(queue)
+// cacheKey returns the key of an exchange in a queueCache: its queue and the beginning of its body, by which
+// the conversations of a queue, such as those of sub-agents, differ.
+func (x *exchange) cacheKey(body []byte) string {
+	return x.queueKey() + "\x00" + string(body[:min(len(body), 1<<10)])
+}
+
+// maskRequest returns the request body of an exchange in which secrets are masked, unless the Repo masks none.
+// If the body has none, it is searched once, for the spool and for the store. What it shares with the
+// last body with the same cacheKey, in which no secret was found, is not searched again.
+func (x *exchange) maskRequest(body []byte) []byte {
+	if x.c.o.Unmasked || x.clean.Load() {
+		return body
+	}
+	original, key := body, x.cacheKey(body)
+	body = x.redactBytes(body)
+	before := x.c.bodies.get(key)
 	const step = 4 << 10
 	same := 0
 	for same+step <= min(len(before), len(body)) && bytes.Equal(before[same:same+step], body[same:same+step]) {
@@ -70,9 +82,10 @@ func maskBody(body []byte, queue string, lastBodies *queueCache[[]byte]) []byte 
 	searched := string(body[max(0, same-maskOverlap):])
 	masked := secrets.Mask(searched)
 	if masked == searched {
-		lastBodies.put(queue, body, len(body))
+		x.c.bodies.put(key, body, len(body))
+		x.clean.Store(bytes.Equal(body, original))
 		return body
 	}
-	lastBodies.put(queue, nil, 0)
+	x.c.bodies.put(key, nil, 0)
 	return append(bytes.Clone(body[:len(body)-len(searched)]), masked...)
 }

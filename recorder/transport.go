@@ -110,7 +110,7 @@ func (t *Transport) yield() { t.committer.traffic.awaitQuiet(time.Now().Add(maxS
 
 // addRecovered queues an exchange whose process ended before it committed the exchange.
 func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
-	x := &exchange{ctx: tract.AsOperation(context.Background(), ""), file: f, err: errProcessEnded, done: true, recovered: true}
+	x := &exchange{c: t.committer, ctx: tract.AsOperation(context.Background(), ""), file: f, err: errProcessEnded, done: true, recovered: true}
 	if !x.readFrames(frames) {
 		f.Finish("", 0, noFrames)
 		return
@@ -150,9 +150,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.o.Next.RoundTrip(req)
 	}
 	t.pending.Add(1)
-	x.traffic.uploads.Add(1)
-	x.file = t.spool.Begin(x.frameMasker(t.o.Unmasked, &t.committer.bodies))
-	x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
+	x.c.traffic.uploads.Add(1)
+	x.file = t.spool.Begin(x.maskFrame)
 	if x.whole {
 		x.requestRead()
 	} else {
@@ -188,8 +187,7 @@ func (t *Transport) newExchange(req *http.Request) *exchange {
 			On: on, API: api, Provider: provider, Model: model, Base: req.URL.Scheme + "://" + req.URL.Host, Path: req.URL.Path,
 			Header: identityHeadersOf(req.Header), Started: t.clock(),
 		},
-		traffic: &t.committer.traffic,
-		ctx:     tract.AsOperation(context.WithoutCancel(req.Context()), ""), secrets: secretsOf(req), spoolsRequest: req.Header.Get("Content-Encoding") == "",
+		c: t.committer, ctx: tract.AsOperation(context.WithoutCancel(req.Context()), ""), secrets: secretsOf(req), encoding: req.Header.Get("Content-Encoding"),
 	}
 	x.sent = make([]byte, 0, max(0, min(req.ContentLength, maxReserved)))
 	if req.GetBody != nil {
@@ -241,7 +239,7 @@ func (t *Transport) Close(ctx context.Context) error {
 }
 
 // maxReserved is the most memory in bytes that is allocated for a request body before it is read.
-const maxReserved = 1 << 20
+const maxReserved = 4 << 20
 
 // maxBody is the largest body of a request or a response that is recorded, in bytes.
 const maxBody = 64 << 20
@@ -258,17 +256,18 @@ var errTooLong = fmt.Errorf("body: %w", llm.ErrTooLong)
 // exchange is a recorded request and its response.
 type exchange struct {
 	requestHead
-	ctx     context.Context //nolint:containedctx // the context of the request, not cancelled with it
-	cancel  func()          // ends the commit
-	secrets []string        // values to redact
-	file    *spool.File     // nil: there is no spool
-	traffic *traffic        // of the transport
+	c        *committer
+	ctx      context.Context //nolint:containedctx // the context of the request, not cancelled with it
+	cancel   func()          // ends the commit
+	secrets  []string        // values to redact
+	encoding string          // of the request body: its Content-Encoding
+	file     *spool.File     // nil: there is no spool
+	clean    atomic.Bool     // the request body has no secret
 
 	mu            sync.Mutex
 	sent          []byte
 	whole         bool // sent has the whole request body
-	bodyWritten   bool // the spool has the request body, as far as it was read
-	spoolsRequest bool // the spool file begins with the request in the form in which it is kept
+	written       bool // the spool has the request, as far as it was read
 	status        int  // 0: there was no response
 	response      http.Header
 	received      []byte
@@ -278,26 +277,28 @@ type exchange struct {
 	err           error // why the response ended; nil: it is whole
 	tooLong       bool
 	number        int64
-	released      bool // the bodies come from the spool file
-	waited        bool // it has waited for earlier exchanges of other queues
-	purged        bool // it repeats content that was purged
-	recovered     bool // the spool had it from a process that has ended
+	held          int64 // bytes of its bodies when it was queued
+	released      bool  // the bodies come from the spool file
+	waited        bool  // it has waited for earlier exchanges of other queues
+	purged        bool  // it repeats content that was purged
+	recovered     bool  // the spool had it from a process that has ended
 }
 
 func (x *exchange) setResponse(res *http.Response, now time.Time) {
-	x.traffic.note()
+	x.c.traffic.note()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.status, x.response, x.timeToHeaders = res.StatusCode, res.Header.Clone(), now.Sub(x.Started)
 	x.writeFrame(frameResponseHead, x.encodeResponseHead())
 }
 
-// writeRequestBody writes the request body to the spool, once. mu is held.
-func (x *exchange) writeRequestBody() {
-	if !x.bodyWritten {
-		x.bodyWritten = true
-		x.traffic.note()
-		x.traffic.uploads.Add(-1)
+// writeRequest writes the request to the spool, once. mu is held.
+func (x *exchange) writeRequest() {
+	if !x.written {
+		x.written = true
+		x.c.traffic.note()
+		x.c.traffic.uploads.Add(-1)
+		x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 		x.writeFrame(frameRequestBody, x.sent)
 	}
 }
@@ -308,14 +309,14 @@ func (x *exchange) requestRead() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.done {
-		x.writeRequestBody()
+		x.writeRequest()
 	}
 }
 
 // appendBody appends bytes to &x.sent or &x.received, up to maxBody. Nothing is appended after the
 // first bytes that did not fit, so that a body has no gap.
 func (x *exchange) appendBody(body *[]byte, p []byte) {
-	x.traffic.note()
+	x.c.traffic.note()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if left := maxBody - len(*body); len(p) > left {
@@ -342,7 +343,7 @@ func (x *exchange) end(err error, now time.Time) (first bool) {
 	if x.tooLong {
 		x.err = errTooLong
 	}
-	x.writeRequestBody() // the request may have failed before its body was read
+	x.writeRequest() // the request may have failed before its body was read
 	return true
 }
 

@@ -45,8 +45,9 @@ const (
 // Body is the body of a request.
 type Body struct {
 	ID     objects.ID
-	Data   []byte // shared: it must not be changed
-	Masked bool   // secrets were masked: the client sent other bytes
+	Data   []byte     // shared: it must not be changed
+	Hash   objects.ID // of the data
+	Masked bool       // secrets were masked: the client sent other bytes
 	chain  uint64
 
 	manifest objects.ID // that links to it; zero: not known
@@ -147,7 +148,7 @@ func Encode(data []byte, masked bool, base *Body) (*Body, []objects.Object) {
 	var r canonical.Record
 	d.fields(&r)
 	obj := objects.New(objects.KindBody, parents, chunks, r.Bytes())
-	return &Body{ID: obj.ID, Data: data, Masked: masked, chain: d.chain}, append(put, obj)
+	return &Body{ID: obj.ID, Data: data, Hash: d.hash, Masked: masked, chain: d.chain}, append(put, obj)
 }
 
 // common returns how many bytes at the beginning and at the end two bodies have in common.
@@ -171,7 +172,7 @@ func common(a, b []byte) (prefix, suffix int) {
 
 // decode returns the body of a record, given its base.
 func (d *record) decode(base *Body) (*Body, error) {
-	b := &Body{ID: d.id, Masked: d.masked, chain: d.chain}
+	b := &Body{ID: d.id, Hash: d.hash, Masked: d.masked, chain: d.chain}
 	var old []byte
 	if base != nil {
 		old = base.Data
