@@ -275,6 +275,39 @@ func TestCompressedBodiesAreProved(t *testing.T) {
 	}
 }
 
+// TestCompressedRequestWaitsMasked has a store that fails while a compressed request with a secret waits in
+// the spool: the spool has the request without compression, and without the secret.
+func TestCompressedRequestWaitsMasked(t *testing.T) {
+	const token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	store := &failing{Store: objects.Memory()}
+	store.fails.Store(true)
+	w := newWire(t, engine(func() objects.Store { return store }), says("A1"))
+	folder := t.TempDir()
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(*recorder.Error) {}})
+	w.client.Transport = w.transport
+	req := w.request(recorder.On(t.Context(), "main"), string(gzipped(chatBody("My token is "+token))))
+	req.Header.Set("Content-Encoding", "gzip")
+	res, err := w.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.transport.Close(stopped); err == nil {
+		t.Error("everything was committed")
+	}
+	if kept := files(t, folder); !bytes.Contains(kept, []byte("My token is")) || bytes.Contains(kept, []byte(token)) {
+		t.Errorf("the spool has %q", kept)
+	}
+	store.fails.Store(false)
+	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { w.errs <- err }})
+	w.want(map[string]string{"main": "My token is [masked:github:cabf] | A1"})
+}
+
 // TestAPurgeReachesTheSpool purges a question while a client goes on with its conversation, and
 // repeats the question in every request: it is in no file any more, and comes back to none.
 func TestAPurgeReachesTheSpool(t *testing.T) {

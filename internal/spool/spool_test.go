@@ -144,15 +144,17 @@ func FuzzParseFrames(f *testing.F) {
 }
 
 // TestOverwrittenBytesAreNoFrames parses what a process that is killed during replaceContent leaves
-// behind: new bytes before old ones must not be read as frames.
+// behind: the kept frames, and no bytes of those that were replaced.
 func TestOverwrittenBytesAreNoFrames(t *testing.T) {
-	old := appendFrame(appendFrame(nil, Frame{'Q', bytes.Repeat([]byte("old "), 100)}), Frame{'E', []byte("end")})
+	kept := appendFrame(nil, Frame{'q', []byte("kept")})
+	old := appendFrame(appendFrame(kept, Frame{'Q', bytes.Repeat([]byte("old "), 100)}), Frame{'E', []byte("end")})
 	fresh := appendFrame(nil, Frame{'Q', bytes.Repeat([]byte("new "), 50)})
-	zeroed := append([]byte{0}, old[1:]...)
-	half := append(append([]byte{0}, fresh[1:]...), old[len(fresh):]...)
-	for name, data := range map[string][]byte{"first byte": zeroed, "new bytes before old ones": half, "zeros": make([]byte, 1<<16)} {
-		if frames := parseFrames(data); len(frames) != 0 {
-			t.Errorf("%s: %d frames", name, len(frames))
+	zeroed := append(bytes.Clone(kept), make([]byte, len(old)-len(kept))...)
+	halfZeroed := append(append(bytes.Clone(kept), make([]byte, 5)...), old[len(kept)+5:]...)
+	half := append(bytes.Clone(kept), fresh[:20]...)
+	for name, data := range map[string][]byte{"zeros": zeroed, "zeros before old bytes": halfZeroed, "truncated": kept, "a part of the new bytes": half} {
+		if frames := parseFrames(data); len(frames) != 1 || string(frames[0].Data) != "kept" {
+			t.Errorf("%s: %q", name, frames)
 		}
 	}
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
@@ -163,11 +165,13 @@ func TestOverwrittenBytesAreNoFrames(t *testing.T) {
 	if _, err := f.Write(old); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceContent(f, 0, fresh); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(got, fresh) {
-		t.Errorf("the file has %d bytes, want %d: %v", len(got), len(fresh), err)
+	for _, begin := range []int{len(kept), 0} {
+		if err := replaceContent(f, int64(begin), fresh); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(got, append(bytes.Clone(kept[:begin]), fresh...)) {
+			t.Errorf("the file has %d bytes after %d: %v", len(got), begin, err)
+		}
 	}
 }
 

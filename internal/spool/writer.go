@@ -195,32 +195,18 @@ func (s *Spool) finishFile(f *File, o operation) error {
 }
 
 // replaceContent replaces the content of a file from begin on with data, and overwrites what was
-// there. The first byte of the file is zero until the rest is written, so that a process that is
-// killed meanwhile leaves a file without frames and not a mixture of old and new ones.
+// there. It does so in an order in which a process that is killed meanwhile leaves a part of the new
+// content, and never old bytes after new ones.
 func replaceContent(f *os.File, begin int64, data []byte) error {
-	first := []byte{0}
-	var err error
-	if begin == 0 {
-		first, data, begin = data[:1], data[1:], 1
-	} else {
-		_, err = f.ReadAt(first, 0)
-	}
-	info, bad := f.Stat()
-	if err = errors.Join(err, bad); err == nil {
-		err = writeZeros(f, 0, 1)
-	}
-	end := begin + int64(len(data))
+	info, err := f.Stat()
 	if err == nil {
-		err = writeZeros(f, end, info.Size())
+		err = writeZeros(f, begin, info.Size())
+	}
+	if err == nil {
+		err = f.Truncate(begin)
 	}
 	if err == nil {
 		_, err = f.WriteAt(data, begin)
-	}
-	if err == nil {
-		err = f.Truncate(end)
-	}
-	if err == nil {
-		_, err = f.WriteAt(first, 0)
 	}
 	return err
 }
