@@ -2,7 +2,7 @@ package bolt
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -37,10 +37,16 @@ func encodeAges(list []packAge) []byte {
 	return encodeRecord(agesKey, func(r *canonical.Record) { r.Uints(1, &numbers) })
 }
 
-func decodeAges(value []byte) (list []packAge, err error) {
-	if value == nil {
-		return nil, nil // no checkpoint was made yet
+// packAges reads the ages of packs; there are none before the first checkpoint.
+func (l *snapshot) packAges() ([]packAge, error) {
+	value, err := l.get(metaBucket, agesKey)
+	if err != nil || value == nil {
+		return nil, err
 	}
+	return decodeAges(value)
+}
+
+func decodeAges(value []byte) (list []packAge, err error) {
 	var numbers []uint64
 	err = decodeRecord(agesKey, value, func(r *canonical.Record) {
 		if r.Uints(1, &numbers); len(numbers)%2 != 0 {
@@ -50,18 +56,17 @@ func decodeAges(value []byte) (list []packAge, err error) {
 	for ; len(numbers) > 1; numbers = numbers[2:] {
 		list = append(list, packAge{uint32(numbers[0]), numbers[1]})
 	}
+	if err != nil {
+		err = fmt.Errorf("ages of packs: %w", err)
+	}
 	return list, err
 }
 
 // packAgeChange returns the change that records the last pack, if the last record is old enough.
 func (l *snapshot) packAgeChange(changes []journal.Change, now time.Time) ([]journal.Change, error) {
-	value, err := l.get(metaBucket, agesKey)
+	list, err := l.packAges()
 	if err != nil {
 		return nil, err
-	}
-	list, err := decodeAges(value)
-	if err != nil {
-		return nil, errors.Join(errors.New("ages of packs"), err)
 	}
 	last := uint32(0)
 	for _, c := range changes {

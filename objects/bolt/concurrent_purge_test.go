@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -179,7 +180,7 @@ func TestKilledPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	erase(t, s, last) // whoever comes next clears what was left
-	if left := names(t, dirOf(path)); len(left) != 4 {
+	if left := names(t, filepath.Dir(path)); len(left) != 4 {
 		t.Errorf("what was interrupted left %v", left)
 	}
 	if len(acknowledged) == 0 {

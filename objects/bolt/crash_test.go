@@ -52,7 +52,7 @@ func roleCrash(args []string) error {
 	fmt.Println("phase purge")
 	w.purge("<purged after gc>")
 	fmt.Println("phase backup")
-	w.backup(filepath.Join(dirOf(args[0]), "copy"))
+	w.backup(filepath.Join(filepath.Dir(args[0]), "copy"))
 	fmt.Println("phase commit")
 	w.next("refs/heads/main", 10)
 	if len(args) > 1 {
@@ -241,7 +241,7 @@ func traced(t testing.TB, fault *faulttest.Fault, long bool, more ...string) (tr
 // traceRole runs a role on a store with a fault, or none.
 func traceRole(t testing.TB, path string, fault *faulttest.Fault, role string) *faulttest.Trace {
 	t.Helper()
-	trace, err := faulttest.Run(dirOf(path), fault, child(t, role, path))
+	trace, err := faulttest.Run(filepath.Dir(path), fault, child(t, role, path))
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}

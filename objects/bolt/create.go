@@ -168,5 +168,3 @@ func syncParent(path string) error {
 	}
 	return err
 }
-
-func dirOf(path string) string { return filepath.Dir(path) }

@@ -35,7 +35,7 @@ func TestDamagedPackIsUnpackedOnce(t *testing.T) {
 	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
 		e, err := l.ofPack(bodiesBucket, 1)
 		if err == nil {
-			at = e.Offset() + int64(e.ValueSize)/2
+			at = (e.Page().Offset + int64(e.ValueAt)) + int64(e.ValueSize)/2
 		}
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
@@ -90,11 +91,8 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error
 	}
 	c.src, src.journal = src, o.Dry
 	var ages []packAge
-	err = src.view(func(l *snapshot) error {
-		value, err := l.get(metaBucket, agesKey)
-		if err == nil {
-			ages, err = decodeAges(value)
-		}
+	err = src.view(func(l *snapshot) (err error) {
+		ages, err = l.packAges()
 		return err
 	})
 	if err != nil {
@@ -144,7 +142,7 @@ func (c *gc) replace() error {
 			return src.replacedError()
 		}
 		if err == nil {
-			err = safefile.SyncFolder(dirOf(t.path))
+			err = safefile.SyncFolder(filepath.Dir(t.path))
 		}
 		if err != nil {
 			return err

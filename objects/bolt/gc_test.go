@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -190,7 +191,7 @@ func TestKilledSweep(t *testing.T) {
 	}
 	s := mustOpen(t, path, objects.Options{})
 	apply(t, s, "refs/heads/next", "next")
-	if left := names(t, dirOf(path)); len(left) != 4 {
+	if left := names(t, filepath.Dir(path)); len(left) != 4 {
 		t.Errorf("what was interrupted left %v", left)
 	}
 }

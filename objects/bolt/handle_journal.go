@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
@@ -131,7 +132,7 @@ func (h *handle) syncFile() error {
 	if _, err := h.file.WriteAt(b, at); err != nil {
 		return err
 	}
-	return errors.Join(h.file.Sync(), safefile.SyncFolder(dirOf(h.file.Name())))
+	return errors.Join(h.file.Sync(), safefile.SyncFolder(filepath.Dir(h.file.Name())))
 }
 
 // acknowledge writes the anchor. If that fails, only the check for lost frames is weaker.

@@ -14,14 +14,11 @@ import (
 
 var runsKey = []byte("runs")
 
-func encodeRuns(r index.Runs) []byte { return seal(runsKey, r.Encode()) }
+func encodeRuns(r index.Runs) []byte { return encodeRecord(runsKey, r.Fields) }
 
-func decodeRuns(value []byte) (index.Runs, error) {
-	record, err := unseal(runsKey, value)
-	if err != nil {
-		return index.Runs{}, err
-	}
-	return index.DecodeRuns(record)
+func decodeRuns(value []byte) (r index.Runs, err error) {
+	err = decodeRecord(runsKey, value, r.Fields)
+	return r, err
 }
 
 // place is a row of a pack.

@@ -173,7 +173,7 @@ func TestLocateInADamagedPack(t *testing.T) {
 			return err
 		}
 		id = p.id(3)
-		from, to = e.Offset()+int64(parsePackHeader(head).end), e.Offset()+int64(e.ValueSize)
+		from, to = (e.Page().Offset+int64(e.ValueAt))+int64(parsePackHeader(head).end), (e.Page().Offset+int64(e.ValueAt))+int64(e.ValueSize)
 		return nil
 	})
 	if err := errors.Join(err, s.Close()); err != nil {

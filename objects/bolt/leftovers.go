@@ -14,12 +14,12 @@ import (
 // leftovers calls f with each file that an interrupted creation, gc or purge has left
 // beside a store. A file that is still being written is locked by its writer, and is none.
 func leftovers(path string, f func(file *os.File)) {
-	entries, _ := os.ReadDir(dirOf(path))
+	entries, _ := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) {
 			continue
 		}
-		file, err := safefile.Policy{}.Open(filepath.Join(dirOf(path), e.Name()), os.O_RDWR, 0)
+		file, err := safefile.Policy{}.Open(filepath.Join(filepath.Dir(path), e.Name()), os.O_RDWR, 0)
 		if err != nil {
 			continue
 		}

@@ -108,7 +108,7 @@ func TestFlippedBitInAnID(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			head = e.Offset()
+			head = (e.Page().Offset + int64(e.ValueAt))
 			p, err := l.pack(1)
 			for i := range p.Len() {
 				ids = append(ids, p.id(i))

@@ -46,7 +46,7 @@ const (
 // create creates a file that is to get a path, and locks it until it is finished.
 func (f *newFile) create(s *store, path string, bound journal.Binding) (err error) {
 	f.limit = s.mapMost
-	if f.path, err = build(dirOf(path), filepath.Base(path)+newSuffix+"*", bound); err != nil {
+	if f.path, err = build(filepath.Dir(path), filepath.Base(path)+newSuffix+"*", bound); err != nil {
 		return err
 	}
 	return protect(func() (err error) {

@@ -149,7 +149,7 @@ func TestInlinePageWithoutItsKeys(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(err)
 	}
-	at := int(e.Offset())
+	at := int((e.Page().Offset + int64(e.ValueAt)))
 	if page.Order.Uint64(m.file[at:]) != 0 || page.Order.Uint16(m.file[at+page.HeaderSize+10:]) == 0 {
 		t.Fatal("the moves lie on a page of their own, or there are none")
 	}

@@ -46,55 +46,30 @@ func (l *snapshot) intactInPack(id objects.ID) (bool, error) {
 }
 
 // indexed returns which objects may be in packs, by the beginnings of their ids. Another one is in
-// none. A commit is looked up only if its first parent may be in a pack, since no commit is stored
-// before its parents.
+// none. In the order of the index each chunk of it is read once at most, so that the cost follows the
+// list and not the store.
 func (l *snapshot) indexed(list []objects.Object) (map[objects.ID]bool, error) {
-	ids, listed, found := make([]objects.ID, 0, len(list)), map[objects.ID]bool{}, map[objects.ID]bool{}
-	var children []*objects.Object // commits whose first parent is in the list before them
+	ids, found := make([]objects.ID, len(list)), map[objects.ID]bool{}
 	for i := range list {
-		o := &list[i]
-		if o.Kind == objects.KindCommit {
-			listed[o.ID] = true
-			if listed[o.FirstParent()] {
-				children = append(children, o)
-				continue
-			}
-		}
-		ids = append(ids, o.ID)
+		ids[i] = list[i].ID
 	}
-	if err := l.findIndexed(ids, found); err != nil {
-		return nil, err
-	}
-	ids = ids[:0]
-	above := map[objects.ID]bool{} // commits above one that may be in a pack
-	for _, o := range children {
-		if parent := o.FirstParent(); found[parent] || above[parent] {
-			above[o.ID], ids = true, append(ids, o.ID)
-		}
-	}
-	return found, l.findIndexed(ids, found)
-}
-
-// findIndexed adds the ids that the index may have to a set. In the order of the index each chunk of
-// it is read once at most, so that the cost follows the list and not the store. It sorts ids.
-func (l *snapshot) findIndexed(ids []objects.ID, found map[objects.ID]bool) error {
 	slices.SortFunc(ids, objects.ID.Compare)
 	all, err := l.runs()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, r := range all.List {
 		for _, id := range ids {
 			entries, err := l.entriesOf(r, id)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if len(entries) > 0 {
 				found[id] = true
 			}
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // inNoPack reports whether an object is in the journal or was purged.

@@ -35,7 +35,7 @@ func TestDamagedHeadInReadAhead(t *testing.T) {
 				return err
 			}
 			f := parsePackHeader(b)
-			heads = append(heads, head{e.Offset(), len(b), f.count, f.end, objects.ID(b[packIDs+(f.count-1)*idSize:])})
+			heads = append(heads, head{(e.Page().Offset + int64(e.ValueAt)), len(b), f.count, f.end, objects.ID(b[packIDs+(f.count-1)*idSize:])})
 		}
 		return nil
 	})

@@ -82,9 +82,9 @@ func TestDamagedRefName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for bit := range 8 {
-		b[root.Offset()] ^= 1 << bit
+		b[(root.Page().Offset + int64(root.ValueAt))] ^= 1 << bit
 		m.flipped(t, path, b, fmt.Sprintf("bit %d of where the refs begin", bit))
-		b[root.Offset()] ^= 1 << bit
+		b[(root.Page().Offset + int64(root.ValueAt))] ^= 1 << bit
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -150,38 +149,25 @@ type Runs struct {
 	Last uint64 // the highest number that a run has had
 }
 
-// Encode returns the record of r.
-func (r Runs) Encode() []byte {
+// Fields writes the fields of the record of r, or reads them.
+func (r *Runs) Fields(record *canonical.Record) {
 	var numbers []uint64
 	for _, one := range r.List {
 		numbers = append(numbers, one.Level, one.Number, one.Entries)
 	}
-	var record canonical.Record
 	record.Uints(1, &numbers)
 	record.Uint(2, &r.Last)
-	return record.Bytes()
-}
-
-// DecodeRuns decodes what Encode returned.
-func DecodeRuns(record []byte) (r Runs, err error) {
-	var numbers []uint64
-	fields := canonical.NewReader(record)
-	fields.Uints(1, &numbers)
-	fields.Uint(2, &r.Last)
-	if err := fields.Err(); err != nil {
-		return r, err
-	}
 	if len(numbers)%3 != 0 {
-		return r, errors.New("half a run")
+		record.Refuse("half a run")
 	}
-	for ; len(numbers) > 0; numbers = numbers[3:] {
+	r.List = nil
+	for ; len(numbers) > 2; numbers = numbers[3:] {
 		one := Run{numbers[0], numbers[1], numbers[2]}
 		if one.Level > maxLevel || one.Number > r.Last || one.Number > 1<<32-1 {
-			return r, fmt.Errorf("run %d of level %d", one.Number, one.Level)
+			record.Refuse(fmt.Sprintf("run %d of level %d", one.Number, one.Level))
 		}
 		r.List = append(r.List, one)
 	}
-	return r, nil
 }
 
 // Has reports whether a chunk belongs to r.

@@ -21,9 +21,6 @@ func (p *Page) Entry(i int, key []byte) Entry { return Entry{Key: key, Element: 
 // Page returns the page of the entry, or nil if the value is in memory.
 func (e Entry) Page() *Page { return e.page }
 
-// Offset returns where the value lies in the file.
-func (e Entry) Offset() int64 { return e.page.Offset + int64(e.ValueAt) }
-
 // Value returns the value, which is never nil. A nested bucket is an error.
 func (e Entry) Value() ([]byte, error) { return e.ValueIn(nil) }
 
