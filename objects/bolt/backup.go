@@ -93,6 +93,6 @@ func writeJournalFiles(path string, bound journal.Binding, frames []byte) error 
 	}
 	return errors.Join(
 		safefile.Write(journalPath(path), frames[:min(end.End, int64(len(frames)))], nil),
-		safefile.Write(gatePath(path), end.Anchor().Encode(), nil),
+		safefile.Write(gatePath(path), end.EncodeAnchor(), nil),
 		safefile.Write(turnPath(path), nil, nil))
 }

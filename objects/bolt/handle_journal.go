@@ -136,7 +136,7 @@ func (h *handle) syncFile() error {
 }
 
 // acknowledge writes the anchor. If that fails, only the check for lost frames is weaker.
-func (h *handle) acknowledge() { _, _ = h.side.gate.WriteAt(h.journal.Anchor().Encode(), 0) }
+func (h *handle) acknowledge() { _, _ = h.side.gate.WriteAt(h.journal.EncodeAnchor(), 0) }
 
 // restartJournal begins the next generation of the journal, of which nothing is written.
 func (h *handle) restartJournal(bound journal.Binding) {

@@ -30,16 +30,7 @@ func newJournaled(t testing.TB, commits int) (m journaled) {
 	s, path := fresh(t)
 	for i := range commits {
 		apply(t, s, fmt.Sprint("refs/heads/", i), fmt.Sprint("content ", i))
-		f, err := os.Open(gatePath(path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, ok, _ := journal.ReadAnchor(f)
-		_ = f.Close()
-		if !ok {
-			t.Fatal("no anchor")
-		}
-		m.ends = append(m.ends, a.End)
+		m.ends = append(m.ends, int64(anchorNumber(t, path, 1)))
 	}
 	idle(t, s)
 	m.file, m.journal, m.anchor = mustRead(t, path), mustRead(t, journalPath(path)), mustRead(t, gatePath(path))

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/checksum"
 )
 
 // drawObjects draws objects that name one another and others.
@@ -175,7 +176,8 @@ func TestSalvageOfAHeadWithAnOverwrittenSector(t *testing.T) {
 func salvaged(t testing.TB, head, body []byte) map[objects.ID]objects.Object {
 	t.Helper()
 	found := map[objects.ID]objects.Object{}
-	salvageObjects(repairFlip(1, head), repairFlip(1, body), func(list []objects.Object) {
+	repairFlip := func(b []byte) []byte { return checksum.Repair(packKey(1), b) }
+	salvageObjects(repairFlip(head), repairFlip(body), func(list []objects.Object) {
 		for _, o := range list {
 			if o.Check() != nil {
 				t.Fatalf("object %s is another", o.ID.Short())
@@ -312,7 +314,7 @@ func TestSalvageDoesNotRepairText(t *testing.T) {
 		for _, part := range [][]byte{head, body} {
 			flipped := bytes.Clone(part)
 			flipped[len(flipped)-1] ^= 4
-			if !isPlausiblePackPart(flipped) || !bytes.Equal(repairFlip(7, flipped), part) {
+			if !isPlausiblePackPart(flipped) || !bytes.Equal(checksum.Repair(packKey(7), flipped), part) {
 				t.Error("a part of a pack with a flipped bit is not repaired")
 			}
 		}

@@ -69,21 +69,13 @@ func (a *checker) salvageElement(e salvage.Element) error {
 	return a.stop
 }
 
-// repairFlip returns a value of pack n, with one bit flipped back if that makes its checksum right.
-func repairFlip(n uint32, b []byte) []byte {
-	if len(b) < checksum.Size || hasValidSum(n, b) {
-		return b
-	}
-	return checksum.Repair(packKey(n), b)
-}
-
 // salvagePack tries every value of a pack as a head with every other one as its body.
 func (a *checker) salvagePack(n uint32, found []salvage.Element) {
 	var list [][]byte
 	for _, e := range found {
 		b := e.Read(a.files.file)
-		if isPlausiblePackPart(b) {
-			b = repairFlip(n, b)
+		if isPlausiblePackPart(b) && !hasValidSum(n, b) {
+			b = checksum.Repair(packKey(n), b)
 		}
 		list = append(list, b)
 	}

@@ -19,7 +19,7 @@
 //
 // After a crash the last frame may be incomplete. So that a frame that was acknowledged
 // and is damaged is not taken for such a frame, the end of the acknowledged frames is kept
-// in the [Anchor]; see there.
+// in the anchor; see anchor.go.
 package journal
 
 import (
@@ -78,11 +78,11 @@ func (b *Binding) fields(r *canonical.Record, salt *[]byte) {
 	r.Uint(4, &b.File)
 }
 
-// EncodeHeader returns the header of a journal.
-func EncodeHeader(salt [SaltSize]byte) []byte {
-	b := append([]byte(magic), 0, version)
-	b = append(b, salt[:]...)
-	return binary.BigEndian.AppendUint64(b, checksum.Sum(b))
+// NewFile returns the content of a new journal.
+func NewFile(salt [SaltSize]byte) []byte {
+	b := append(make([]byte, 0, FirstSize), magic...)
+	b = append(append(b, 0, version), salt[:]...)
+	return binary.BigEndian.AppendUint64(b, checksum.Sum(b))[:FirstSize]
 }
 
 // CheckHeader checks the first HeaderSize bytes of a journal.

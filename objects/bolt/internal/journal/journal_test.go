@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -158,11 +159,15 @@ func TestJournalTruncatedWhileRead(t *testing.T) {
 }
 
 func FuzzAnchor(f *testing.F) {
-	f.Add(Anchor{Salt: [SaltSize]byte{1}, Generation: 2, End: 4096, Sequence: 9}.Encode())
+	f.Add(Position{Binding: Binding{Salt: [SaltSize]byte{1}, Generation: 2}, End: 4096, Sequence: 9}.EncodeAnchor())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		a, ok, _ := ReadAnchor(bytes.NewReader(b))
-		if ok && !bytes.Equal(a.Encode(), b[:anchorSize]) {
-			t.Errorf("%x is written %x", b, a.Encode())
+		if len(b) < anchorSize {
+			return
+		}
+		p := Position{Binding: Binding{Salt: [SaltSize]byte(b), Generation: binary.BigEndian.Uint64(b[SaltSize:])}, Sequence: binary.BigEndian.Uint64(b[SaltSize+16:])}
+		end, intact, err := p.Acknowledged(bytes.NewReader(b))
+		if p.End = end; err != nil || intact && end > 0 && !bytes.Equal(p.EncodeAnchor(), b[:anchorSize]) {
+			t.Errorf("%x is written %x, %v", b, p.EncodeAnchor(), err)
 		}
 	})
 }

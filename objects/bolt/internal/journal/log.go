@@ -27,23 +27,11 @@ func StartOf(b Binding) Position { return Position{Binding: b, End: Start, Seque
 // Length returns how many bytes the frames take that count.
 func (p Position) Length() int64 { return p.End - Start }
 
-// Anchor returns the anchor for a journal that is acknowledged up to p.
-func (p Position) Anchor() Anchor {
-	return Anchor{Salt: p.Salt, Generation: p.Generation, End: p.End, Sequence: p.Sequence}
-}
-
 // Log is an open journal. Position is where the next frame is written.
 type Log struct {
 	Position
 	File *os.File
 	size int64
-}
-
-// NewFile returns the content of a new journal.
-func NewFile(salt [SaltSize]byte) []byte {
-	b := make([]byte, FirstSize)
-	copy(b, EncodeHeader(salt))
-	return b
 }
 
 // HasFrames reports whether a journal holds a frame, be it of an old generation.
