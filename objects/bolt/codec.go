@@ -107,7 +107,6 @@ type cachedBody struct {
 	pack  uint32
 	begin [bodyStart]byte
 	data  []byte
-	sound bool
 	err   error
 }
 

@@ -98,7 +98,7 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error
 	if err != nil {
 		return nil, err
 	}
-	return findKept(src, o.Keep, packBefore(ages, o.Before), !o.Before.Before(time.Now()))
+	return findKept(src, o.Keep, o.Before, packBefore(ages, o.Before))
 }
 
 // copy writes what is kept into the new file and reads it back.

@@ -95,13 +95,10 @@ func (s *store) view(ctx context.Context, op string, f func(*snapshot) error) er
 
 // acquireReader joins the shared handle, or opens one.
 func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
-	if r, _, err := s.joinShared(false); r != nil || err != nil {
-		return r, err
-	}
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	for {
-		r, changed, err := s.joinShared(true)
+		r, changed, err := s.joinShared()
 		switch {
 		case r != nil || err != nil:
 			return r, err
@@ -121,8 +118,8 @@ func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
 }
 
 // joinShared joins the shared handle. If there is none, the caller waits until changed is
-// closed; if changed is nil as well, and open is set, the caller has to open one and share it.
-func (s *store) joinShared(open bool) (r *readTx, changed chan struct{}, err error) {
+// closed; if changed is nil as well, the caller has to open one and share it.
+func (s *store) joinShared() (r *readTx, changed chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch h := s.shared; {
@@ -132,9 +129,7 @@ func (s *store) joinShared(open bool) (r *readTx, changed chan struct{}, err err
 	case s.wanted || s.opening:
 		return nil, s.changed, nil
 	case h == nil || time.Since(h.opened) > shareTime:
-		if open {
-			s.shared, s.opening = nil, true
-		}
+		s.shared, s.opening = nil, true
 		return nil, nil, nil
 	}
 	return s.read(s.shared), nil, nil

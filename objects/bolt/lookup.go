@@ -167,7 +167,7 @@ func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		one.data, one.sound, one.err = decodeBody(nil, p, closed) // it is kept
+		one.data, _, one.err = decodeBody(nil, p, closed) // it is kept
 		l.bodies.keep(p.n, begin, one)
 	}
 	data := one.data

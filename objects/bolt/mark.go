@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -15,7 +16,8 @@ import (
 // when it follows them. So its memory is a small part of that of the ids.
 type marks struct {
 	src       *source
-	old       uint32     // the objects of this pack and of earlier ones are not young
+	before    time.Time  // what was there before it is not young
+	old       uint32     // the objects of this pack and of earlier ones were there
 	packs     []packRows // ascending
 	rows      int        // of all of them
 	kept      bitset     // rows
@@ -35,11 +37,11 @@ type packRows struct {
 
 // markedRecord is what is known of a tombstone, or of an object of the journal.
 type markedRecord struct {
-	edges    []objects.ID
-	size     int
-	journal  bool
-	referred bool // another object refers to it
-	kept     bool
+	edges   []objects.ID
+	size    int
+	journal bool
+	young   bool
+	kept    bool
 }
 
 // bitset is a set of small numbers.
@@ -60,18 +62,18 @@ func (b bitset) last() int {
 	return -1
 }
 
-// findKept finds out what is kept: what refs, log entries and more roots lead to, and unless all
-// is set what is young. Of what is written meanwhile nothing may be marked: a [copier] copies all
+// findKept finds out what is kept: what refs, log entries and more roots lead to, and what is young,
+// if a time before now says what is not. Of what is written meanwhile nothing may be marked: a [copier] copies all
 // of that, and what it refers to.
-func findKept(src *source, keep []objects.ID, old uint32, all bool) (*marks, error) {
-	m := &marks{src: src, old: old, records: map[objects.ID]*markedRecord{}}
+func findKept(src *source, keep []objects.ID, before time.Time, old uint32) (*marks, error) {
+	m := &marks{src: src, before: before, old: old, records: map[objects.ID]*markedRecord{}}
 	for _, id := range keep {
 		m.addRoot(id)
 	}
 	if err := inOrder(m.readRoots, m.readRecords, m.readHeads, m.mark); err != nil {
 		return nil, err
 	}
-	if m.reachable = m.count(); all {
+	if m.reachable = m.count(); !before.Before(time.Now()) {
 		return m, nil
 	}
 	m.withYoung = true
@@ -151,47 +153,32 @@ func (m *marks) readRecords() error {
 		if err == nil {
 			o, err = verified(o)
 		}
-		purged := errors.Is(err, objects.ErrPurged)
-		if err != nil && !purged {
-			return err
+		k := &markedRecord{edges: slices.Concat(o.Parents, o.Links), size: len(o.Data), journal: true, young: true}
+		if purged := (*objects.PurgedError)(nil); errors.As(err, &purged) {
+			k.journal, k.young, err = false, !purged.Tombstone.Time.Before(m.before), nil
 		}
-		m.records[id] = &markedRecord{edges: slices.Concat(o.Parents, o.Links), size: len(o.Data), journal: !purged}
-		return nil
+		m.records[id] = k
+		return err
 	})
 }
 
-// readHeads reads which packs there are, and to which records their objects refer.
+// readHeads reads which packs there are.
 func (m *marks) readHeads() error {
 	err := m.src.heads(func(p *pack) error {
 		m.packs = append(m.packs, packRows{p.n, m.rows, p.Len()})
 		m.rows += p.Len()
-		for k := p.Len(); k < p.numbers(); k++ {
-			m.refer(*p.ID(k))
-		}
 		return nil
 	})
 	m.kept, m.todo = newBitset(m.rows), newBitset(len(m.packs))
-	for _, k := range m.records {
-		for _, id := range k.edges {
-			m.refer(id)
-		}
-	}
 	return err
 }
 
-func (m *marks) refer(id objects.ID) {
-	if k := m.records[id]; k != nil {
-		k.referred = true
-	}
-}
-
 // markRootAndYoungRecords marks the roots among the records, or, if young objects are kept, the young
-// records: the objects of the journal. A tombstone has no age of its own: one that no object refers
-// to is young, and any other is as old as the objects that refer to it.
+// records: the objects of the journal, and tombstones of late purges.
 func (m *marks) markRootAndYoungRecords() error {
 	return m.src.view(func(l *snapshot) error {
 		for id, k := range m.records {
-			if !m.withYoung && m.isRoot(&id) || m.withYoung && (k.journal || !k.referred) {
+			if !m.withYoung && m.isRoot(&id) || m.withYoung && k.young {
 				if err := m.markID(l, id); err != nil {
 					return err
 				}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -30,7 +31,7 @@ func packSource(t *testing.T, s objects.Store) *source {
 // one bit for each, and no id.
 func TestMarksKeepOneBitOfAnObject(t *testing.T) {
 	s, _ := manyPacks(t, 10)
-	m, err := findKept(packSource(t, s), nil, 0, true)
+	m, err := findKept(packSource(t, s), nil, now(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,11 @@ func TestMarkFollowsEdgesAndAges(t *testing.T) {
 		{nil, 0, false, 180, 2, 0},
 		{[]objects.ID{old.ID}, 0, true, 181, 0, 1},
 	} {
-		m, err := findKept(src, want.keep, want.old, want.all)
+		before := time.Now().Add(-time.Hour)
+		if want.all {
+			before = now()
+		}
+		m, err := findKept(src, want.keep, before, want.old)
 		if err != nil {
 			t.Fatal(err)
 		}

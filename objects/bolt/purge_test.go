@@ -340,9 +340,22 @@ func TestSweepRemovesUnreachableTombstones(t *testing.T) {
 		t.Fatal(err)
 	}
 	erase(t, s, stray)
+	sweep(t, s, objects.Sweep{Before: time.Now().Add(-time.Hour)})
+	if found := wantClean(t, path); len(found.erased) != 1 {
+		t.Errorf("%d tombstones are left of a purge within the time of grace", len(found.erased))
+	}
 	sweep(t, s, objects.Sweep{Before: now()})
 	if found := wantClean(t, path); len(found.erased) != 0 || len(found.objects) != 20 {
 		t.Errorf("%d tombstones and %d objects are left", len(found.erased), len(found.objects))
+	}
+	before := time.Now().Add(-time.Hour)
+	late := objects.Tombstone{ID: stray.ID, Kind: objects.KindContent, Time: before.Add(-time.Second)}
+	if n, err := objects.Purge(t.Context(), s, []objects.Tombstone{late}, nil); n != 1 || err != nil {
+		t.Fatalf("purge: %d, %v", n, err)
+	}
+	sweep(t, s, objects.Sweep{Before: before})
+	if found := wantClean(t, path); len(found.erased) != 0 || len(found.objects) != 20 {
+		t.Errorf("%d tombstones of a purge before the time of grace are left, and %d objects", len(found.erased), len(found.objects))
 	}
 }
 
