@@ -34,13 +34,8 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	var out newFile
 	defer out.discard()
 	copier := newCopier(src, &out, nil)
-	if err = out.create(s, path, journal.Binding{Generation: 1}); err == nil {
-		err = copier.rounds()
-	}
-	if err == nil {
-		err = out.sync()
-	}
-	if err != nil {
+	create := func() error { return out.create(s, path, journal.Binding{Generation: 1}) }
+	if err = inOrder(create, copier.rounds, out.sync); err != nil {
 		return err
 	}
 	var meta []journal.Change

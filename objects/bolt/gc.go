@@ -49,10 +49,7 @@ func (s *store) sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 	if err != nil || o.Dry {
 		return swept, err
 	}
-	if err = c.copy(marks); err == nil {
-		err = c.replace()
-	}
-	if err == nil {
+	if err = inOrder(func() error { return c.copy(marks) }, c.replace); err == nil {
 		_, swept.SizeAfter, err = s.Size(ctx)
 	}
 	return swept, err
@@ -130,14 +127,10 @@ func (c *gc) replace() error {
 		if c.out.packs > 0 { // the ages of the packs begin anew
 			meta = append(meta, setKey(metaBucket, agesKey, encodeAges([]packAge{{c.out.packs, uint64(max(time.Now().UnixMilli(), 0))}})))
 		}
-		err := c.out.finish(meta...)
-		if err == nil {
-			err = src.ctx.Err()
-		}
-		if err == nil {
+		err := inOrder(func() error { return c.out.finish(meta...) }, src.ctx.Err, func() error {
 			_ = h.file.Close() // not every system gives the name of an open file away
-			err = os.Rename(c.out.path, t.path)
-		}
+			return os.Rename(c.out.path, t.path)
+		})
 		if errors.Is(err, fs.ErrNotExist) {
 			return src.replacedError()
 		}

@@ -249,11 +249,6 @@ func (s *store) openHandle(ctx context.Context, writer bool) (*handle, error) {
 		return nil, err
 	}
 	h, err := s.openFiles(ctx, side, flags)
-	if err == nil && writer {
-		if err = h.recoverTail(); err != nil {
-			h.close()
-		}
-	}
 	if err != nil {
 		side.release()
 		return nil, err
@@ -274,6 +269,9 @@ func (s *store) openFiles(ctx context.Context, side *ticketLock, flags int) (*ha
 		if bound, err = s.inspect(h); err == nil {
 			err = s.openJournal(h, bound, flags)
 		}
+	}
+	if err == nil && flags == os.O_RDWR {
+		err = h.recoverTail()
 	}
 	if err != nil {
 		h.close()
