@@ -149,7 +149,9 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *clientMessa
 		return result, nil
 	}
 	if !at.whole {
-		result.Branch = reconcile.ForkName(b.name, func(name string) bool { return forks[name] })
+		if result.Branch, err = refs.FreeName(refs.ForkedFrom(b.name), refs.ForkSuffix, func(name string) (bool, error) { return forks[name], nil }); err != nil {
+			return nil, err
+		}
 	}
 	to := b.repo.Branch(result.Branch)
 	result.Commits, err = to.appendAfter(ctx, c, "sync", at.base, !at.whole, func(parent *commit.Commit) ([]commit.Draft, error) {
@@ -171,11 +173,11 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *clientMessa
 // findTargetAmongForks looks for a target that is better than best on the forks that earlier
 // calls made and on the branch that they are forks of. It adds their names to names.
 func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list *clientMessages, best syncTarget, names map[string]bool) (syncTarget, error) {
-	found, err := b.repo.store.Refs(ctx, objects.RefQuery{Prefix: refs.Heads + reconcile.ForkedFrom(b.name) + reconcile.ForkSuffix})
+	found, err := b.repo.store.Refs(ctx, objects.RefQuery{Prefix: refs.Heads + refs.ForkedFrom(b.name) + refs.ForkSuffix})
 	if err != nil {
 		return best, err
 	}
-	candidates := []string{reconcile.ForkedFrom(b.name)}
+	candidates := []string{refs.ForkedFrom(b.name)}
 	for _, ref := range found {
 		candidates = append(candidates, strings.TrimPrefix(ref.Name, refs.Heads))
 	}

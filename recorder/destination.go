@@ -14,8 +14,8 @@ import (
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/llm"
-	"github.com/tract-vcs/tract/llm/providers"
 	"github.com/tract-vcs/tract/objects"
 )
 
@@ -32,15 +32,11 @@ import (
 
 // clientRequest is a recorded request with what its destination is found by.
 type clientRequest struct {
+	preparedMessages
 	identity       identity
 	namedBranch    string // the branch that On names; may be empty
 	sent           []byte // the body, without compression
 	request        *llm.Request
-	prefix         *providers.RequestPrefix // for the next request; may be nil
-	messages       []content.Message        // masked, for the comparison
-	entries        []reconcile.Entry
-	builder        *reconcile.Builder // state after the entries
-	externalIDs    []string
 	at             time.Time
 	earlierPending bool // exchanges that ended earlier are not committed yet
 }
@@ -160,7 +156,7 @@ func (x *index) compare(req *clientRequest, t *thread) *reconcile.Plan {
 	if len(t.purgedContent) == 0 {
 		return reconcile.Compare(t.entries, req.entries)
 	}
-	return reconcile.Compare(t.entries, new(reconcile.Builder).Add(req.messages, func(b content.Block) (objects.ID, bool) {
+	return reconcile.Compare(t.entries, new(reconcile.Builder).Add(req.masked, func(b content.Block) (objects.ID, bool) {
 		id, err := commit.ContentID(b)
 		return id, err == nil && t.purgedContent[id]
 	}))
@@ -205,7 +201,7 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 	}
 	separator := "/"
 	if req.namedBranch != "" {
-		separator = reconcile.ForkSuffix
+		separator = refs.ForkSuffix
 	}
 	name := req.branch(x.prefix, false)
 	if req.identity.session == "" && req.namedBranch == "" {
@@ -337,23 +333,23 @@ func (t *thread) bothHaveCallIDs(req *clientRequest) bool {
 
 // destinationAfterResponse returns the destination of a request that names the response it
 // follows; nil if that response is not known.
-func (x *index) destinationAfterResponse(ctx context.Context, req *clientRequest, response string) (*destination, error) {
-	at := x.responseEnds[response]
-	if at.IsZero() {
+func (x *index) destinationAfterResponse(ctx context.Context, req *clientRequest, id string) (*destination, error) {
+	if _, known := x.responses[id]; !known {
 		if err := x.loadAll(ctx); err != nil {
 			return nil, err
 		}
-		if at = x.responseEnds[response]; at.IsZero() {
-			return nil, nil
-		}
 	}
-	list, err := x.refresh(ctx, []*thread{x.responseThreads[at]})
+	response, known := x.responses[id]
+	if !known {
+		return nil, nil
+	}
+	list, err := x.refresh(ctx, []*thread{response.thread})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	t := list[0]
-	n := 1 + slices.IndexFunc(t.entries, func(e reconcile.Entry) bool { return e.Ref == at })
-	dest := &destination{base: t, onlyNew: true, baseEntries: n, from: at}
+	n := 1 + slices.IndexFunc(t.entries, func(e reconcile.Entry) bool { return e.Ref == response.end })
+	dest := &destination{base: t, onlyNew: true, baseEntries: n, from: response.end}
 	if n == len(t.entries) {
 		dest.thread, dest.from = t, t.tip
 	}
@@ -472,7 +468,7 @@ func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *dest
 	list := req.entries
 	if dest.onlyNew {
 		tail := dest.base.builder.Clone()
-		list = tail.Add(req.messages, nil)
+		list = tail.Add(req.masked, nil)
 		list, req.builder = list[len(list)-len(newEntries):], tail
 	}
 	commits := dest.commitsByEntry(req, newEntries, done)
@@ -531,6 +527,6 @@ func (x *index) addResponse(t *thread, r *tract.Response, blocks []content.Block
 		rest = rest[1:]
 	}
 	if n := len(r.Commits); r.ID != "" && n > 0 {
-		x.responseEnds[r.ID], x.responseThreads[r.Commits[n-1]] = r.Commits[n-1], t
+		x.responses[r.ID] = response{t, r.Commits[n-1]}
 	}
 }

@@ -108,14 +108,15 @@ func (x *exchange) openProvider(model string) (*providers.Client, error) {
 	return providers.Open(x.Provider, providers.Config{Dialect: x.API, BaseURL: x.Base, Model: model})
 }
 
-// preparedMessages has the first messages of a request in the form in which they are compared.
-// The next request of the queue reuses it, because a client repeats most of its messages.
+// preparedMessages has messages of a request in the form in which they are compared. The next request
+// of the queue reuses that of the first ones, because a client repeats most of its messages.
 type preparedMessages struct {
-	prefix           *providers.RequestPrefix // nil: none
-	messages, masked []content.Message
-	entries          []reconcile.Entry
-	externalIDs      []string
-	builder          *reconcile.Builder
+	prefix      *providers.RequestPrefix // that the next request may have; nil: none
+	messages    []content.Message
+	masked      []content.Message // for the comparison
+	entries     []reconcile.Entry
+	builder     *reconcile.Builder // state after the entries; nil: there are none
+	externalIDs []string
 }
 
 // maxChangingMessages is the number of messages at the end of a request that the client may
@@ -146,8 +147,8 @@ func (req *clientRequest) prepare(ctx context.Context, x *index, earlier *prepar
 	req.request.Messages = messages
 	stable := earlier.extend(x, messages[:max(len(earlier.messages), len(messages)-maxChangingMessages)])
 	all := stable.extend(x, messages)
-	req.messages, req.entries, req.externalIDs, req.builder = all.masked, all.entries, all.externalIDs, all.builder
-	stable.prefix = req.prefix
+	stable.prefix, all.prefix = req.prefix, req.prefix
+	req.preparedMessages = *all
 	return stable, nil
 }
 

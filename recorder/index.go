@@ -49,16 +49,21 @@ type index struct {
 
 // indexMaps are the contents of an index.
 type indexMaps struct {
-	recordedCount   int                      // exchanges committed so far
-	threads         map[string]*thread       // by branch
-	byIdentity      map[string][]*thread     // by key of the identity
-	byExternalID    map[string][]*thread     // by external id
-	byLastKey       map[objects.ID][]*thread // threads without a session, by the key of their last entry
-	items           map[string][]objects.ID  // commits of an item, by the provider's item id
-	responseEnds    map[string]objects.ID    // last commit of a response, by the provider's response id
-	responseThreads map[objects.ID]*thread   // threads by the last commit of a response
-	allLoaded       bool                     // every branch below the prefix was read
-	loaded          map[string]bool          // main branches that were read with their forks
+	recordedCount int                      // exchanges committed so far
+	threads       map[string]*thread       // by branch
+	byIdentity    map[string][]*thread     // by key of the identity
+	byExternalID  map[string][]*thread     // by external id
+	byLastKey     map[objects.ID][]*thread // threads without a session, by the key of their last entry
+	items         map[string][]objects.ID  // commits of an item, by the provider's item id
+	responses     map[string]response      // by the provider's response id
+	allLoaded     bool                     // every branch below the prefix was read
+	loaded        map[string]bool          // main branches that were read with their forks
+}
+
+// response is a response on a thread.
+type response struct {
+	thread *thread
+	end    objects.ID // its last commit
 }
 
 func newIndex(repo *tract.Repo, prefix string, masks bool) *index {
@@ -71,7 +76,7 @@ func newIndex(repo *tract.Repo, prefix string, masks bool) *index {
 func (x *index) reset() {
 	x.indexMaps = indexMaps{
 		threads: map[string]*thread{}, byIdentity: map[string][]*thread{}, byExternalID: map[string][]*thread{}, byLastKey: map[objects.ID][]*thread{},
-		items: map[string][]objects.ID{}, responseEnds: map[string]objects.ID{}, responseThreads: map[objects.ID]*thread{}, loaded: map[string]bool{},
+		items: map[string][]objects.ID{}, responses: map[string]response{}, loaded: map[string]bool{},
 	}
 }
 
@@ -169,7 +174,7 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 			x.addResponseBlock(t, b.first.ID, block)
 		}
 		if b.first.Origin != nil && b.first.Origin.ResponseID != "" {
-			x.responseEnds[b.first.Origin.ResponseID], x.responseThreads[b.first.ID] = b.first.ID, t
+			x.responses[b.first.Origin.ResponseID] = response{t, b.first.ID}
 		}
 	}
 	n := -1
@@ -367,25 +372,18 @@ func identityKey(details map[string]string) string {
 	return strings.Join([]string{details["client"], details["session"], details["agent"], details["side"]}, "\x00")
 }
 
-// freeBranchName returns a name that no branch has: wanted, or wanted followed by the separator
-// and the lowest free number from 2.
+// freeBranchName returns a name that no branch has; see [refs.FreeName].
 func (x *index) freeBranchName(ctx context.Context, wanted, separator string) (string, error) {
 	if err := refs.Check(wanted); err != nil {
 		return "", fmt.Errorf("branch %w", err)
 	}
-	for n := 1; ; n++ {
-		name := wanted
-		if n > 1 {
-			name = fmt.Sprint(wanted, separator, n)
-		}
+	return refs.FreeName(wanted, separator, func(name string) (bool, error) {
 		if x.threads[name] != nil {
-			continue
+			return true, nil
 		}
 		ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+name)
-		if err != nil || ref.Target.IsZero() {
-			return name, err
-		}
-	}
+		return !ref.Target.IsZero(), err
+	})
 }
 
 // threadsByExternalIDs returns the threads that have the most of the ids, the longest last.

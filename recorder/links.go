@@ -24,7 +24,7 @@ func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destin
 	if err != nil {
 		return err
 	}
-	texts := userTexts(req.messages)
+	texts := userTexts(req.masked)
 	for _, t := range slices.Backward(list) {
 		calls := 0
 		for _, e := range slices.Backward(t.entries) {

@@ -66,7 +66,7 @@ func TestPreparedRequestsEqualUnprepared(t *testing.T) {
 		for i := range alone.entries {
 			alone.entries[i].Ref = alone.entries[i].Key
 		}
-		if !reflect.DeepEqual(alone.entries, after.entries) || !reflect.DeepEqual(alone.messages, after.messages) || !reflect.DeepEqual(alone.externalIDs, after.externalIDs) {
+		if !reflect.DeepEqual(alone.entries, after.entries) || !reflect.DeepEqual(alone.masked, after.masked) || !reflect.DeepEqual(alone.externalIDs, after.externalIDs) {
 			t.Errorf("%v: compared by other entries than alone", c)
 		}
 		more := conversation(1, -1)

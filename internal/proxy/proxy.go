@@ -117,26 +117,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p.running.Add(1)
 	defer p.running.Add(-1)
 	if req.ContentLength > 0 {
-		req.Body = &sizedBody{ReadCloser: req.Body, left: req.ContentLength}
+		// The body ends after its last byte without another read: net/http closes it when the response
+		// begins, and a transport that then asks for more would give up the exchange.
+		req.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(req.Body, req.ContentLength), req.Body}
 	}
 	p.forward.ServeHTTP(w, req.WithContext(withTarget(req.Context(), target)))
-}
-
-// sizedBody is a request body of known length. It ends after its last byte without another
-// read: net/http closes the body when the response begins, and a transport that then asks for
-// more than the last byte would give up the exchange.
-type sizedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *sizedBody) Read(p []byte) (n int, err error) {
-	if b.left <= 0 {
-		return 0, io.EOF
-	}
-	n, err = b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
 }
 
 // Allows reports whether a request may use the proxy. Otherwise it refuses the request: with

@@ -1,10 +1,7 @@
 package reconcile
 
 import (
-	"bytes"
 	"encoding/binary"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -157,32 +154,5 @@ func canonicalJSON(text string) string {
 	if err != nil {
 		return text
 	}
-	return string(appendCanonicalJSON(nil, v))
-}
-
-func appendCanonicalJSON(dst []byte, v rawjson.Value) []byte {
-	switch v.Kind() {
-	case rawjson.KindObject:
-		var members [][]byte
-		for key, member := range v.Members() {
-			if key != "cache_control" {
-				members = append(members, appendCanonicalJSON(append(rawjson.AppendString(nil, key), ':'), member))
-			}
-		}
-		slices.SortFunc(members, bytes.Compare)
-		return append(append(append(dst, '{'), bytes.Join(members, []byte{','})...), '}')
-	case rawjson.KindArray:
-		dst = append(dst, '[')
-		for element := range v.Elements() {
-			dst = append(appendCanonicalJSON(dst, element), ',')
-		}
-		return append(dst, ']')
-	case rawjson.KindString:
-		return rawjson.AppendString(dst, v.Text())
-	case rawjson.KindNumber:
-		if f, err := strconv.ParseFloat(string(v), 64); err == nil {
-			return strconv.AppendFloat(dst, f, 'g', -1, 64)
-		}
-	}
-	return append(dst, v...)
+	return string(rawjson.AppendCanonical(nil, v, "cache_control"))
 }

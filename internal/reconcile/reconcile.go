@@ -16,8 +16,6 @@
 package reconcile
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
@@ -62,24 +60,4 @@ func Rest(messages []content.Message, n int) []content.Message {
 		n -= len(m.Blocks)
 	}
 	return nil
-}
-
-// ForkSuffix stands between the name of a branch and the number of a fork of it.
-const ForkSuffix = "/fork-"
-
-// forkNumber matches the end of a fork's name.
-var forkNumber = regexp.MustCompile(ForkSuffix + `[0-9]{1,6}$`)
-
-// ForkedFrom returns the name of the branch from which a fork with this name was made; any other
-// name is returned unchanged.
-func ForkedFrom(branch string) string { return forkNumber.ReplaceAllString(branch, "") }
-
-// ForkName returns the name with the lowest number for a new fork of a branch. taken reports
-// whether a name is in use.
-func ForkName(branch string, taken func(name string) bool) string {
-	for n := 2; ; n++ {
-		if name := fmt.Sprint(ForkedFrom(branch), ForkSuffix, n); !taken(name) {
-			return name
-		}
-	}
 }

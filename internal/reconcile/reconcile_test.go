@@ -38,12 +38,3 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
-
-func TestForkNames(t *testing.T) {
-	taken := map[string]bool{"a/fork-2": true, "a/fork-4": true}
-	for _, of := range []string{"a", "a/fork-2", "a/fork-17"} {
-		if name := ForkName(of, func(name string) bool { return taken[name] }); name != "a/fork-3" || ForkedFrom(of) != "a" {
-			t.Errorf("%s: %s", of, name)
-		}
-	}
-}

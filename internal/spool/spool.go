@@ -56,15 +56,16 @@ type Spool struct {
 
 	mu           sync.Mutex
 	queueChanged sync.Cond
-	queue        []operation
+	queue        []task
 	queuedBytes  int64 // bytes in the queue
 	closed       bool
 	writerDone   chan struct{}
 	lastNumber   int
 
 	// Used only by the writer goroutine:
-	size int64          // bytes of all files
-	done []finishedFile // committed, oldest first
+	size      int64          // bytes of all files
+	done      []finishedFile // committed, oldest first
+	unwritten []*File        // with pending bytes; a file may be twice in it
 
 	lastCleared   string // last seen result of [Cleared]
 	clearedBefore int    // number of the last file that was begun before that clearing; such files are not kept
@@ -75,17 +76,10 @@ type finishedFile struct {
 	size int64
 }
 
-// operation is a task for the writer goroutine: to write a frame, to finish a file, to count one
-// that was taken over, or only to call a function.
-type operation struct {
-	file       *File
-	frame      Frame
-	finish     func() []Frame // nil: write the frame
-	kept       int            // number of frames at the beginning of the file that stay in the finished file
-	nameSuffix string         // of the finished file: its label
-
-	recovered int64  // the bytes of a file that was taken over
-	then      func() // is called when all earlier operations are done
+// task is work for the writer goroutine.
+type task struct {
+	bytes int // that are no longer in memory afterwards
+	run   func()
 }
 
 // File is one exchange in the spool. The methods of a nil File do nothing.
@@ -180,7 +174,7 @@ func (f *File) Write(frame Frame) {
 		f.lost.Store(true)
 		return
 	}
-	s.enqueue(operation{file: f, frame: frame})
+	s.enqueue(len(frame.Data), func() { s.addFrame(f, frame) })
 }
 
 // Lost reports whether the spool does not have the whole exchange.
@@ -196,13 +190,13 @@ func (f *File) Finish(label string, kept int, frames func() []Frame) {
 	}
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.enqueue(operation{file: f, finish: frames, kept: kept, nameSuffix: label})
+	f.s.enqueue(0, func() { f.s.finish(f, label, kept, frames) })
 }
 
 // enqueue adds a task for the writer goroutine. The caller holds the lock.
-func (s *Spool) enqueue(o operation) {
-	s.queue = append(s.queue, o)
-	s.queuedBytes += int64(len(o.frame.Data))
+func (s *Spool) enqueue(bytes int, run func()) {
+	s.queue = append(s.queue, task{bytes, run})
+	s.queuedBytes += int64(bytes)
 	s.queueChanged.Signal()
 }
 
@@ -212,7 +206,10 @@ func (f *File) Read() ([]Frame, error) {
 	f.s.mu.Lock()
 	if !f.s.closed {
 		written = make(chan struct{})
-		f.s.enqueue(operation{then: func() { close(written) }})
+		f.s.enqueue(0, func() {
+			f.s.writePending(f, nil)
+			close(written)
+		})
 	}
 	f.s.mu.Unlock()
 	<-written
@@ -269,7 +266,7 @@ func (s *Spool) takeOverExchanges(dir string, yield func(f *File, frames []Frame
 			continue
 		}
 		s.mu.Lock()
-		s.enqueue(operation{file: f, recovered: int64(len(data))})
+		s.enqueue(0, func() { s.addRecovered(f, int64(len(data))) })
 		s.mu.Unlock()
 		yield(f, parseFrames(data))
 	}

@@ -288,3 +288,24 @@ func TestRecoveredFilesCountForTheDisk(t *testing.T) {
 		t.Errorf("dropped: %t, %v", f.Lost(), err)
 	}
 }
+
+// TestFinishOfALostExchange finishes exchanges whose frames did not fit on the disk: nothing of them is kept.
+func TestFinishOfALostExchange(t *testing.T) {
+	folder := t.TempDir()
+	s := open(t, folder, Options{Disk: 100})
+	for _, size := range []int{60, 2 * maxPending} {
+		f := s.Begin(nil)
+		f.Write(Frame{'q', make([]byte, 60)})
+		f.Write(Frame{'Q', make([]byte, size)})
+		if _, err := f.Read(); err == nil || !f.Lost() {
+			t.Errorf("it was written: %v", err)
+		}
+		f.Finish("label", 2, func() []Frame { return []Frame{{'A', []byte("response")}} })
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if frames, err := find(folder, "label"); err != nil || len(frames) != 0 {
+		t.Errorf("%d frames, %v", len(frames), err)
+	}
+}

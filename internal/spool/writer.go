@@ -9,10 +9,9 @@ import (
 )
 
 // One goroutine, the writer, changes the files of a spool, so that no caller waits for the disk. It
-// executes operations in the order in which they were queued.
+// executes tasks in the order in which they were queued.
 
-// runWriter executes the operations in the queue until the spool is closed. It is the writer
-// goroutine.
+// runWriter executes the tasks in the queue until the spool is closed. It is the writer goroutine.
 func (s *Spool) runWriter() {
 	defer close(s.writerDone)
 	for {
@@ -31,65 +30,59 @@ func (s *Spool) runWriter() {
 		if len(list) == 0 {
 			return
 		}
-		s.execute(list)
+		bytes := 0
+		for _, t := range list {
+			t.run()
+			bytes += t.bytes
+		}
+		for _, f := range s.unwritten { // each file is written once for all its tasks
+			s.writePending(f, nil)
+		}
+		s.unwritten = nil
+		s.mu.Lock()
+		s.queuedBytes -= int64(bytes)
+		s.mu.Unlock()
 	}
 }
 
-// execute executes a batch of operations. It writes each file once; it does not write the frames
-// of a file that the batch finishes.
-func (s *Spool) execute(list []operation) {
-	var files []*File
-	for _, o := range list {
-		f := o.file
-		switch {
-		case o.then != nil:
-		case o.recovered > 0:
-			f.created, f.size = true, o.recovered
-			s.size += o.recovered
-		case o.finish != nil:
-			if s.finishFile(f, o) != nil {
-				f.lost.Store(true)
-			}
-			f.pending = nil
-		case !f.lost.Load():
-			frame := o.frame
-			if f.clean != nil {
-				frame = f.clean(frame)
-			}
-			if len(frame.Data) > maxPending {
-				f.pending = appendFrameHead(f.pending, frame)
-				s.writePending(f, frame.Data)
-			} else {
-				if len(f.pending) == 0 {
-					files = append(files, f)
-				}
-				f.pending = appendFrame(f.pending, frame)
-			}
-			f.ends = append(f.ends, f.size+int64(len(f.pending)))
-		}
+// addRecovered counts a file that was taken over.
+func (s *Spool) addRecovered(f *File, size int64) {
+	f.created, f.size = true, size
+	s.size += size
+}
+
+// addFrame adds a frame to the pending bytes of a file. It writes large frames.
+func (s *Spool) addFrame(f *File, frame Frame) {
+	if f.lost.Load() {
+		return
 	}
-	for _, f := range files {
-		if len(f.pending) > 0 {
-			s.writePending(f, nil)
-		}
+	if f.clean != nil {
+		frame = f.clean(frame)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range list {
-		s.queuedBytes -= int64(len(o.frame.Data))
-		if o.then != nil {
-			o.then()
+	if len(frame.Data) > maxPending {
+		f.pending = appendFrameHead(f.pending, frame)
+		if s.writePending(f, frame.Data); f.lost.Load() {
+			return
 		}
+	} else {
+		if len(f.pending) == 0 {
+			s.unwritten = append(s.unwritten, f)
+		}
+		f.pending = appendFrame(f.pending, frame)
 	}
+	f.ends = append(f.ends, f.size+int64(len(f.pending)))
 }
 
 // maxPending is the largest frame, in bytes, that is copied in order to be written together with others.
 const maxPending = 64 << 10
 
-// writePending writes the pending bytes of a file, and more.
+// writePending writes the pending bytes of a file, if there are any, and more.
 func (s *Spool) writePending(f *File, more []byte) {
 	data := f.pending
 	f.pending = nil
+	if len(data) == 0 {
+		return
+	}
 	if err := s.appendToFile(f, data, more); err != nil {
 		f.lost.Store(true)
 		_ = s.removeFile(f) // the exchange is lost anyway
@@ -144,18 +137,27 @@ func (s *Spool) freeSpace(bytes int64) (ok bool) {
 
 // removeFile overwrites and removes the live file of an exchange.
 func (s *Spool) removeFile(f *File) error {
+	f.ends = nil
 	if !f.created {
 		return nil
 	}
 	s.size -= f.size
-	f.created, f.size, f.ends = false, 0, nil
+	f.created, f.size = false, 0
 	return overwriteAndRemove(f.path)
 }
 
-// finishFile executes the operation of [File.Finish].
-func (s *Spool) finishFile(f *File, o operation) error {
+// finish finishes a file; see [File.Finish].
+func (s *Spool) finish(f *File, label string, kept int, frames func() []Frame) {
+	if s.replaceFrames(f, label, kept, frames()) != nil {
+		f.lost.Store(true)
+	}
+	f.pending = nil
+}
+
+// replaceFrames replaces the frames of a file after the kept ones, and moves it to the committed exchanges.
+func (s *Spool) replaceFrames(f *File, label string, kept int, frames []Frame) error {
 	var data []byte
-	for _, frame := range o.finish() {
+	for _, frame := range frames {
 		data = appendFrame(data, frame)
 	}
 	if now := Cleared(s.folder); now != s.lastCleared {
@@ -164,14 +166,14 @@ func (s *Spool) finishFile(f *File, o operation) error {
 		s.mu.Unlock()
 	}
 	begin := int64(0) // of data in the file
-	if o.kept > 0 && o.kept <= len(f.ends) {
-		begin = f.ends[o.kept-1]
+	if kept > 0 && kept <= len(f.ends) {
+		begin = f.ends[kept-1]
 	}
 	if unwritten := begin - f.size; unwritten > 0 {
 		begin, data = f.size, append(slices.Clone(f.pending[:unwritten]), data...)
 	}
 	size := begin + int64(len(data))
-	if len(data) == 0 || o.kept > len(f.ends) || f.number <= s.clearedBefore || !s.freeSpace(size-f.size) {
+	if len(data) == 0 || kept > len(f.ends) || f.number <= s.clearedBefore || !s.freeSpace(size-f.size) {
 		return s.removeFile(f)
 	}
 	file, err := f.open(os.O_RDWR)
@@ -181,7 +183,7 @@ func (s *Spool) finishFile(f *File, o operation) error {
 	if err := errors.Join(replaceContent(file, begin, data), file.Close()); err != nil {
 		return errors.Join(err, s.removeFile(f))
 	}
-	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+o.nameSuffix)
+	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+label)
 	if err := os.Rename(f.path, path); err != nil {
 		return errors.Join(err, s.removeFile(f)) // it is committed, and must not be committed again
 	}
