@@ -40,7 +40,7 @@ var automaton = sync.OnceValue(func() *anchors {
 	for _, r := range table {
 		for _, t := range r.tokens {
 			for prefix := range strings.FieldsSeq(t.prefixes) {
-				list = append(list, anchor{lower(prefix), t.look(r.Name, prefix)})
+				list = append(list, anchor{lowerASCII(prefix), t.lookFunc(r.Name, prefix)})
 			}
 		}
 		for _, w := range r.keywords {
@@ -66,14 +66,14 @@ func newAnchors(list []anchor) *anchors {
 	for c := byte('A'); c <= 'Z'; c++ {
 		a.class[c] = a.class[c+'a'-'A']
 	}
-	a.grow(list)
-	a.link()
+	a.buildTrie(list)
+	a.addFailureTransitions()
 	return a
 }
 
-// grow makes the trie of the keywords. State 0 is its root, and in next it means that there is
+// buildTrie makes the trie of the keywords. State 0 is its root, and in next it means that there is
 // no child.
-func (a *anchors) grow(list []anchor) {
+func (a *anchors) buildTrie(list []anchor) {
 	add := func() (state uint16) {
 		a.next, a.found = append(a.next, [1 << classBits]uint16{}), append(a.found, nil)
 		return uint16(len(a.next) - 1)
@@ -92,9 +92,9 @@ func (a *anchors) grow(list []anchor) {
 	}
 }
 
-// link sets the missing transitions, state by state from the root: those of the failure
+// addFailureTransitions sets the missing transitions, state by state from the root: those of the failure
 // link, the state of the longest proper suffix that is a prefix of a keyword.
-func (a *anchors) link() {
+func (a *anchors) addFailureTransitions() {
 	fail := make([]uint16, len(a.next))
 	for queue := []uint16{0}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
@@ -114,7 +114,7 @@ func (a *anchors) link() {
 	}
 }
 
-func lower(s string) string {
+func lowerASCII(s string) string {
 	b := []byte(s)
 	for i, c := range b {
 		if c >= 'A' && c <= 'Z' {

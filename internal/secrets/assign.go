@@ -37,19 +37,19 @@ func (v *view) assignment(rule string, at, end int) {
 	if how == noValue || at == len(v.text) {
 		return
 	}
-	name := lower(v.text[begin:end])
+	name := lowerASCII(v.text[begin:end])
 	password := hasSuffixIgnoringSeparators(name, passwordEnds)
 	if !password && !hasSuffixIgnoringSeparators(name, keyEnds) && !strings.HasPrefix(name, terraformName) {
 		return
 	}
 	from, to, quoted := v.valueBounds(at)
 	value := v.text[from:to]
-	key := kindOfKey(rule, name)
+	key := ruleForName(rule, name)
 	if len(value) > maxToken || key == rule && isReference(value) || !quoted && v.isCode(to, value, how) {
 		return
 	}
 	switch {
-	case password && mayBePassword(value) && (quoted || isRandom(value) || how == tightValue && !isIdentifier(value) || hasPunctuationAndMixed(value)):
+	case password && mayBePassword(value) && (quoted || isRandom(value) || how == tightValue && !isIdentifierWithoutDigits(value) || hasPunctuationAndMixed(value)):
 		v.addSpan(rulePassword, from, to)
 	case !password && isRandom(value) && !isExample(value) && !strings.ContainsAny(value, " \t"):
 		v.addSpan(key, from, to)
@@ -60,11 +60,12 @@ func (v *view) assignment(rule string, at, end int) {
 // letters of both cases, which no identifier has.
 func hasPunctuationAndMixed(s string) bool {
 	sign := strings.ContainsFunc(s, func(r rune) bool { return r < 0x80 && !token.has(byte(r)) && r != '.' })
-	return sign && mixed(s)
+	return sign && isMixed(s)
 }
 
-// isIdentifier reports whether a value may be an identifier in a program.
-func isIdentifier(s string) bool {
+// isIdentifierWithoutDigits reports whether a value may be an identifier in a program that has no
+// digits: with digits it may be a secret.
+func isIdentifierWithoutDigits(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < 0x80 && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
@@ -91,8 +92,8 @@ func hasSuffixIgnoringSeparators(name string, ends []string) bool {
 	return false
 }
 
-// kindOfKey returns the rule of a value by its name, which is in small letters.
-func kindOfKey(rule, name string) string {
+// ruleForName returns the rule of a value by its name, which is in small letters.
+func ruleForName(otherwise, name string) string {
 	switch {
 	case strings.Contains(name, "aws") || hasSuffixIgnoringSeparators(name, []string{"secretaccesskey"}):
 		return ruleAWSSecret
@@ -103,7 +104,7 @@ func kindOfKey(rule, name string) string {
 	case hasSuffixIgnoringSeparators(name, []string{"accountkey", "sharedaccesskey"}):
 		return ruleAzure
 	}
-	return rule
+	return otherwise
 }
 
 // spacing reports whether a value follows a name, and whether with space between them.
@@ -158,13 +159,13 @@ const quotes = "\"'`"
 // quotes. A value whose quotes are not closed is read as one without.
 func (v *view) valueBounds(at int) (from, to int, quoted bool) {
 	if quote := strings.IndexByte(quotes, v.text[at]); quote >= 0 {
-		to = v.run(inDouble+set(quote), at+1)
+		to = v.runEnd(inDouble+set(quote), at+1)
 		if to < len(v.text) && v.text[to] == v.text[at] {
 			return at + 1, to, true
 		}
 		at++
 	}
-	to = v.run(bare, at)
+	to = v.runEnd(bare, at)
 	for to > at && (v.text[to-1] == '.' || v.text[to-1] == ':') {
 		to--
 	}
@@ -193,7 +194,7 @@ var authSchemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key
 
 // auth examines an Authorization header, or the keyword Bearer alone.
 func (v *view) auth(rule string, at, end int) {
-	if !v.begins(at) {
+	if !v.mayBegin(at) {
 		return
 	}
 	from, scheme := end, ""
@@ -204,7 +205,7 @@ func (v *view) auth(rule string, at, end int) {
 		}
 		from, scheme = v.authScheme(begin)
 	}
-	to := v.run(header, from)
+	to := v.runEnd(header, from)
 	if to < len(v.text) && strings.IndexByte("([{<", v.text[to]) >= 0 {
 		return
 	}
@@ -216,7 +217,7 @@ func (v *view) auth(rule string, at, end int) {
 		return
 	}
 	switch {
-	case scheme == "basic" && isBasic(value), scheme != "" && scheme != "basic" && len(value) >= 8 && mixed(value), isRandom(value):
+	case scheme == "basic" && isBasicCredentials(value), scheme != "" && scheme != "basic" && len(value) >= 8 && isMixed(value), isRandom(value):
 		v.addSpan(rule, from, to)
 	}
 }
@@ -227,11 +228,11 @@ func (v *view) authScheme(at int) (from int, scheme string) {
 	if strings.IndexByte(quotes, v.text[at]) >= 0 {
 		at++
 	}
-	to := v.run(token, at)
+	to := v.runEnd(token, at)
 	if to == len(v.text) || v.text[to] != ' ' || to-at > len("api-key") {
 		return at, ""
 	}
-	if word := lower(v.text[at:to]); slices.Contains(authSchemes, word) {
+	if word := lowerASCII(v.text[at:to]); slices.Contains(authSchemes, word) {
 		return to + 1, word
 	}
 	return at, ""

@@ -39,7 +39,7 @@ func replaceInJSONStrings(text string, spans []span) string {
 		if !isKey && slices.Contains(sealed, key) {
 			b.WriteString(text[open:end])
 		} else {
-			replaceInString(&b, text, open, end, spans)
+			writeMasked(&b, text, open, end, spans)
 		}
 		key = ""
 		if isKey {
@@ -64,8 +64,8 @@ func stringEnd(text string, at int) int {
 	return at
 }
 
-// replaceInString writes the part of a string from at to end, with masks.
-func replaceInString(b *strings.Builder, text string, at, end int, spans []span) {
+// writeMasked writes the part of a string from at to end, with masks.
+func writeMasked(b *strings.Builder, text string, at, end int, spans []span) {
 	masked := -1 // the span whose mask was written last
 	n := 0
 	for at < end {

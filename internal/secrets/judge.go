@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// mixed reports whether a text has letters and digits, or letters of both cases.
-func mixed(s string) bool {
+// isMixed reports whether a text has letters and digits, or letters of both cases.
+func isMixed(s string) bool {
 	letters, digits, small, capital := false, false, false, false
 	for _, c := range []byte(s) {
 		switch {
 		case isDigit(c):
 			digits = true
-		case isSmall(c):
+		case isLower(c):
 			letters, small = true, true
-		case isCapital(c):
+		case isUpper(c):
 			letters, capital = true, true
 		}
 	}
 	return letters && digits || small && capital
 }
 
-func isDigit(c byte) bool   { return c >= '0' && c <= '9' }
-func isSmall(c byte) bool   { return c >= 'a' && c <= 'z' }
-func isCapital(c byte) bool { return c >= 'A' && c <= 'Z' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // What people write in place of a secret.
 var examples = []string{
@@ -34,10 +34,10 @@ var examples = []string{
 // isExample reports whether a value is a placeholder for a secret. Of long random values
 // hardly one in a million is taken for a placeholder.
 func isExample(s string) bool {
-	if distinct(s) <= 4 {
+	if countDistinct(s) <= 4 {
 		return true
 	}
-	folded := lower(s)
+	folded := lowerASCII(s)
 	for _, e := range examples {
 		if strings.Contains(folded, e) && (len(e) > 4 || len(s) < 40 || strings.ContainsAny(e, "_-.*${")) {
 			return true
@@ -46,11 +46,11 @@ func isExample(s string) bool {
 	return false
 }
 
-// distinct counts the different bytes of s, without regard to case.
-func distinct(s string) int {
+// countDistinct counts the different bytes of s, without regard to case.
+func countDistinct(s string) int {
 	var seen [256]bool
 	n := 0
-	for _, c := range []byte(lower(s)) {
+	for _, c := range []byte(lowerASCII(s)) {
 		if !seen[c] {
 			seen[c] = true
 			n++
@@ -85,14 +85,14 @@ func isRandom(s string) bool {
 // small letters and capitals around one group of digits.
 func hasAlternatingDigits(part string) bool {
 	groups, turns := 0, 0
-	letters := isSmall(part[0]) || isCapital(part[0])
+	letters := isLower(part[0]) || isUpper(part[0])
 	for i := 1; i < len(part); i++ {
 		before, c := part[i-1], part[i]
-		letters = letters || isSmall(c) || isCapital(c)
+		letters = letters || isLower(c) || isUpper(c)
 		if isDigit(c) && !isDigit(before) {
 			groups++
 		}
-		if isCapital(c) && isSmall(before) {
+		if isUpper(c) && isLower(before) {
 			turns++
 		}
 	}
@@ -128,7 +128,7 @@ var noPasswords = map[string]bool{
 // mayBePassword reports whether a value may be a real password: it is no placeholder, and not
 // letters alone.
 func mayBePassword(s string) bool {
-	if len(s) < 6 || len(s) > 256 || distinct(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
+	if len(s) < 6 || len(s) > 256 || countDistinct(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
 		return false
 	}
 	letters := strings.Map(func(r rune) rune {
@@ -136,13 +136,13 @@ func mayBePassword(s string) bool {
 			return r
 		}
 		return -1
-	}, lower(s))
+	}, lowerASCII(s))
 	return !noPasswords[letters] && letters != "" && s[0] != '+' && len(letters) < len(s)
 }
 
 // isReference reports whether a value refers to the place of a secret, such as a variable or a file.
 func isReference(s string) bool {
-	s = lower(s[:min(len(s), len("secretref:"))])
+	s = lowerASCII(s[:min(len(s), len("secretref:"))])
 	for _, begin := range []string{"$", "%", "{", "<", "process.", "os.", "env.", "env:", "vault:", "arn:", "/", "./", "../", "~/", "http", "file:", "ref:", "secretref:", "@", maskBegin, "op://", "&", "*"} {
 		if strings.HasPrefix(s, begin) {
 			return true

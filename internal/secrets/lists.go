@@ -13,7 +13,7 @@ func (v *view) skip(at int, signs string) int {
 // cookies examines a Cookie or a Set-Cookie header.
 func (v *view) cookies(rule string, at, end int) {
 	read := &v.read.cookies
-	if at < *read || !v.begins(at) {
+	if at < *read || !v.mayBegin(at) {
 		return
 	}
 	if from, how := v.valueStart(at, end); how != noValue {
@@ -28,7 +28,7 @@ var attributes = " domain expires max-age partitioned path priority samesite ver
 func (v *view) cookiePairs(rule string, at int) (end int) {
 	for limit := at + maxToken; at < min(limit, len(v.text)); {
 		at = v.skip(at, "; \t,[\"'`")
-		to := v.run(dotted, at)
+		to := v.runEnd(dotted, at)
 		switch {
 		case to == at || to == len(v.text):
 			return to
@@ -39,15 +39,15 @@ func (v *view) cookiePairs(rule string, at int) (end int) {
 			at = to
 			continue
 		}
-		name := lower(v.text[at:to])
+		name := lowerASCII(v.text[at:to])
 		from := v.skip(to+1, "\"")
-		at = v.run(cookie, from)
+		at = v.runEnd(cookie, from)
 		switch value := v.text[from:at]; {
 		case strings.Contains(attributes, " "+name+" "):
 			for at < len(v.text) && strings.IndexByte(";\"'`\n", v.text[at]) < 0 { // a date has blanks
 				at++
 			}
-		case len(value) >= 8 && len(value) <= maxToken && mixed(value) && !isExample(value) && !isReference(value):
+		case len(value) >= 8 && len(value) <= maxToken && isMixed(value) && !isExample(value) && !isReference(value):
 			v.addSpan(rule, from, at)
 		}
 	}
@@ -71,15 +71,15 @@ func (v *view) curl(_ string, at, end int) {
 			break
 		}
 		if c == '-' && strings.IndexByte(" \t\n\"'`", v.text[i-1]) >= 0 {
-			v.option(i)
+			v.curlOption(i)
 		}
 	}
 	*read = i
 }
 
-// option examines an option of curl.
-func (v *view) option(at int) {
-	to := v.run(token, at)
+// curlOption examines an option of curl.
+func (v *view) curlOption(at int) {
+	to := v.runEnd(token, at)
 	name := v.text[at:to]
 	switch name {
 	case "-b":
@@ -98,14 +98,14 @@ func (v *view) option(at int) {
 	}
 	if to = v.skip(to, " =,\t"); to < len(v.text) {
 		if from, stop, _ := v.valueBounds(to); !strings.HasPrefix(v.text[from:stop], maskBegin) {
-			v.user(ruleCurl, from, stop)
+			v.userinfo(ruleCurl, from, stop)
 		}
 	}
 }
 
 // netrc examines an entry of a .netrc file: a machine, a user and a password.
 func (v *view) netrc(rule string, at, end int) {
-	if !v.begins(at) {
+	if !v.mayBegin(at) {
 		return
 	}
 	from, to := at, at+strings.IndexByte(v.text[at:end]+" ", ' ')
@@ -113,18 +113,18 @@ func (v *view) netrc(rule string, at, end int) {
 		if from = v.skip(to, " \t\r\n\""); from == to {
 			return ""
 		}
-		to = v.run(field, from)
+		to = v.runEnd(field, from)
 		return v.text[from:to]
 	}
 	host, login := "default", false
 	if to == end {
-		if host = next(); v.run(dotted, from) != to {
+		if host = next(); v.runEnd(dotted, from) != to {
 			return
 		}
 	}
 	for range 4 {
 		name, value := next(), next()
-		switch lower(name) {
+		switch lowerASCII(name) {
 		case "password":
 			if (login && mayBePassword(value) || strings.Contains(host, ".") && mayBeURLPassword(value)) && !isReference(value) {
 				v.addSpan(rule, from, to)

@@ -3,7 +3,7 @@ package secrets
 import "sync"
 
 // rule is one kind of secret, and how it is found: by the prefixes of tokens, or by
-// keywords, whose surroundings look examines.
+// keywords, whose surroundings its function look examines.
 type rule struct {
 	Rule
 	tokens   []format
@@ -26,15 +26,15 @@ var table = []rule{
 		Rule: Rule{"private-key", "a private key in PEM form, the whole block, or an age key"}, keywords: []string{"-----begin "}, look: (*view).pem,
 		tokens: []format{{prefixes: "AGE-SECRET-KEY-1", body: upper, min: 50}},
 	},
-	{Rule: Rule{"anthropic", "an API key of Anthropic"}, tokens: []format{{prefixes: "sk-ant-", body: token, min: 20, fits: mixed}}},
-	{Rule: Rule{"openrouter", "an API key of OpenRouter"}, tokens: []format{{prefixes: "sk-or-", body: token, min: 24, fits: mixed}}},
+	{Rule: Rule{"anthropic", "an API key of Anthropic"}, tokens: []format{{prefixes: "sk-ant-", body: token, min: 20, fits: isMixed}}},
+	{Rule: Rule{"openrouter", "an API key of OpenRouter"}, tokens: []format{{prefixes: "sk-or-", body: token, min: 24, fits: isMixed}}},
 	{Rule: Rule{"openai", "an API key of OpenAI, or of one that forms its keys alike"}, tokens: []format{
-		{prefixes: "sk-proj- sk-svcacct- sk-admin- sk-None-", body: token, min: 20, fits: mixed},
+		{prefixes: "sk-proj- sk-svcacct- sk-admin- sk-None-", body: token, min: 20, fits: isMixed},
 		{prefixes: "sk-", body: alnum, min: 32},
 	}},
 	{Rule: Rule{"google", "an API key, client secret or access token of Google"}, tokens: []format{
 		{prefixes: "AIza", body: token, min: 35, max: 45},
-		{prefixes: "GOCSPX-", body: token, min: 20, max: 60, fits: mixed},
+		{prefixes: "GOCSPX-", body: token, min: 20, max: 60, fits: isMixed},
 		{prefixes: "ya29.", body: dotted, min: 30},
 	}},
 	{Rule: Rule{"xai", "an API key of xAI"}, tokens: []format{{prefixes: "xai-", body: alnum, min: 40}}},
@@ -43,52 +43,52 @@ var table = []rule{
 	{Rule: Rule{"replicate", "a token of Replicate"}, tokens: []format{{prefixes: "r8_", body: alnum, min: 30}}},
 	{Rule: Rule{"model-key", "a key of Perplexity, Cerebras, NVIDIA, Fireworks or Tavily"}, tokens: []format{
 		{prefixes: "pplx- csk-", body: alnum, min: 32},
-		{prefixes: "nvapi-", body: token, min: 40, fits: mixed},
+		{prefixes: "nvapi-", body: token, min: 40, fits: isMixed},
 		{prefixes: "fw_", body: alnum, min: 22},
-		{prefixes: "tvly-", body: token, min: 24, fits: mixed},
+		{prefixes: "tvly-", body: token, min: 24, fits: isMixed},
 	}},
 	{Rule: Rule{"aws-id", "an access key id of AWS"}, keywords: []string{"akia", "asia", "abia", "acca"}, look: (*view).awsID},
 	{Rule: Rule{ruleAWSSecret, "a secret access key of AWS, beside its name or its id"}},
-	{Rule: Rule{ruleAzure, "an account key or a signature of Azure"}, tokens: []format{{prefixes: "sig=", body: escaped, min: 40, fits: mixed}}},
+	{Rule: Rule{ruleAzure, "an account key or a signature of Azure"}, tokens: []format{{prefixes: "sig=", body: escaped, min: 40, fits: isMixed}}},
 	{Rule: Rule{"github", "a token of GitHub"}, tokens: []format{
 		{prefixes: "ghp_ gho_ ghu_ ghs_ ghr_", body: alnum, min: 36},
 		{prefixes: "github_pat_", body: word, min: 40},
 	}},
 	{Rule: Rule{"gitlab", "a token of GitLab"}, tokens: []format{
-		{prefixes: "glpat- glrt-", body: dotted, min: 20, fits: mixed},
-		{prefixes: "gldt-", body: token, min: 20, fits: mixed},
+		{prefixes: "glpat- glrt-", body: dotted, min: 20, fits: isMixed},
+		{prefixes: "gldt-", body: token, min: 20, fits: isMixed},
 		{prefixes: "glptt-", body: alnum, min: 40},
 	}},
 	{Rule: Rule{"slack", "a token or a webhook of Slack"}, tokens: []format{
-		{prefixes: "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xoxe.xoxp- xapp-", body: token, min: 20, fits: mixed},
-		{prefixes: "hooks.slack.com/services/", body: b64, min: 30, fits: mixed},
+		{prefixes: "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xoxe.xoxp- xapp-", body: token, min: 20, fits: isMixed},
+		{prefixes: "hooks.slack.com/services/", body: b64, min: 30, fits: isMixed},
 	}},
 	{Rule: Rule{"stripe", "a secret, restricted or webhook key of Stripe"}, tokens: []format{
 		{prefixes: "sk_live_ rk_live_ sk_test_ rk_test_", body: alnum, min: 16},
-		{prefixes: "whsec_", body: b64, min: 24, fits: mixed},
+		{prefixes: "whsec_", body: b64, min: 24, fits: isMixed},
 	}},
-	{Rule: Rule{"sendgrid", "an API key of SendGrid"}, tokens: []format{{prefixes: "SG.", body: dotted, min: 60, max: 80, fits: sendgrid}}},
+	{Rule: Rule{"sendgrid", "an API key of SendGrid"}, tokens: []format{{prefixes: "SG.", body: dotted, min: 60, max: 80, fits: isSendGridBody}}},
 	{Rule: Rule{"npm", "a token of npm"}, tokens: []format{{prefixes: "npm_", body: alnum, min: 36}}},
-	{Rule: Rule{"pypi", "a token of PyPI"}, tokens: []format{{prefixes: "pypi-", body: token, min: 50, fits: mixed}}},
+	{Rule: Rule{"pypi", "a token of PyPI"}, tokens: []format{{prefixes: "pypi-", body: token, min: 50, fits: isMixed}}},
 	{Rule: Rule{ruleTwilio, "an API key or an auth token of Twilio"}, tokens: []format{{prefixes: "SK", body: hexLower, min: 32, max: 32}}},
 	{Rule: Rule{ruleTerraform, "a token of Terraform"}, keywords: []string{".atlasv1."}, look: (*view).terraform},
 	{
 		Rule: Rule{"service-token", "a token of a service that gives it a prefix: Docker, DigitalOcean, Shopify, Databricks, Vault, Linear, Atlassian, Telegram, ..."},
 		tokens: []format{
-			{prefixes: "dckr_pat_", body: token, min: 20, fits: mixed},
+			{prefixes: "dckr_pat_", body: token, min: 20, fits: isMixed},
 			{prefixes: "dop_v1_ doo_v1_", body: hexLower, min: 64},
 			{prefixes: "shpat_ shpss_ lin_api_", body: alnum, min: 32},
 			{prefixes: "dapi", body: hexLower, min: 32, max: 34},
-			{prefixes: "hvs.", body: token, min: 24, fits: mixed},
-			{prefixes: "ATATT3", body: header, min: 60, fits: mixed},
-			{prefixes: "figd_", body: token, min: 32, fits: mixed},
+			{prefixes: "hvs.", body: token, min: 24, fits: isMixed},
+			{prefixes: "ATATT3", body: header, min: 60, fits: isMixed},
+			{prefixes: "figd_", body: token, min: 32, fits: isMixed},
 			{prefixes: "sbp_", body: hexLower, min: 40},
-			{prefixes: "glsa_", body: word, min: 32, fits: mixed},
+			{prefixes: "glsa_", body: word, min: 32, fits: isMixed},
 			{prefixes: "NRAK-", body: upper, min: 24},
-			{prefixes: "PMAK-", body: token, min: 40, fits: mixed},
+			{prefixes: "PMAK-", body: token, min: 40, fits: isMixed},
 			{prefixes: "pul-", body: hexLower, min: 40, max: 40},
 			{prefixes: "ntn_", body: alnum, min: 40},
-			{prefixes: "sntrys_", body: header, min: 40, fits: mixed},
+			{prefixes: "sntrys_", body: header, min: 40, fits: isMixed},
 			{prefixes: "discord.com/api/webhooks/", body: b64, min: 17},
 			{prefixes: "EAACEdEose0cBA", body: alnum, min: 20},
 		}, keywords: []string{":aa"}, look: (*view).telegram,
@@ -126,13 +126,13 @@ var ranks = sync.OnceValue(func() map[string]int {
 	return ranks
 })
 
-// look looks at a place where a prefix of a format stands.
-func (f format) look(rule, prefix string) func(v *view, at, end int) {
+// lookFunc looks at a place where a prefix of a format stands.
+func (f format) lookFunc(rule, prefix string) func(v *view, at, end int) {
 	return func(v *view, at, end int) {
-		if v.text[at:end] != prefix || !v.begins(at) {
+		if v.text[at:end] != prefix || !v.mayBegin(at) {
 			return
 		}
-		stop := v.run(f.body, end)
+		stop := v.runEnd(f.body, end)
 		if stop < len(v.text) && alnum.has(v.text[stop]) {
 			return
 		}
@@ -150,7 +150,7 @@ func (f format) look(rule, prefix string) func(v *view, at, end int) {
 // maxToken is more bytes than a secret with a prefix has.
 const maxToken = 8 << 10
 
-// sendgrid reports whether a body has the two parts of a key of SendGrid.
-func sendgrid(body string) bool {
-	return len(body) > 22 && body[22] == '.' && mixed(body)
+// isSendGridBody reports whether a body has the two parts of a key of SendGrid.
+func isSendGridBody(body string) bool {
+	return len(body) > 22 && body[22] == '.' && isMixed(body)
 }

@@ -77,7 +77,7 @@ func Mask(text string, rules ...string) string {
 // ReplaceSecret returns a text with each occurrence of secret replaced by with, in every
 // escaped form in which [Mask] finds secrets.
 func ReplaceSecret(text, secret, with string) string {
-	spans := search(text, func(v *view) {
+	spans := searchInWindows(text, func(v *view) {
 		for end := 0; ; {
 			at := strings.Index(v.text[end:], secret)
 			if at < 0 {

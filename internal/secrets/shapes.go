@@ -41,7 +41,7 @@ func (v *view) pem(rule string, at, end int) {
 		}
 		return -1
 	}, rest)
-	if len(key) >= 24 && distinct(key) > 8 && !strings.Contains(rest, "...") {
+	if len(key) >= 24 && countDistinct(key) > 8 && !strings.Contains(rest, "...") {
 		v.addSpan(rule, at, body+stop)
 	}
 }
@@ -50,11 +50,11 @@ func (v *view) pem(rule string, at, end int) {
 // secret of that id is a secret too.
 func (v *view) awsID(rule string, at, end int) {
 	const size, near = 20, 120
-	if !v.begins(at) || at+size > len(v.text) || v.text[at:end] != strings.ToUpper(v.text[at:end]) {
+	if !v.mayBegin(at) || at+size > len(v.text) || v.text[at:end] != strings.ToUpper(v.text[at:end]) {
 		return
 	}
 	stop := at + size
-	if v.run(upper, at) != stop || stop < len(v.text) && word.has(v.text[stop]) || isExample(v.text[at:stop]) {
+	if v.runEnd(upper, at) != stop || stop < len(v.text) && word.has(v.text[stop]) || isExample(v.text[at:stop]) {
 		return
 	}
 	v.addSpan(rule, at, stop)
@@ -63,8 +63,8 @@ func (v *view) awsID(rule string, at, end int) {
 		if !b64.has(v.text[i]) {
 			continue
 		}
-		to := v.run(b64, i)
-		if value := v.text[i:to]; len(value) == secret && isRandom(value) && mixed(value) && !isExample(value) {
+		to := v.runEnd(b64, i)
+		if value := v.text[i:to]; len(value) == secret && isRandom(value) && isMixed(value) && !isExample(value) {
 			v.addSpan(ruleAWSSecret, i, to)
 			return
 		}
@@ -76,8 +76,8 @@ func (v *view) awsID(rule string, at, end int) {
 // before it, many after it.
 func (v *view) terraform(rule string, at, end int) {
 	const id, most = 14, 100
-	begin, stop := at-id, v.run(token, end)
-	if begin < 0 || v.run(alnum, begin) != at || !v.begins(begin) || stop-end < 40 || stop-end > most || !mixed(v.text[end:stop]) {
+	begin, stop := at-id, v.runEnd(token, end)
+	if begin < 0 || v.runEnd(alnum, begin) != at || !v.mayBegin(begin) || stop-end < 40 || stop-end > most || !isMixed(v.text[end:stop]) {
 		return
 	}
 	v.addSpan(rule, begin, stop)
@@ -89,7 +89,7 @@ func (v *view) telegram(rule string, at, end int) {
 	for begin > 0 && at-begin < 11 && isDigit(v.text[begin-1]) {
 		begin--
 	}
-	stop := v.run(token, at+1)
+	stop := v.runEnd(token, at+1)
 	if n := at - begin; n < 8 || n > 10 || stop-at-1 != 35 || v.text[at:end] != ":AA" || isExample(v.text[at+1:stop]) {
 		return
 	}
@@ -99,13 +99,13 @@ func (v *view) telegram(rule string, at, end int) {
 // jwt examines the possible start of a JSON web token: its header is a JSON object that
 // names an algorithm.
 func (v *view) jwt(rule string, at, _ int) {
-	if at > 0 && token.has(v.text[at-1]) && !v.begins(at) || v.text[at:at+3] != "eyJ" {
+	if at > 0 && token.has(v.text[at-1]) && !v.mayBegin(at) || v.text[at:at+3] != "eyJ" {
 		return
 	}
 	const parts, shortest = 3, 8
 	from, head := at, ""
 	for part := range parts {
-		to := v.run(token, from)
+		to := v.runEnd(token, from)
 		if to-from < shortest || to-from > maxToken {
 			return
 		}
@@ -133,16 +133,16 @@ func (v *view) url(rule string, at, end int) {
 	if at == 0 || !alnum.has(v.text[at-1]) {
 		return
 	}
-	stop := v.run(userinfo, end)
+	stop := v.runEnd(userinfo, end)
 	if stop == len(v.text) || v.text[stop] != '@' || stop-end > maxUser {
 		return
 	}
-	v.user(rule, end, stop)
+	v.userinfo(rule, end, stop)
 }
 
-// user examines a user with a password after a colon, or without a password: then the user
+// userinfo examines a user with a password after a colon, or without a password: then the user
 // may be the secret.
-func (v *view) user(rule string, from, stop int) {
+func (v *view) userinfo(rule string, from, stop int) {
 	user, password, _ := strings.Cut(v.text[from:stop], ":")
 	switch has := password != ""; {
 	case !has && isRandom(user) && !isExample(user):
@@ -154,17 +154,17 @@ func (v *view) user(rule string, from, stop int) {
 
 // mayBeURLPassword reports whether the password of a URL is no placeholder.
 func mayBeURLPassword(s string) bool {
-	letters := strings.TrimRight(lower(s), "0123456789!")
-	return len(s) >= 4 && distinct(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
+	letters := strings.TrimRight(lowerASCII(s), "0123456789!")
+	return len(s) >= 4 && countDistinct(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
 }
 
-// isBasic reports whether a value is that of basic authorization: a user and a password
+// isBasicCredentials reports whether a value is that of basic authorization: a user and a password
 // in base64.
-func isBasic(value string) bool {
+func isBasicCredentials(value string) bool {
 	decoded, err := base64.StdEncoding.DecodeString(value)
 	if err != nil {
 		decoded, err = base64.RawStdEncoding.DecodeString(value)
 	}
 	_, password, has := strings.Cut(string(decoded), ":")
-	return err == nil && has && !noPasswords[lower(password)]
+	return err == nil && has && !noPasswords[lowerASCII(password)]
 }

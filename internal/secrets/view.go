@@ -27,12 +27,12 @@ func find(text string) []span {
 	if len(text) < minText {
 		return nil
 	}
-	return search(text, automaton().scan)
+	return searchInWindows(text, automaton().scan)
 }
 
-// search lists what scan finds in a text and in the unescaped text, in order and without
+// searchInWindows lists what scan finds in a text and in the unescaped text, in order and without
 // overlap.
-func search(text string, scan func(*view)) []span {
+func searchInWindows(text string, scan func(*view)) []span {
 	var all []span
 	for from := 0; ; from += window - overlap {
 		to := min(from+window, len(text))
@@ -43,40 +43,41 @@ func search(text string, scan func(*view)) []span {
 		if to == len(text) {
 			end = to
 		}
-		for _, s := range look(text[from:to], 0, scan) {
+		for _, s := range searchWindow(text[from:to], 0, scan) {
 			if s.start += from; s.start >= begin && s.start < end {
 				s.end += from
 				all = append(all, s)
 			}
 		}
 		if to == len(text) {
-			return merge(all)
+			return sortAndMerge(all)
 		}
 	}
 }
 
-// look is search of one window.
-func look(text string, depth int, scan func(*view)) []span {
+// searchWindow lists what scan finds in one window of a text and in the unescaped window. The spans
+// are neither sorted nor merged.
+func searchWindow(text string, depth int, scan func(*view)) (unmerged []span) {
 	v := &view{text: text}
 	scan(v)
 	spans := v.spans
 	if depth == maxDepth {
 		return spans
 	}
-	plain, shifts := unescape(text)
+	plain, shifts := unescapeOneKind(text)
 	if len(shifts) == 0 {
 		return spans
 	}
-	for _, s := range look(plain, depth+1, scan) {
-		s.start, s.end = place(shifts, s.start), place(shifts, s.end)
+	for _, s := range searchWindow(plain, depth+1, scan) {
+		s.start, s.end = rawPosition(shifts, s.start), rawPosition(shifts, s.end)
 		spans = append(spans, s)
 	}
 	return spans
 }
 
-// merge sorts spans and joins those that overlap. A joined span has the rule that is
+// sortAndMerge sorts spans and joins those that overlap. A joined span has the rule that is
 // first in the table, which is the most exact one.
-func merge(spans []span) []span {
+func sortAndMerge(spans []span) []span {
 	if len(spans) == 0 {
 		return nil
 	}
@@ -173,9 +174,9 @@ const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f
 
 func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
 
-// run returns the end of the run of bytes of a set that contains a position. A run is
-// scanned once, however often run is called within it.
-func (v *view) run(s set, at int) int {
+// runEnd returns the end of the run of bytes of a set that contains a position. A run is
+// scanned once, however often runEnd is called within it.
+func (v *view) runEnd(s set, at int) int {
 	known := &v.runs[s]
 	if at >= known.from && at < known.to {
 		return known.to
@@ -188,9 +189,9 @@ func (v *view) run(s set, at int) int {
 	return end
 }
 
-// begins reports whether a secret may begin at a position: not in the middle of a word.
+// mayBegin reports whether a secret may begin at a position: not in the middle of a word.
 // Terminal colours and escapes such as %3D are not part of a word.
-func (v *view) begins(at int) bool {
+func (v *view) mayBegin(at int) bool {
 	if at == 0 {
 		return true
 	}
@@ -218,8 +219,8 @@ func isHex(c byte) bool {
 // up to the next shift.
 type shift struct{ plain, raw int }
 
-// place returns the position in the raw text of a byte of the unescaped text.
-func place(shifts []shift, plain int) int {
+// rawPosition returns the position in the raw text of a byte of the unescaped text.
+func rawPosition(shifts []shift, plain int) int {
 	i, exact := slices.BinarySearchFunc(shifts, plain, func(s shift, p int) int { return s.plain - p })
 	if !exact {
 		if i == 0 {
@@ -230,9 +231,9 @@ func place(shifts []shift, plain int) int {
 	return shifts[i].raw + plain - shifts[i].plain
 }
 
-// unescape decodes one kind of escapes of a text: those of JSON strings and programs, or
+// unescapeOneKind decodes one kind of escapes of a text: those of JSON strings and programs, or
 // else those of URLs, or else those of HTML. There are no shifts when the text has none.
-func unescape(text string) (plain string, shifts []shift) {
+func unescapeOneKind(text string) (plain string, shifts []shift) {
 	for _, introducer := range []byte(`\%&`) {
 		if plain, shifts = unescapeAfter(text, introducer); len(shifts) > 0 {
 			break
@@ -250,7 +251,7 @@ func unescapeAfter(text string, introducer byte) (plain string, shifts []shift) 
 	var b strings.Builder
 	at := 0
 	for {
-		decoded, size := escape(text[i:])
+		decoded, size := decodeEscape(text[i:])
 		if size > 0 {
 			if shifts == nil {
 				b.Grow(len(text))
@@ -275,8 +276,8 @@ func unescapeAfter(text string, introducer byte) (plain string, shifts []shift) 
 // maxEntity is the most bytes of an HTML entity that is decoded, such as &#x0073;.
 const maxEntity = 12
 
-// escape decodes the escape at the start of a text; size 0: there is none.
-func escape(text string) (decoded string, size int) {
+// decodeEscape decodes the escape at the start of a text; size 0: there is none.
+func decodeEscape(text string) (decoded string, size int) {
 	if len(text) < 2 {
 		return "", 0
 	}
@@ -288,17 +289,17 @@ func escape(text string) (decoded string, size int) {
 	case `\/`, `\"`, `\'`, `\\`:
 		return text[1:2], 2
 	case `\x`:
-		if c, ok := hexRune(text, 2, 2); ok {
+		if c, ok := parseHex(text, 2, 2); ok {
 			return string(c), 4
 		}
 	case `\u`:
-		if c, ok := hexRune(text, 2, 4); ok {
+		if c, ok := parseHex(text, 2, 4); ok {
 			return string(c), 6 // half of a pair becomes U+FFFD
 		}
 	}
 	switch text[0] {
 	case '%':
-		if c, ok := hexRune(text, 1, 2); ok {
+		if c, ok := parseHex(text, 1, 2); ok {
 			return string([]byte{byte(c)}), 3
 		}
 	case '&':
@@ -310,8 +311,8 @@ func escape(text string) (decoded string, size int) {
 	return "", 0
 }
 
-// hexRune parses hexadecimal digits.
-func hexRune(text string, at, digits int) (r rune, ok bool) {
+// parseHex parses hexadecimal digits.
+func parseHex(text string, at, digits int) (r rune, ok bool) {
 	if len(text) < at+digits {
 		return 0, false
 	}

@@ -77,8 +77,8 @@ func decodeSortedValues(text []byte) ([]docValue, error) {
 // name returns the name of the setting as it is spelled in the file.
 func (l docValue) name() string { return strings.Join(l.path, ".") }
 
-// ignoredItem returns an ignored setting as it is in the file, with secrets masked.
-func (l docValue) ignoredItem() Item {
+// maskedItem returns an ignored setting as it is in the file, with secrets masked.
+func (l docValue) maskedItem() Item {
 	i := Item{Key: Key{Name: shortenForError(l.name())}}
 	if key, known := lookup(l.name()); known {
 		i.Key = key
@@ -112,7 +112,7 @@ func (l docValue) addTo(set map[string]string) error {
 
 // valueTextOrJSON returns a TOML value as a user would type it, and a table as JSON. It reports
 // false for a value of another type.
-func valueTextOrJSON(value any) (string, bool) {
+func valueTextOrJSON(value any) (text string, ok bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true
@@ -146,7 +146,7 @@ func (k Key) tomlValue(value string) any {
 
 // tomlPath returns the keys that lead to a setting in a document.
 func (k Key) tomlPath() []string {
-	before, after, many := k.family()
+	before, after, many := k.familyAffixes()
 	if !many {
 		return strings.Split(k.Name, ".")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,8 +26,8 @@ type edit struct {
 	value string // canonical
 }
 
-// newEdit returns the edit that sets a value. name and value may have any accepted spelling.
-func newEdit(name, value string) (edit, error) {
+// newSetEdit returns the edit that sets a value. name and value may have any accepted spelling.
+func newSetEdit(name, value string) (edit, error) {
 	key, err := Find(name)
 	if err == nil {
 		value, err = key.Parse(value)
@@ -115,11 +116,11 @@ func parseExpressions(text []byte) (list []expression) {
 	return list
 }
 
-// lineStart and lineEnd return the ends of the line at a place in a text. The line feed
-// belongs to the line.
+// lineStart returns the start of the line at a position, and nextLineStart that of the line after
+// it, or the end of the text.
 func lineStart(text []byte, at int) int { return bytes.LastIndexByte(text[:at], '\n') + 1 }
 
-func lineEnd(text []byte, at int) int {
+func nextLineStart(text []byte, at int) int {
 	if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
 		return at + n + 1
 	}
@@ -136,11 +137,12 @@ type place struct {
 	repeated  bool        // the value is there under several spellings, or as a table
 }
 
-// findPlace returns the place of the value with a path, which begins with the section.
-func findPlace(text []byte, section, path []string, isJSON bool) (at place) {
+// findPlace returns the place of the value with a path, which begins with the section. mayBeTable
+// means that the value is a JSON object, which may also be there as a table.
+func findPlace(text []byte, section, path []string, mayBeTable bool) (at place) {
 	parent := path[:len(path)-1]
 	isAt := func(a, b []string) bool {
-		return foldedKeyOfFullPath(len(section), a) == foldedKeyOfFullPath(len(section), b)
+		return foldedKeyWithSection(a, len(section)) == foldedKeyWithSection(b, len(section))
 	}
 	for _, x := range parseExpressions(text) {
 		if x.head && at.firstHead == nil {
@@ -152,7 +154,7 @@ func findPlace(text []byte, section, path []string, isJSON bool) (at place) {
 			at.head = &x
 		case at.present == nil && !x.head && isAt(x.path, path):
 			at.present = &x
-		case !x.head && isAt(x.path, path), isJSON && isAt(x.path[:n], path):
+		case !x.head && isAt(x.path, path), mayBeTable && isAt(x.path[:n], path):
 			at.repeated = true
 			return at
 		case x.table && isAt(x.path, path[:n]):
@@ -195,22 +197,22 @@ func setValue(text []byte, section []string, e edit) []byte {
 	case at.neighbour != nil:
 		indent := text[lineStart(text, at.neighbour.start):at.neighbour.start]
 		assign = string(indent) + dottedKey(path[len(path)-at.neighbour.ownParts:]) + value + nl
-		return insertLine(text, lineEnd(text, at.neighbour.end), assign, nl)
+		return insertLines(text, nextLineStart(text, at.neighbour.end), assign, nl)
 	case at.head != nil:
-		return insertLine(text, lineEnd(text, at.head.end), assign, nl)
+		return insertLines(text, nextLineStart(text, at.head.end), assign, nl)
 	case len(parent) == 0 && at.firstHead != nil:
-		return insertLine(text, commentBlockStart(text, lineStart(text, at.firstHead.start)), assign+nl, nl)
+		return insertLines(text, commentBlockStart(text, lineStart(text, at.firstHead.start)), assign+nl, nl)
 	case len(parent) > 0:
 		assign = "[" + dottedKey(parent) + "]" + nl + assign
 		if len(text) > 0 {
 			assign = nl + assign
 		}
 	}
-	return insertLine(text, len(text), assign, nl)
+	return insertLines(text, len(text), assign, nl)
 }
 
-// insertLine inserts whole lines at the beginning of a line, or at the end of the text.
-func insertLine(text []byte, at int, lines, nl string) []byte {
+// insertLines inserts whole lines at the beginning of a line, or at the end of the text.
+func insertLines(text []byte, at int, lines, nl string) []byte {
 	if at > 0 && text[at-1] != '\n' {
 		lines = nl + lines
 	}
@@ -239,12 +241,12 @@ func removeValues(text []byte, section []string, name string) []byte {
 	var kept []byte
 	at := 0 // what comes before it is kept or removed
 	for _, x := range parseExpressions(text) {
-		own := foldedKeyOfFullPath(len(section), x.path)
+		own := foldedKeyWithSection(x.path, len(section))
 		isPart := key.Type == JSON && strings.HasPrefix(own+".", name+".")
 		if x.start < at || !isPart && (x.head || own != name) {
 			continue
 		}
-		start, end := lineStart(text, x.start), lineEnd(text, x.end)
+		start, end := lineStart(text, x.start), nextLineStart(text, x.end)
 		if x.inline {
 			rest, more := bytes.CutPrefix(bytes.TrimLeft(text[x.end:], " \t"), []byte(","))
 			start, end = x.start, len(text)-len(bytes.TrimLeft(rest, " \t"))
@@ -260,8 +262,9 @@ func removeValues(text []byte, section []string, name string) []byte {
 }
 
 // checkEdits returns an error if the edited document differs from the values before in anything
-// but the edits. It modifies was.
-func checkEdits(was map[string]any, after []byte, section []string, edits []edit) error {
+// but the edits.
+func checkEdits(before map[string]any, after []byte, section []string, edits []edit) error {
+	before = maps.Clone(before)
 	is, err := valuesByName(after)
 	if err != nil {
 		return err
@@ -276,10 +279,10 @@ func checkEdits(was map[string]any, after []byte, section []string, edits []edit
 		if there != e.set || text != e.value {
 			return fmt.Errorf("the file cannot be edited so that it sets %s: edit it by hand", e.name)
 		}
-		delete(was, at)
+		delete(before, at)
 		delete(is, at)
 	}
-	if fmt.Sprintf("%#v", was) != fmt.Sprintf("%#v", is) { // a NaN is equal to itself
+	if fmt.Sprintf("%#v", before) != fmt.Sprintf("%#v", is) { // a NaN is equal to itself
 		return errors.New("the file cannot be edited without changing other settings: edit it by hand")
 	}
 	return nil
@@ -306,7 +309,7 @@ func foldedKey(section []string, name string) string {
 func foldSettingName(name string) string {
 	folded := foldName(name)
 	for _, k := range table {
-		before, after, many := k.family()
+		before, after, many := k.familyAffixes()
 		n := strings.Count(before, ".")
 		parts := strings.SplitN(strings.TrimSpace(name), ".", n+1)
 		if !many || len(parts) <= n || foldName(strings.Join(parts[:n], ".")+".") != foldName(before) {
@@ -321,9 +324,9 @@ func foldSettingName(name string) string {
 	return folded
 }
 
-// foldedKeyOfFullPath returns the foldedKey of a path from the root of the document, of which the
+// foldedKeyWithSection returns the foldedKey of a path from the root of the document, of which the
 // first sectionLen elements are the section.
-func foldedKeyOfFullPath(sectionLen int, fullPath []string) string {
+func foldedKeyWithSection(fullPath []string, sectionLen int) string {
 	n := min(sectionLen, len(fullPath))
 	return foldedKey(fullPath[:n], strings.Join(fullPath[n:], "."))
 }

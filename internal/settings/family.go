@@ -17,9 +17,9 @@ const maxPrice = 1e9
 // maxModel is the largest length in bytes of a model's name in the name of a setting.
 const maxModel = 200
 
-// family returns the parts of the name before and after the chosen part. k may be a row of the
+// familyAffixes returns the parts of the name before and after the chosen part. k may be a row of the
 // table or a setting of the family; ok is false for any other setting.
-func (k Key) family() (before, after string, ok bool) {
+func (k Key) familyAffixes() (before, after string, ok bool) {
 	row := cmp.Or(k.row, k.Name)
 	if before, after, ok = strings.Cut(row, "NAME"); !ok {
 		before, after, ok = strings.Cut(row, "MODEL")
@@ -28,14 +28,14 @@ func (k Key) family() (before, after string, ok bool) {
 }
 
 // chosenPart returns the part of a name that the user chose, if the name belongs to the family k.
-func (k Key) chosenPart(name string) (string, bool) {
-	before, after, many := k.family()
+func (k Key) chosenPart(name string) (part string, ok bool) {
+	before, after, many := k.familyAffixes()
 	dots := strings.Count(before, ".")
 	parts := strings.SplitN(strings.TrimSpace(name), ".", dots+1)
 	if !many || len(parts) <= dots || foldName(strings.Join(parts[:dots], ".")+".") != foldName(before) {
 		return "", false
 	}
-	part := parts[dots]
+	part = parts[dots]
 	if after != "" {
 		at := strings.LastIndexByte(part, '.')
 		if at < 0 || foldName(part[at:]) != foldName(after) {
@@ -48,7 +48,7 @@ func (k Key) chosenPart(name string) (string, bool) {
 
 // withPart returns the setting of the family k with a chosen part.
 func (k Key) withPart(part string) Key {
-	before, after, _ := k.family()
+	before, after, _ := k.familyAffixes()
 	k.Name, k.row, k.part = before+part+after, k.Name, part
 	return k
 }

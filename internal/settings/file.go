@@ -40,7 +40,7 @@ type Contents struct {
 // the file and the line. A setting with [Stricter] safety is in Set even if the file is not
 // trusted: the caller compares it with the user's value.
 func (f File) Read() (*Contents, error) {
-	text, err := f.readExisting()
+	text, err := f.readText()
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +85,9 @@ func (c *Contents) Unsafe() []Item {
 	return list
 }
 
-// readExisting reads the file. If it does not exist, the error is an fs.ErrNotExist. The user's own
+// readText reads the file. If it does not exist, the error is an fs.ErrNotExist. The user's own
 // file may be a symbolic link.
-func (f File) readExisting() ([]byte, error) {
+func (f File) readText() ([]byte, error) {
 	open := func() (*os.File, error) { return f.Files.Open(f.Path, os.O_RDONLY, 0) }
 	if !f.Folder {
 		open = func() (*os.File, error) { return os.Open(f.Path) }
@@ -107,6 +107,15 @@ func (f File) readExisting() ([]byte, error) {
 	return text, nil
 }
 
+// readTextIfExists is readText, but without an error if the file does not exist.
+func (f File) readTextIfExists() ([]byte, error) {
+	text, err := f.readText()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
 // section returns the path of the table that has the settings; nil for the top level.
 func (f File) section() []string {
 	if f.Store == "" {
@@ -120,7 +129,7 @@ func (f File) section() []string {
 func parseSettings(text []byte, section []string, trusted bool) (*Contents, error) {
 	list, err := decodeSortedValues(text)
 	if err != nil {
-		return nil, atLine(lineOfError(err), err)
+		return nil, errorAtLine(lineOfError(err), err)
 	}
 	c := &Contents{Trusted: trusted, Set: map[string]string{}, text: text}
 	for _, l := range list {
@@ -128,18 +137,18 @@ func parseSettings(text []byte, section []string, trusted bool) (*Contents, erro
 		key, _ := lookup(l.name()) // an unknown name is not safe
 		switch {
 		case !trusted && (!ours || key.Safety == Unsafe):
-			c.Ignored = append(c.Ignored, l.ignoredItem())
+			c.Ignored = append(c.Ignored, l.maskedItem())
 		case ours:
 			if err := l.addTo(c.Set); err != nil {
-				return nil, atLine(lineOf(text, l), err)
+				return nil, errorAtLine(lineOf(text, l), err)
 			}
 		}
 	}
 	return c, nil
 }
 
-// atLine adds a line number to an error. line 0 means unknown.
-func atLine(line int, err error) error {
+// errorAtLine adds a line number to an error. line 0 means unknown.
+func errorAtLine(line int, err error) error {
 	if line == 0 {
 		return err
 	}
@@ -150,11 +159,11 @@ func atLine(line int, err error) error {
 // Everything else in it stays, comments included. The file is replaced atomically, and only
 // its owner can read it.
 func (f File) Set(name, value string) (string, error) {
-	e, err := newEdit(name, value)
+	e, err := newSetEdit(name, value)
 	if err != nil {
 		return "", err
 	}
-	if _, err := f.applyToFile(e); err != nil {
+	if _, err := f.editFile(e); err != nil {
 		return "", fmt.Errorf("set %s: %w", e.name, err)
 	}
 	return e.value, nil
@@ -166,26 +175,25 @@ func (f File) Unset(name string) (bool, error) {
 	if key, err := Find(name); err == nil {
 		name = key.Name
 	}
-	changed, err := f.applyToFile(edit{name: name})
+	changed, err := f.editFile(edit{name: name})
 	if err != nil {
 		return false, fmt.Errorf("unset %s: %w", name, err)
 	}
 	return changed, nil
 }
 
-// applyToFile applies edits to the file, and reports whether they changed it.
-func (f File) applyToFile(edits ...edit) (bool, error) {
+// editFile applies edits to the file, and reports whether they changed it.
+func (f File) editFile(edits ...edit) (changed bool, err error) {
 	return f.updateText(func(text []byte) ([]byte, error) { return applyEdits(text, f.section(), edits) })
 }
 
 // updateText replaces the text of the file with the result of edit, unless that is unchanged. It
-// tries again if another program changed the file meanwhile. A trusted file stays trusted. The
-// result is true if the file was changed.
-func (f File) updateText(edit func(text []byte) ([]byte, error)) (bool, error) {
+// tries again if another program changed the file meanwhile. A trusted file stays trusted.
+func (f File) updateText(edit func(text []byte) ([]byte, error)) (changed bool, err error) {
 	const tries = 8
 	for range tries {
-		before, err := f.readExisting()
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		before, err := f.readTextIfExists()
+		if err != nil {
 			return false, err
 		}
 		after, err := edit(before)
@@ -195,7 +203,7 @@ func (f File) updateText(edit func(text []byte) ([]byte, error)) (bool, error) {
 		if bytes.Equal(after, before) {
 			return false, nil
 		}
-		done, err := f.replace(before, after)
+		done, err := f.replaceIfUnchanged(before, after)
 		if done && f.Folder && f.Trust.Has(f.Path, before) {
 			err = f.Trust.Add(f.Path, after)
 		}
@@ -209,9 +217,9 @@ func (f File) updateText(edit func(text []byte) ([]byte, error)) (bool, error) {
 // errChanged reports that another program changed the file meanwhile.
 var errChanged = errors.New("the file has changed")
 
-// replace replaces the file atomically, if its text is still before. The user's own file
+// replaceIfUnchanged replaces the file atomically, if its text is still before. The user's own file
 // stays a symbolic link.
-func (f File) replace(before, after []byte) (done bool, err error) {
+func (f File) replaceIfUnchanged(before, after []byte) (done bool, err error) {
 	path := f.Path
 	if !f.Folder {
 		path = Resolve(path)
@@ -220,8 +228,8 @@ func (f File) replace(before, after []byte) (done bool, err error) {
 		return false, fmt.Errorf("write config: %w", err)
 	}
 	err = safefile.Write(path, after, func() error {
-		now, err := f.readExisting()
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		now, err := f.readTextIfExists()
+		if err != nil {
 			return err
 		}
 		if !bytes.Equal(now, before) {

@@ -52,17 +52,17 @@ var table = []Key{
 	{Name: "reasoning.enabled", Type: Bool, Default: "true", Safety: Safe, Doc: "request reasoning; false turns it off, and reasoning that is sent anyway is kept"},
 	{Name: "reasoning.include_in_context", Type: Bool, Default: "false", Safety: Safe, Doc: "send past reasoning in prompts, also outside open tool loops"},
 	{Name: "reasoning.include_in_response", Type: Bool, Default: "true", Safety: Safe, Doc: "show reasoning in the terminal"},
-	{Name: "reasoning.effort", Type: Choice, Choices: choices("none minimal low medium high xhigh max"), Safety: Safe, Doc: "reasoning effort, encoded as each dialect does"},
-	{Name: "reasoning.summary", Type: Choice, Choices: choices("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "kind of summary to request from a dialect that summarizes reasoning"},
+	{Name: "reasoning.effort", Type: Choice, Choices: strings.Fields("none minimal low medium high xhigh max"), Safety: Safe, Doc: "reasoning effort, encoded as each dialect does"},
+	{Name: "reasoning.summary", Type: Choice, Choices: strings.Fields("auto concise detailed none"), Default: "auto", Safety: Safe, Doc: "kind of summary to request from a dialect that summarizes reasoning"},
 	{Name: "reasoning.max_tokens", Type: Number, Safety: Safe, Doc: "maximum of reasoning tokens in an answer; 0 uses the provider's default"},
-	{Name: "reasoning.format", Type: Choice, Choices: choices("field native"), Default: "field", Safety: Safe, Doc: "form in which reasoning is sent to a dialect that accepts both"},
-	{Name: "reasoning.strip_from_context", Type: Choice, Choices: choices("all all-but-last none"), Default: "none", Safety: Safe, Doc: "past reasoning that is never sent; applied before include_in_context"},
+	{Name: "reasoning.format", Type: Choice, Choices: strings.Fields("field native"), Default: "field", Safety: Safe, Doc: "form in which reasoning is sent to a dialect that accepts both"},
+	{Name: "reasoning.strip_from_context", Type: Choice, Choices: strings.Fields("all all-but-last none"), Default: "none", Safety: Safe, Doc: "past reasoning that is never sent; applied before include_in_context"},
 	{Name: "reasoning.commit", Type: Bool, Default: "true", Safety: Safe, Doc: "commit reasoning"},
 	{Name: "reasoning.budget", Type: Number, Safety: Safe, Doc: "maximum of reasoning tokens in a session, with a warning at 80 %; 0 is no limit"},
 	{Name: "reasoning.budgets.MODEL", Type: Number, Safety: Safe, Doc: "maximum of reasoning tokens in a session from models with this name; * matches anything"},
 	{Name: "reasoning.ttl", Type: Duration, Default: "none", Doc: "age of the reasoning that `tract gc --prune` and `tract purge --reasoning` remove"},
 
-	{Name: "secrets.mask", Type: Choice, Choices: choices("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before they are stored: in reasoning and imports, everywhere, or nowhere"},
+	{Name: "secrets.mask", Type: Choice, Choices: strings.Fields("traces all off"), Default: "traces", Safety: Stricter, Doc: "where secrets are masked before they are stored: in reasoning and imports, everywhere, or nowhere"},
 	{Name: "price.MODEL.input", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million input tokens of models with this name; * matches anything"},
 	{Name: "price.MODEL.output", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million output tokens, reasoning included"},
 	{Name: "price.MODEL.cached", Type: Fraction, max: maxPrice, Safety: Safe, Doc: "price of a million tokens read from a cache; without it, that of input"},
@@ -71,9 +71,6 @@ var table = []Key{
 	{Name: "core.pager", Type: Text, Doc: "program that shows long output"},
 	{Name: "core.personal", Type: Bool, Default: "true", Doc: "use a personal store if no folder above has one"},
 }
-
-// choices splits a list of words at the spaces.
-func choices(s string) []string { return strings.Fields(s) }
 
 // Keys returns all settings. The part of a name that a person chooses is in capitals, such
 // as request.headers.NAME.
@@ -86,7 +83,7 @@ func Find(name string) (Key, error) {
 		return k, nil
 	}
 	if n := len(headers); len(name) >= n && strings.EqualFold(name[:n], headers) {
-		return Key{}, checkHeader(name[n:], name)
+		return Key{}, checkHeaderName(name[n:], name)
 	}
 	if isSecretName(name) {
 		return Key{}, &SecretError{Name: name}
@@ -98,7 +95,7 @@ func Find(name string) (Key, error) {
 // each prompt reads a few settings.
 func lookup(name string) (Key, bool) {
 	if i := slices.IndexFunc(table, func(k Key) bool { return k.Name == name }); i >= 0 {
-		if _, _, many := table[i].family(); !many {
+		if _, _, many := table[i].familyAffixes(); !many {
 			return table[i], true
 		}
 	}
@@ -111,7 +108,7 @@ func lookup(name string) (Key, bool) {
 				return k, true
 			}
 		case k.Name == headers+"NAME":
-			if checkHeader(part, name) == nil {
+			if checkHeaderName(part, name) == nil {
 				return k.withPart(textproto.CanonicalMIMEHeaderKey(part)), true
 			}
 		case isValidModelName(part):
@@ -121,10 +118,10 @@ func lookup(name string) (Key, bool) {
 	return Key{}, false
 }
 
-// checkHeader checks the name of an HTTP header. given is the name of the whole setting.
-func checkHeader(name, given string) error {
+// checkHeaderName checks the name of an HTTP header. setting is the name of the whole setting.
+func checkHeaderName(name, setting string) error {
 	if isSecretHeader(name) {
-		return &SecretError{Name: given}
+		return &SecretError{Name: setting}
 	}
 	for _, r := range name {
 		if r > '~' || !isAlnum(byte(r)) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
@@ -132,7 +129,7 @@ func checkHeader(name, given string) error {
 		}
 	}
 	if name == "" {
-		return &UnknownError{Name: given, Nearest: headers + "NAME"}
+		return &UnknownError{Name: setting, Nearest: headers + "NAME"}
 	}
 	return nil
 }
@@ -140,7 +137,7 @@ func checkHeader(name, given string) error {
 // Variable returns the environment variable of the setting; empty for a setting whose name
 // has a part that a person chooses.
 func (k Key) Variable() string {
-	if _, _, many := k.family(); many {
+	if _, _, many := k.familyAffixes(); many {
 		return ""
 	}
 	return "TRACT_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))

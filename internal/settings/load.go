@@ -43,18 +43,18 @@ func Load(s Sources) (Values, error) {
 		ofStore.Store = Resolve(filepath.Dir(s.Repo.Path))
 	}
 	for i, f := range []File{s.Global, s.Repo, ofStore} {
-		if err := v.addFile([]Layer{Global, Repo, Store}[i], f); err != nil {
+		if err := v.applyFile([]Layer{Global, Repo, Store}[i], f); err != nil {
 			return Values{}, err
 		}
 	}
 	if s.Lookup == nil {
 		return v, nil
 	}
-	return v.withEnvironment(s.Lookup)
+	return v.applyEnvironment(s.Lookup)
 }
 
-// addFile applies the settings of a file, if it exists, over the present values.
-func (v *Values) addFile(layer Layer, f File) error {
+// applyFile applies the settings of a file, if it exists, over the present values.
+func (v *Values) applyFile(layer Layer, f File) error {
 	if f.Path == "" {
 		return nil
 	}
@@ -100,9 +100,9 @@ func ClearThinking(value string) map[string]string {
 	return map[string]string{"reasoning.strip_from_context": "none", "reasoning.include_in_context": "true"}
 }
 
-// withEnvironment applies the settings in environment variables. The variables of tract override
+// applyEnvironment applies the settings in environment variables. The variables of tract override
 // those of other programs.
-func (v Values) withEnvironment(lookup func(string) (string, bool)) (Values, error) {
+func (v Values) applyEnvironment(lookup func(string) (string, bool)) (Values, error) {
 	var err error
 	put := func(variable string, meaning func(value string) map[string]string) {
 		value, _ := lookup(variable)

@@ -112,7 +112,7 @@ func (f File) WriteProfile(set map[string]string) error {
 	safe := true // without being trusted
 	var edits []edit
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		e, err := newEdit(name, set[name])
+		e, err := newSetEdit(name, set[name])
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (f File) LoadProfile(profile map[string]string) error {
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(profile)) {
-			e, err := newEdit(name, profile[name])
+			e, err := newSetEdit(name, profile[name])
 			if err != nil {
 				return nil, err
 			}

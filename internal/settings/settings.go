@@ -159,7 +159,7 @@ func (v Values) Changed() map[string]string {
 func (v Values) List() []Item {
 	var items []Item
 	for _, key := range table {
-		if before, after, many := key.family(); many {
+		if before, after, many := key.familyAffixes(); many {
 			for _, name := range v.fullNamesInFamily(before, after) {
 				member, _ := lookup(name)
 				items = append(items, v.item(member))

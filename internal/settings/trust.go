@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Safety is whether a file that the user did not write, such as the file in the folder of a cloned
@@ -23,7 +24,7 @@ const (
 )
 
 // maskingByStrictness has the values of the Stricter setting, the strictest last.
-var maskingByStrictness = choices("off traces all")
+var maskingByStrictness = strings.Fields("off traces all")
 
 func isStricter(value, than string) bool {
 	return slices.Index(maskingByStrictness, value) > slices.Index(maskingByStrictness, than)

@@ -47,7 +47,7 @@ func shortenForError(s string) string {
 	return s[:80] + "…"
 }
 
-func (k Key) parse(text string) (string, bool) {
+func (k Key) parse(text string) (canonical string, ok bool) {
 	switch k.Type {
 	case Bool:
 		return parseBool(text)
@@ -89,7 +89,7 @@ func (k Key) Want() string {
 	return "one line of text"
 }
 
-func parseBool(text string) (string, bool) {
+func parseBool(text string) (canonical string, ok bool) {
 	switch strings.ToLower(text) {
 	case "true", "on", "yes", "1":
 		return "true", true
@@ -101,7 +101,7 @@ func parseBool(text string) (string, bool) {
 
 // parseChoice parses one of the choices. A false boolean, such as "no", selects the choice none or
 // off.
-func (k Key) parseChoice(text string) (string, bool) {
+func (k Key) parseChoice(text string) (canonical string, ok bool) {
 	folded := foldName(text)
 	for _, c := range k.Choices {
 		if foldName(c) == folded {
@@ -118,7 +118,7 @@ func (k Key) parseChoice(text string) (string, bool) {
 	return "", false
 }
 
-func parseNumber(text string) (string, bool) {
+func parseNumber(text string) (canonical string, ok bool) {
 	digits := strings.ToLower(strings.NewReplacer("_", "", ",", "").Replace(text))
 	if digits == "none" || digits == "off" {
 		return "0", true
@@ -139,7 +139,7 @@ func parseNumber(text string) (string, bool) {
 	return strconv.FormatInt(int64(f), 10), true
 }
 
-func parseFraction(text string, most float64) (string, bool) {
+func parseFraction(text string, most float64) (canonical string, ok bool) {
 	digits, percent := strings.CutSuffix(text, "%")
 	f, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if percent {
@@ -157,7 +157,7 @@ const day = 24 * time.Hour
 // units are the units of a duration.
 var units = map[byte]time.Duration{'w': 7 * day, 'd': day, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
 
-func parseDuration(text string) (string, bool) {
+func parseDuration(text string) (canonical string, ok bool) {
 	text = strings.ToLower(strings.ReplaceAll(text, " ", ""))
 	if text == "none" || text == "off" {
 		return "none", true
@@ -204,13 +204,13 @@ func ParseDuration(text string) (time.Duration, bool) {
 	return sum, text != ""
 }
 
-func parseURL(text string) (string, bool) {
+func parseURL(text string) (canonical string, ok bool) {
 	u, err := url.Parse(text)
-	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""
+	ok = err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""
 	return text, ok && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-func parseObject(text string) (string, bool) {
+func parseObject(text string) (canonical string, ok bool) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &members); err != nil || members == nil || !utf8.ValidString(text) {
 		return "", false
