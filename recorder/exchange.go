@@ -146,16 +146,24 @@ func (req *clientRequest) prepare(ctx context.Context, x *index, earlier *prepar
 	}
 	req.request.Messages = messages
 	stable := earlier.extend(x, messages[:max(len(earlier.messages), len(messages)-maxChangingMessages)])
-	all := stable.extend(x, messages)
-	stable.prefix, all.prefix = req.prefix, req.prefix
+	stable.prefix = req.prefix
+	all := stable.clone().extend(x, messages)
 	req.preparedMessages = *all
 	return stable, nil
 }
 
-// extend returns the prepared form of a longer list, which begins with the prepared messages.
+// clone returns a copy that can be extended without an effect on p.
+func (p *preparedMessages) clone() *preparedMessages {
+	c := *p
+	c.masked, c.entries, c.externalIDs = slices.Clone(p.masked), slices.Clone(p.entries), slices.Clone(p.externalIDs)
+	return &c
+}
+
+// extend returns the prepared form of a longer list, which begins with the prepared messages. It appends
+// to the slices of p.
 func (p *preparedMessages) extend(x *index, messages []content.Message) *preparedMessages {
-	n := len(p.messages)
-	next := &preparedMessages{messages: messages, masked: slices.Clone(p.masked), externalIDs: slices.Clone(p.externalIDs), builder: cmp.Or(p.builder, &reconcile.Builder{}).Clone()}
+	next, n := *p, len(p.messages)
+	next.messages, next.builder = messages, cmp.Or(p.builder, &reconcile.Builder{}).Clone()
 	for _, m := range messages[n:] {
 		masked := content.Message{Role: m.Role, Blocks: make([]content.Block, len(m.Blocks))}
 		for i, b := range m.Blocks {
@@ -164,8 +172,8 @@ func (p *preparedMessages) extend(x *index, messages []content.Message) *prepare
 		}
 		next.masked = append(next.masked, masked)
 	}
-	next.entries = append(slices.Clone(p.entries), next.builder.Add(next.masked[n:], nil)...)
-	return next
+	next.entries = append(p.entries, next.builder.Add(next.masked[n:], nil)...)
+	return &next
 }
 
 // billingPrefix is the beginning of a text block that Claude Code sends before its instructions.
