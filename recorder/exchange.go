@@ -232,10 +232,7 @@ func (x *index) readItem(ctx context.Context, id string) (list []*commit.Commit,
 		}
 	}
 	for _, at := range x.items[id] {
-		c, err := commit.Read(ctx, x.repo.Store(), at)
-		if err == nil {
-			err = commit.Load(ctx, x.repo.Store(), c)
-		}
+		c, err := x.readCommit(ctx, at)
 		if err != nil {
 			return nil, err
 		}
@@ -262,26 +259,25 @@ type outcome struct {
 	err   error // why the response ended before its end
 }
 
-// readOutcome decodes the response of an exchange.
+// readOutcome decodes the response of an exchange. It removes the compression of the body.
 func (x *exchange) readOutcome(target *providers.Client) outcome {
-	headers := x.headersToStore(x.response)
+	body, broken := contentcoding.Decode(x.received, x.Response.Get("Content-Encoding"), maxBody)
+	if broken == nil {
+		x.received = body
+		x.Response.Del("Content-Encoding")
+	}
+	headers, text := x.headersToCommit(), x.redact(string(x.received))
 	switch {
-	case x.status == 0:
+	case x.Status == 0:
 		return outcome{note: "the request was not answered: " + x.redact(fmt.Sprint(x.err)), err: x.err}
-	case x.status/100 != 2:
-		headers["status"] = fmt.Sprint(x.status)
-		text := x.responseText()
+	case x.Status/100 != 2:
+		headers["status"] = fmt.Sprint(x.Status)
 		if x.err != nil && !errors.Is(x.err, errClosedEarly) {
 			text = strings.TrimSpace(text + "\n" + x.redact(x.err.Error()))
 		}
-		return outcome{note: fmt.Sprintf("the request was answered %d %s\n%s", x.status, http.StatusText(x.status), text), meta: headers, err: x.err}
+		return outcome{note: fmt.Sprintf("the request was answered %d %s\n%s", x.Status, http.StatusText(x.Status), text), meta: headers, err: x.err}
 	}
-	body, broken := contentcoding.Decode(x.received, x.response.Get("Content-Encoding"), maxBody)
 	reply, err := llm.Collect(target.Decode(bytes.NewReader(body)), nil)
-	if broken == nil {
-		x.received = body
-		x.response.Del("Content-Encoding")
-	}
 	if err = errors.Join(err, broken); len(body) == 0 && broken != nil {
 		err = broken
 	}
@@ -293,7 +289,7 @@ func (x *exchange) readOutcome(target *providers.Client) outcome {
 	}
 	if reply == nil || err != nil && len(reply.Blocks) == 0 {
 		cause := errors.Join(err, x.err)
-		return outcome{note: fmt.Sprintf("the response could not be read: %s\n%s", x.redact(fmt.Sprint(cause)), x.responseText()), meta: headers, err: cause}
+		return outcome{note: fmt.Sprintf("the response could not be read: %s\n%s", x.redact(fmt.Sprint(cause)), text), meta: headers, err: cause}
 	}
 	reply.Incomplete = reply.Incomplete || err != nil
 	return outcome{reply: reply, meta: headers, err: x.err}
@@ -413,7 +409,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	r, added := dest.newRecording(req)
 	x.purged = dest.base != nil && dest.base.purged
 	r.Request, r.Body, r.Address, r.Response = req.request, req.sent, target.Address(), result.reply
-	r.Sent, r.First, r.Duration = x.Started, x.timeToHeaders, x.duration
+	r.Sent, r.First, r.Duration = x.Started, x.First, x.duration
 	if result.reply != nil {
 		r.IDs = result.meta
 		if !x.purged {

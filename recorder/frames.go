@@ -32,10 +32,11 @@ type requestHead struct {
 	Started              time.Time
 }
 
+// responseHead is the part of a response, apart from its body, that the spool keeps.
 type responseHead struct {
-	Status int
-	Header http.Header
-	First  time.Duration
+	Status   int           // 0: there was no response
+	Response http.Header   `json:"Header"` // see keptHeaders
+	First    time.Duration // until the headers came
 }
 
 type responseEnd struct {
@@ -49,24 +50,6 @@ func encodeJSON(v any) []byte {
 		panic(err) // the types are those above
 	}
 	return data
-}
-
-// responseHeaders are the headers of a response that the spool keeps.
-var responseHeaders = []string{"Content-Encoding", "Content-Type"}
-
-func (x *exchange) encodeResponseHead() []byte {
-	h := http.Header{}
-	for _, name := range responseHeaders {
-		if value := x.response.Get(name); value != "" {
-			h.Set(name, value)
-		}
-	}
-	for name := range keptResponseHeaders {
-		if value := x.response.Get(name); value != "" {
-			h.Set(name, x.redact(value))
-		}
-	}
-	return encodeJSON(responseHead{Status: x.status, Header: h, First: x.timeToHeaders})
 }
 
 func (x *exchange) encodeResponseEnd() []byte {
@@ -130,9 +113,7 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 		case frameRequestBody:
 			x.sent, x.whole, x.encoding = f.Data, true, ""
 		case frameResponseHead:
-			var h responseHead
-			err = json.Unmarshal(f.Data, &h)
-			x.status, x.response, x.timeToHeaders = h.Status, h.Header, h.First
+			err = json.Unmarshal(f.Data, &x.responseHead)
 		case frameResponseBody:
 			x.received = append(x.received, f.Data...)
 		case frameResponseEnd:
@@ -146,7 +127,7 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 			return false
 		}
 	}
-	if x.recovered && x.status >= 400 && x.response.Get("Content-Encoding") != "" {
+	if x.recovered && x.Status >= 400 && x.Response.Get("Content-Encoding") != "" {
 		x.received = nil // it may repeat the key, which cannot be found in it now
 	}
 	return x.whole && x.API != ""
@@ -159,12 +140,12 @@ func noFrames() []spool.Frame { return nil }
 // given body. Secrets in both are masked. A response whose body is compressed is not kept, because
 // secrets cannot be found in it.
 func (x *exchange) finishFile(label string, response []byte) {
-	frames := []spool.Frame{{Kind: frameResponseHead, Data: x.encodeResponseHead()}, {Kind: frameResponseBody, Data: response}, {Kind: frameResponseEnd, Data: x.encodeResponseEnd()}}
+	frames := []spool.Frame{{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: response}, {Kind: frameResponseEnd, Data: x.encodeResponseEnd()}}
 	kept := 2 // the head and the body of the request
 	if x.recovered {
 		kept, frames = 0, append([]spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}}, frames...)
 	}
-	encoded := x.response.Get("Content-Encoding") != ""
+	encoded := x.Response.Get("Content-Encoding") != ""
 	x.file.Finish(label, kept, func() []spool.Frame {
 		if encoded && !x.c.o.Unmasked {
 			return nil

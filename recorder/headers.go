@@ -4,23 +4,32 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/tract-vcs/tract/internal/contentcoding"
 )
 
-// keptResponseHeaders maps the response headers that are stored to the names under which they
-// are stored. No other response header is committed.
+// keptResponseHeaders maps the response headers that are kept to the names under which they are
+// committed; those that describe the body are only in the spool. No other response header is kept.
 var keptResponseHeaders = map[string]string{
 	"X-Request-Id": "request_id", "Request-Id": "request_id", "X-Amzn-Requestid": "request_id", "Apim-Request-Id": "request_id",
-	"X-Generation-Id": "request_id", "Retry-After": "retry_after",
+	"X-Generation-Id": "request_id", "Retry-After": "retry_after", "Content-Encoding": "", "Content-Type": "",
 }
 
-// headersToStore returns those of the response headers h that are stored, without the secrets of the request.
-func (x *exchange) headersToStore(h http.Header) map[string]string {
+// keptHeaders returns those of the response headers h that are kept, without the secrets of the request.
+func (x *exchange) keptHeaders(h http.Header) http.Header {
+	kept := http.Header{}
+	for name := range keptResponseHeaders {
+		if value := h.Get(name); value != "" {
+			kept.Set(name, x.redact(value))
+		}
+	}
+	return kept
+}
+
+// headersToCommit returns the response headers that are committed.
+func (x *exchange) headersToCommit() map[string]string {
 	all := map[string]string{}
 	for name, as := range keptResponseHeaders {
-		if value := h.Get(name); value != "" {
-			all[as] = x.redact(value)
+		if value := x.Response.Get(name); value != "" && as != "" {
+			all[as] = value
 		}
 	}
 	return all
@@ -73,16 +82,6 @@ func (x *exchange) redact(text string) string {
 		text = strings.ReplaceAll(text, secret, redacted)
 	}
 	return text
-}
-
-// responseText returns the body of a response, decompressed if possible, without the secrets of
-// the request.
-func (x *exchange) responseText() string {
-	text, err := contentcoding.Decode(x.received, x.response.Get("Content-Encoding"), maxBody)
-	if err != nil {
-		text = x.received
-	}
-	return x.redact(string(text))
 }
 
 // identityHeaders are the request headers that name the client and the conversation. No other request

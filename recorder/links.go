@@ -9,6 +9,7 @@ import (
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/history"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/objects"
 )
 
 // maxCalls is the number of a parent's last calls that linkParent looks at.
@@ -34,10 +35,7 @@ func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destin
 			if calls++; calls > maxCalls {
 				break
 			}
-			c, err := commit.Read(ctx, x.repo.Store(), e.Ref)
-			if err == nil {
-				err = commit.Load(ctx, x.repo.Store(), c)
-			}
+			c, err := x.readCommit(ctx, e.Ref)
 			if err != nil {
 				return err
 			}
@@ -48,6 +46,15 @@ func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destin
 		}
 	}
 	return nil
+}
+
+// readCommit returns a commit with its block.
+func (x *index) readCommit(ctx context.Context, id objects.ID) (*commit.Commit, error) {
+	c, err := commit.Read(ctx, x.repo.Store(), id)
+	if err == nil {
+		err = commit.Load(ctx, x.repo.Store(), c)
+	}
+	return c, err
 }
 
 // isLinked reports whether a sub-agent is linked to a call, given the id of its commit.

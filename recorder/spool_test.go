@@ -485,6 +485,9 @@ func TestRecoveredExchangesAlwaysFit(t *testing.T) {
 	refuseAll(t, w, store, folder, []string{"Q1"}, []string{"Q1", "A1", "Q2"}, []string{"Q1", "A1", "Q2", "A2", "Q3"})
 	w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, Memory: 10})
 	w.want(map[string]string{"main": "Q1 | A1 | Q2 | A2 | Q3 | A3"})
+	if err := w.transport.Close(t.Context()); err != nil { // nothing writes when the folder is removed
+		t.Error(err)
+	}
 	if s := w.transport.Stats(); s != (recorder.Stats{Recorded: 3}) {
 		t.Errorf("stats %+v", s)
 	}

@@ -264,32 +264,30 @@ type exchange struct {
 	file     *spool.File     // nil: there is no spool
 	clean    atomic.Bool     // the request body has no secret
 
-	mu            sync.Mutex
-	sent          []byte
-	whole         bool // sent has the whole request body
-	written       bool // the spool has the request, as far as it was read
-	status        int  // 0: there was no response
-	response      http.Header
-	received      []byte
-	timeToHeaders time.Duration
-	duration      time.Duration
-	done          bool
-	err           error // why the response ended; nil: it is whole
-	tooLong       bool
-	number        int64
-	held          int64 // bytes of its bodies when it was queued
-	released      bool  // the bodies come from the spool file
-	waited        bool  // it has waited for earlier exchanges of other queues
-	purged        bool  // it repeats content that was purged
-	recovered     bool  // the spool had it from a process that has ended
+	mu sync.Mutex
+	responseHead
+	sent      []byte
+	whole     bool // sent has the whole request body
+	written   bool // the spool has the request, as far as it was read
+	received  []byte
+	duration  time.Duration
+	done      bool
+	err       error // why the response ended; nil: it is whole
+	tooLong   bool
+	number    int64
+	held      int64 // bytes of its bodies when it was queued
+	released  bool  // the bodies come from the spool file
+	waited    bool  // it has waited for earlier exchanges of other queues
+	purged    bool  // it repeats content that was purged
+	recovered bool  // the spool had it from a process that has ended
 }
 
 func (x *exchange) setResponse(res *http.Response, now time.Time) {
 	x.c.traffic.note()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.status, x.response, x.timeToHeaders = res.StatusCode, res.Header.Clone(), now.Sub(x.Started)
-	x.writeFrame(frameResponseHead, x.encodeResponseHead())
+	x.responseHead = responseHead{res.StatusCode, x.keptHeaders(res.Header), now.Sub(x.Started)}
+	x.writeFrame(frameResponseHead, encodeJSON(x.responseHead))
 }
 
 // writeRequest writes the request to the spool, once. mu is held.
@@ -394,7 +392,7 @@ const (
 )
 
 func (b *responseBody) Close() error {
-	if b.over || b.x.status < 400 {
+	if b.over || b.x.Status < 400 {
 		err := b.ReadCloser.Close()
 		b.ended(errClosedEarly)
 		return err

@@ -232,10 +232,10 @@ func (p *Proxy) upstreamFailed(w http.ResponseWriter, req *http.Request, err err
 func refuse(w http.ResponseWriter, path string, status int, message string) {
 	message = "tract proxy: " + message
 	var body any
-	switch dialectOf(path) {
-	case anthropicPath:
+	switch vendorOf(path) {
+	case "anthropic":
 		body = map[string]any{"type": "error", "error": map[string]any{"type": "api_error", "message": message}}
-	case geminiPath:
+	case "google":
 		body = map[string]any{"error": map[string]any{"code": status, "message": message, "status": "UNAVAILABLE"}}
 	default:
 		body = map[string]any{"error": map[string]any{"message": message, "type": "proxy_error", "code": nil, "param": nil}}

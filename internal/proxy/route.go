@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -16,32 +17,22 @@ type Target struct {
 	URL      *url.URL // without the query
 }
 
-// The forms of paths that tell the API by themselves.
-type pathKind int
-
-const (
-	otherPath pathKind = iota
-	anthropicPath
-	openaiPath
-	geminiPath
-)
-
-// dialectOf returns the API that a path belongs to, with or without the prefix of a provider.
-func dialectOf(path string) pathKind {
+// vendorOf returns the vendor whose API a path belongs to, with or without the prefix of a provider;
+// empty if the path does not tell it.
+func vendorOf(path string) string {
 	if rest, ok := strings.CutPrefix(path, "/p/"); ok {
 		_, rest, _ = strings.Cut(rest, "/")
 		path = "/" + rest
 	}
 	switch {
 	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/v1/complete"), strings.HasPrefix(path, "/api/"):
-		return anthropicPath
+		return "anthropic"
 	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/v1alpha/"), strings.HasPrefix(path, "/upload/v1beta/"), strings.Contains(path, ":generateContent"), strings.Contains(path, ":streamGenerateContent"):
-		return geminiPath
+		return "google"
 	case strings.HasPrefix(path, "/v1/"), strings.HasPrefix(path, "/models"), strings.HasPrefix(path, "/responses"), strings.HasPrefix(path, "/chat/"):
-		return openaiPath
-	default:
-		return otherPath
+		return "openai"
 	}
+	return ""
 }
 
 // route returns the target of a request with an escaped path:
@@ -58,14 +49,14 @@ func (p *Proxy) route(req *http.Request, path string) (t Target, ok bool) {
 		name, rest, _ := strings.Cut(rest, "/")
 		return p.target(name, "/"+rest)
 	}
-	name := "openai"
-	switch kind := dialectOf(path); {
-	case kind == anthropicPath, req.Header.Get("Anthropic-Version") != "":
+	name := vendorOf(path)
+	switch {
+	case req.Header.Get("Anthropic-Version") != "":
 		name = "anthropic"
-	case kind == geminiPath, kind == otherPath && req.Header.Get("X-Goog-Api-Key") != "":
+	case name == "" && req.Header.Get("X-Goog-Api-Key") != "":
 		name = "google"
-	case kind == otherPath && p.o.Default != "":
-		name = p.o.Default
+	case name == "":
+		name = cmp.Or(p.o.Default, "openai")
 	}
 	return p.target(name, path)
 }

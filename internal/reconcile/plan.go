@@ -342,25 +342,19 @@ func (c *comparison) makePlan(commonListed int) *Plan {
 		}
 		spoken = spoken || e.Counts && e.Role != content.RoleSystem && c.listedOf[i] >= 0
 	}
-	counted := 0 // end of the last entry of the list that counts
-	for i := range c.list {
-		if c.list[i].Counts {
-			counted = i + 1
-		}
-	}
 	switch {
 	case lastKept == lastReply && (replies > 0 || spoken || len(c.known) == 0):
 		p.Kind, p.Base = Continues, len(c.known)
 	case lastKept >= 0:
 		p.Kind, p.Base = Forks, c.endOfRepeatedKnown(lastKept)
-	case spoken && commonListed >= counted && counted > 0:
-		p.Kind, p.Base = Repeats, c.lastPaired()+1
+	case spoken && countEntries(c.list[commonListed:], func(e *Entry) bool { return e.Counts }) == 0:
+		p.Kind, p.Base = Repeats, slices.Max(c.knownOf)+1
 		p.Listed = len(c.list)
 		return p
 	default:
 		return p
 	}
-	if kept := countResponseEntries(c.known[:p.Base]); p.Replies*2 < kept { // most earlier responses are missing: it is a new conversation
+	if p.Replies*2 < countEntries(c.known[:p.Base], (*Entry).isResponse) { // most earlier responses are missing: it is a new conversation
 		p.Kind, p.Base = Begins, 0
 		return p
 	}
@@ -380,17 +374,10 @@ func (c *comparison) endOfRepeatedKnown(last int) int {
 	return last + 1
 }
 
-func (c *comparison) lastPaired() int {
-	last := -1
-	for _, i := range c.knownOf {
-		last = max(last, i)
-	}
-	return last
-}
-
-func countResponseEntries(list []Entry) (n int) {
+// countEntries returns the number of entries for which is returns true.
+func countEntries(list []Entry, is func(*Entry) bool) (n int) {
 	for i := range list {
-		if list[i].isResponse() {
+		if is(&list[i]) {
 			n++
 		}
 	}
@@ -405,7 +392,7 @@ func (c *comparison) firstNewListed(base int) int {
 			n = i + 1
 		}
 	}
-	for n < len(c.list) && !c.list[n].Counts && c.list[n].Role == content.RoleAssistant && c.knownHasUncounted(c.list[n].Unit) {
+	for n < len(c.list) && c.list[n].Role == content.RoleAssistant && slices.ContainsFunc(c.known, func(e Entry) bool { return e.equalsUncounted(c.list[n]) }) {
 		n++
 	}
 	return n
@@ -444,16 +431,6 @@ func (c *comparison) addChanges(p *Plan) {
 			p.Missing = append(p.Missing, i)
 		}
 	}
-}
-
-// knownHasUncounted reports whether a block of the conversation that does not count has this unit.
-func (c *comparison) knownHasUncounted(unit objects.ID) bool {
-	for i := range c.known {
-		if !c.known[i].Counts && c.known[i].Unit == unit {
-			return true
-		}
-	}
-	return false
 }
 
 // isSamePosition reports whether a known entry and an entry of the list are between the same
