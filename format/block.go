@@ -19,29 +19,29 @@ func (g *lineBuffer) block(b content.Block) {
 	case nil:
 		return
 	case content.Reasoning:
-		g.reasoning(b)
+		g.reasoningLines(b)
 	case content.ToolCall:
 		g.toolCall(b)
 	case content.ToolResult:
 		g.toolResult(b)
 	case content.Media:
-		g.line(indent, g.flat(mediaTitle(b)))
+		g.line(indent, g.flatten(mediaTitle(b)))
 	case content.Native:
-		g.line(indent, colorize(g.styles.dim, "["+g.flat(nativeType(b))+"]"))
-		g.text(indent, g.styles.dim, b.JSON)
+		g.line(indent, colorize(g.styles.dim, "["+g.flatten(nativeType(b))+"]"))
+		g.textLines(indent, g.styles.dim, b.JSON)
 	default:
 		if t, ok := b.(content.Text); ok && t.Name != "" {
-			g.line(indent, colorize(g.styles.dim, "["+g.flat(t.Name)+"]"))
+			g.line(indent, colorize(g.styles.dim, "["+g.flatten(t.Name)+"]"))
 		}
-		g.text(indent, g.styles.plain, b.String())
+		g.textLines(indent, g.styles.plain, b.String())
 	}
 	if b.Form().Incomplete {
 		g.line(indent, colorize(g.styles.warn, "[incomplete]"))
 	}
 }
 
-// reasoning adds reasoning, with its tag on the first line.
-func (g *lineBuffer) reasoning(r content.Reasoning) {
+// reasoningLines adds reasoning, with its tag on the first line.
+func (g *lineBuffer) reasoningLines(r content.Reasoning) {
 	text := r.String()
 	if strings.TrimSpace(text) == "" {
 		text = "[" + noTextReason(r) + "]"
@@ -76,27 +76,28 @@ func (g *lineBuffer) reasoningLine(indent, tag, line string) {
 func (g *lineBuffer) toolCall(c content.ToolCall) {
 	about := ""
 	if c.CallID != "" {
-		about = colorize(g.styles.dim, "  "+g.flat(c.CallID))
+		about = colorize(g.styles.dim, "  "+g.flatten(c.CallID))
 	}
 	if c.Server {
 		about += colorize(g.styles.dim, "  run by the provider")
 	}
-	g.line(indent, colorize(g.styles.tool, callTag+g.flat(c.Name)), "(", g.arguments(c.Arguments), ")", about)
+	g.line(indent, colorize(g.styles.tool, callTag+g.flatten(c.Name)), "(", g.indentArguments(c.Arguments), ")", about)
 }
 
-// arguments returns the arguments of a call for output; further lines are indented like the first.
-func (g *lineBuffer) arguments(s string) string {
+// indentArguments returns the arguments of a call for output, its lines after the first one
+// indented.
+func (g *lineBuffer) indentArguments(s string) string {
 	return strings.ReplaceAll(g.clean(strings.TrimSpace(s)), "\n", "\n"+indent)
 }
 
 func (g *lineBuffer) toolResult(r content.ToolResult) {
-	head := strings.TrimSpace(resultTag + g.flat(r.CallID))
+	head := strings.TrimSpace(resultTag + g.flatten(r.CallID))
 	s := g.styles.tool
 	if r.IsError {
 		head, s = head+" error", g.styles.warn
 	}
 	g.line(indent, colorize(s, head))
-	g.text(indent, g.styles.plain, r.String())
+	g.textLines(indent, g.styles.plain, r.String())
 }
 
 // maxLogLines is the number of lines of a block that a log shows.
@@ -137,7 +138,7 @@ func (g *lineBuffer) firstLines(text string) {
 			return
 		}
 		line, more, _ := strings.Cut(text, "\n")
-		g.row(indent, g.styles.plain, truncate(g.cleanLine(line), maxLogCells))
+		g.styledLine(indent, g.styles.plain, truncate(g.cleanLine(line), maxLogCells))
 		text = more
 	}
 }

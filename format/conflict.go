@@ -13,13 +13,13 @@ import (
 func (p *Printer) Conflict(c tract.Conflict) {
 	g := p.newBuffer()
 	g.line(colorize(g.styles.changed, "conflict: "+c.Op.String()), " of ", colorize(g.styles.id, c.Commit.Short()))
-	g.conflictSide("ours", c.Op, c.Ours)
-	g.conflictSide("theirs", c.Op, c.Theirs)
+	g.conflictLine("ours", c.Op, c.Ours)
+	g.conflictLine("theirs", c.Op, c.Theirs)
 	g.flush()
 }
 
-// conflictSide adds the line of one side of a conflict.
-func (g *lineBuffer) conflictSide(name string, op commit.Op, s tract.Change) {
+// conflictLine adds the line of one side of a conflict.
+func (g *lineBuffer) conflictLine(name string, op commit.Op, s tract.Change) {
 	text := Line(clipBytes(s.Text, 256))
 	if op == commit.Annotate {
 		text = joinNonEmpty(": ", s.Priority.String(), text)

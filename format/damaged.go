@@ -25,10 +25,10 @@ func damagedJSON(err error) string {
 	return validUTF8(err.Error())
 }
 
-// damaged adds a line with the error of reading a commit, if there is one.
-func (g *lineBuffer) damaged(err error) {
+// damagedLine adds a line with the error of reading a commit, if there is one.
+func (g *lineBuffer) damagedLine(err error) {
 	if err != nil {
-		g.line(indent, colorize(g.styles.warn, g.flat(damagedText(err))))
+		g.line(indent, colorize(g.styles.warn, g.flatten(damagedText(err))))
 	}
 }
 
@@ -37,5 +37,5 @@ func (c Commit) summary(width int, markIfMore string) string {
 	if c.Damaged != nil && c.Block == nil {
 		return truncate(oneLine(clipBytes(damagedText(c.Damaged), width)), width)
 	}
-	return summaryOf(c.Block, c.Tombstone, width, markIfMore)
+	return summaryOrPurged(c.Block, c.Tombstone, width, markIfMore)
 }

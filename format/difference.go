@@ -42,7 +42,7 @@ func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 		return
 	}
 	if s.Stat {
-		p.diffStat(d)
+		p.writeDiffStat(d)
 		return
 	}
 	g := p.newBuffer()
@@ -96,16 +96,16 @@ func (g *lineBuffer) diffItem(it diff.Item, s DiffStyle) {
 	g.line(colorize(g.styles.forOp(it.Op), marks[it.Op]+" "+title), " ", colorize(g.styles.id, ids))
 	switch it.Op {
 	case diff.Remove:
-		g.oneSided(it.Op, it.A.Content)
+		g.oneSidedBlock(it.Op, it.A.Content)
 	case diff.Add:
-		g.oneSided(it.Op, it.B.Content)
+		g.oneSidedBlock(it.Op, it.B.Content)
 	case diff.Change:
 		g.changedBlock(it, s)
 	}
 }
 
-// textOf returns the text of a block, or a title for a block without text.
-func textOf(b content.Block) string {
+// textOrTitle returns the text of a block, or a title for a block without text.
+func textOrTitle(b content.Block) string {
 	if text := b.String(); text != "" && b.Kind() != content.KindImage && b.Kind() != content.KindFile {
 		return text
 	}
@@ -113,10 +113,10 @@ func textOf(b content.Block) string {
 	return line
 }
 
-// oneSided adds the lines of a block that one side has.
-func (g *lineBuffer) oneSided(op diff.Op, b content.Block) {
+// oneSidedBlock adds the lines of a block that one side has.
+func (g *lineBuffer) oneSidedBlock(op diff.Op, b content.Block) {
 	s := g.opStyleUnlessReasoning(op, b)
-	for line := range lines(g.clean(textOf(b))) {
+	for line := range lines(g.clean(textOrTitle(b))) {
 		g.markedLine(s, op, line)
 	}
 }
@@ -131,7 +131,7 @@ func (g *lineBuffer) opStyleUnlessReasoning(op diff.Op, b content.Block) style {
 
 // changedBlock adds the changes of a block that both sides have.
 func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
-	a, b := textOf(it.A.Content), textOf(it.B.Content)
+	a, b := textOrTitle(it.A.Content), textOrTitle(it.B.Content)
 	others := differingFields(it.A.Content, it.B.Content)
 	if strings.HasSuffix(a, "\n") != strings.HasSuffix(b, "\n") {
 		a, b = strings.TrimSuffix(a, "\n"), strings.TrimSuffix(b, "\n")
@@ -182,8 +182,8 @@ func appendDiffering(list []string, a, b reflect.Value) []string {
 // wordBorder matches where a word ends in a field name such as CallID.
 var wordBorder = regexp.MustCompile(`([a-z])([A-Z])`)
 
-// diffStat writes a line for each block that is not the same, and the sum.
-func (p *Printer) diffStat(d *diff.Diff) {
+// writeDiffStat writes a line for each block that is not the same, and the sum.
+func (p *Printer) writeDiffStat(d *diff.Diff) {
 	var rows [][]cell
 	for _, it := range d.Items {
 		if it.Op == diff.Same {

@@ -26,12 +26,12 @@ type ErrorJSON struct {
 
 // Encode writes one indented JSON value and a line feed. Characters that could control a
 // terminal are escaped.
-func Encode(w io.Writer, v any) error { return encode(w, v, "  ") }
+func Encode(w io.Writer, v any) error { return encodeJSON(w, v, "  ") }
 
 // EncodeLine is Encode on one line.
-func EncodeLine(w io.Writer, v any) error { return encode(w, v, "") }
+func EncodeLine(w io.Writer, v any) error { return encodeJSON(w, v, "") }
 
-func encode(w io.Writer, v any, indent string) error {
+func encodeJSON(w io.Writer, v any, indent string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

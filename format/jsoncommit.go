@@ -74,7 +74,7 @@ func newCommit(c Commit) *commitJSON {
 	v := &commitJSON{
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
 		Turn: c.Turn, Index: c.Index, Time: jsonTime(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Label.Text,
-		Summary: c.summary(summaryCells, ""), Pruned: newPurged(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: tokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
+		Summary: c.summary(summaryCells, ""), Pruned: newPurged(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: estimatedTokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
 		Refs: c.Refs, Agents: c.Agents, Origin: newOrigin(c.Origin), Meta: c.Label.Meta,
 	}
 	if c.Key.Kind != commit.KeyCaller {

@@ -47,11 +47,11 @@ func NewLive(text, reasoning *Printer) *Live {
 func (l *Live) Event(e llm.Event) {
 	switch e.Type {
 	case llm.TextDelta:
-		l.writeDelta(l.block(e.Index, content.KindAssistant), e.Text)
+		l.writeDelta(l.ensureBlock(e.Index, content.KindAssistant), e.Text)
 	case llm.ReasoningDelta:
-		l.writeDelta(l.block(e.Index, content.KindReasoning), e.Text)
+		l.writeDelta(l.ensureBlock(e.Index, content.KindReasoning), e.Text)
 	case llm.BlockDone:
-		l.done(e)
+		l.blockDone(e)
 	}
 }
 
@@ -59,9 +59,9 @@ func (l *Live) Event(e llm.Event) {
 // note.
 func (l *Live) Close(u content.Usage, provider string) {
 	if l.open != nil {
-		l.flush(l.open)
+		l.flushPending(l.open)
 	}
-	l.end()
+	l.endLine()
 	if l.reasoning == nil || l.shownReasoning || u.Reasoning == 0 {
 		return
 	}
@@ -74,8 +74,8 @@ func (l *Live) Close(u content.Usage, provider string) {
 	g.flush()
 }
 
-// block returns the block with an index, and creates it on first use.
-func (l *Live) block(index int, kind content.Kind) *liveBlock {
+// ensureBlock returns the block with an index, and creates it on first use.
+func (l *Live) ensureBlock(index int, kind content.Kind) *liveBlock {
 	b := l.blocks[index]
 	if b == nil {
 		b = &liveBlock{kind: kind}
@@ -89,8 +89,8 @@ func (l *Live) block(index int, kind content.Kind) *liveBlock {
 
 func (b *liveBlock) isReasoning() bool { return b.kind == content.KindReasoning }
 
-// printerFor returns the printer for a block; nil: the block is not shown.
-func (l *Live) printerFor(b *liveBlock) *Printer {
+// printerIfShown returns the printer for a block; nil: the block is not shown.
+func (l *Live) printerIfShown(b *liveBlock) *Printer {
 	if b.isReasoning() {
 		return l.reasoning
 	}
@@ -99,31 +99,31 @@ func (l *Live) printerFor(b *liveBlock) *Printer {
 
 // writeDelta shows the next text of a block at once, except for a character that is cut at its end.
 func (l *Live) writeDelta(b *liveBlock, text string) {
-	p := l.printerFor(b)
+	p := l.printerIfShown(b)
 	if p == nil || b.done {
 		return
 	}
 	b.received.WriteString(text)
 	text = b.pending + text
-	n := completePrefix(text)
+	n := completePrefixLen(text)
 	b.pending = text[n:]
 	l.writeText(b, text[:n])
 }
 
-// flush shows the pending bytes of a character that will not be completed.
-func (l *Live) flush(b *liveBlock) {
+// flushPending shows the pending bytes of a character that will not be completed.
+func (l *Live) flushPending(b *liveBlock) {
 	held := b.pending
 	b.pending = ""
-	if l.printerFor(b) != nil {
+	if l.printerIfShown(b) != nil {
 		l.writeText(b, held)
 	}
 }
 
 // writeText writes text of b that ends with a complete character.
 func (l *Live) writeText(b *liveBlock, text string) {
-	p := l.printerFor(b)
+	p := l.printerIfShown(b)
 	if !p.o.Raw {
-		text = string(b.escape.append(nil, text))
+		text = string(b.escape.appendEscaped(nil, text))
 	}
 	if b.tag != "" {
 		text = strings.TrimLeft(text, "\n")
@@ -156,18 +156,18 @@ func (l *Live) separateFromLast(b *liveBlock) {
 	if last == nil || last == b || last.kind == b.kind && b.kind == content.KindAssistant {
 		return
 	}
-	l.end()
+	l.endLine()
 	if (last.isReasoning() || b.isReasoning()) && l.reasoning != nil {
 		l.reasoning.write("\n")
 	}
 }
 
-// end ends a line that is open.
-func (l *Live) end() {
+// endLine ends a line that is open.
+func (l *Live) endLine() {
 	if l.open == nil {
 		return
 	}
-	g := l.printerFor(l.open).newBuffer()
+	g := l.printerIfShown(l.open).newBuffer()
 	g.livePiece(l.open, "", true)
 	g.flush()
 	l.open = nil
@@ -197,9 +197,9 @@ func (g *lineBuffer) livePiece(b *liveBlock, text string, ended bool) {
 	g.add("\n")
 }
 
-// done shows the part of a complete block that its deltas did not have.
-func (l *Live) done(e llm.Event) {
-	b := l.block(e.Index, e.Block.Kind())
+// blockDone shows the part of a complete block that its deltas did not have.
+func (l *Live) blockDone(e llm.Event) {
+	b := l.ensureBlock(e.Index, e.Block.Kind())
 	if b.done {
 		return // the same block again, with its seal
 	}
@@ -208,7 +208,7 @@ func (l *Live) done(e llm.Event) {
 		if rest, more := strings.CutPrefix(block.String(), b.received.String()); more && block.Kind() == b.kind {
 			l.writeDelta(b, rest)
 		}
-		l.flush(b)
+		l.flushPending(b)
 		if block.Form().Seal.Type == content.Redacted {
 			l.oneLineBlock(b, reasoningTag, block)
 		}
@@ -226,12 +226,12 @@ func (l *Live) done(e llm.Event) {
 
 // oneLineBlock shows the summary of a block on a line of its own.
 func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
-	p := l.printerFor(b)
+	p := l.printerIfShown(b)
 	if p == nil {
 		return
 	}
 	l.separateFromLast(b)
-	l.end()
+	l.endLine()
 	g := p.newBuffer()
 	summary := Summary(block, g.cellsLeft(tag))
 	if b.isReasoning() {

@@ -47,7 +47,7 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 	if c.Block != nil || c.Damaged != nil {
 		g.emptyLine()
 	}
-	g.damaged(c.Damaged)
+	g.damagedLine(c.Damaged)
 	if s.Patch || c.Tombstone != nil {
 		g.commitContent(c.Commit)
 	} else {
@@ -58,17 +58,17 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 
 // Receipt writes a line about a new commit: "[main 3fa2c1d] user: first line".
 func (p *Printer) Receipt(branch string, c Commit) {
-	p.receipt(branch, c.ID, commitTitle(c.Commit), c)
+	p.writeReceipt(branch, c.ID, commitTitle(c.Commit), c)
 }
 
 // Edited writes a line about a new edit: "[main 3fa2c1d] edited user 9198ae4: first line", with the
 // first line of the block.
 func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
-	p.receipt(branch, edit, "edited "+block.Kind.String()+" "+block.ID.Short(), block)
+	p.writeReceipt(branch, edit, "edited "+block.Kind.String()+" "+block.ID.Short(), block)
 }
 
-// receipt writes a line with a new commit, the action, and the summary of a commit.
-func (p *Printer) receipt(branch string, made objects.ID, action string, summarized Commit) {
+// writeReceipt writes a line with a new commit, the action, and the summary of a commit.
+func (p *Printer) writeReceipt(branch string, made objects.ID, action string, summarized Commit) {
 	g := p.newBuffer()
 	g.add("[", colorize(p.styles.ref, Line(branch)), " ", colorize(p.styles.id, made.Short()), "] ")
 	g.summaryLine("["+Line(branch)+" 1234567] ", action, summarized)
@@ -184,7 +184,7 @@ func (g *lineBuffer) commitHeader(c Commit) {
 		g.field("Parents", c.Parent().Short()+" "+c.SecondParent().Short())
 	}
 	g.field("Author", c.Author)
-	g.field("Date", g.date(c.Time))
+	g.field("Date", g.fullTime(c.Time))
 	if c.Origin != nil && c.Origin.Source == commit.SourceModel {
 		g.field("Model", modelAndUsage(c.Origin))
 	}

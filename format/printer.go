@@ -78,8 +78,8 @@ func (p *Printer) Line(s string) {
 // writeCleaned writes text: its stored parts cleaned, its colored parts unchanged.
 func (p *Printer) writeCleaned(s string, clean func(string) string) {
 	g := p.newBuffer()
-	for _, part := range p.pieces(s, clean) {
-		g.add(part.show())
+	for _, part := range p.cleanPieces(s, clean) {
+		g.add(part.render())
 	}
 	g.flush()
 }
@@ -126,11 +126,11 @@ func (p *Printer) cleanLine(line string) string {
 // gitTime is git's date format.
 const gitTime = "Mon Jan 2 15:04:05 2006 -0700"
 
-// date returns a time in full.
-func (p *Printer) date(t time.Time) string { return t.In(p.o.Zone).Format(gitTime) }
+// fullTime returns a time in full.
+func (p *Printer) fullTime(t time.Time) string { return t.In(p.o.Zone).Format(gitTime) }
 
-// when returns a time relative to now, or in full when now is not known.
-func (p *Printer) when(t time.Time) string {
+// relativeTime returns a time relative to now, or in full when now is not known.
+func (p *Printer) relativeTime(t time.Time) string {
 	ago := p.o.Now.Sub(t)
 	if p.o.Now.IsZero() || ago < 0 {
 		return t.In(p.o.Zone).Format("2006-01-02 15:04:05 -0700")
@@ -196,17 +196,17 @@ const fieldWidth = 10
 // emptyLine adds an empty line.
 func (g *lineBuffer) emptyLine() { g.add("\n") }
 
-// text adds lines of stored text.
-func (g *lineBuffer) text(indent string, s style, text string) {
+// textLines adds lines of stored text.
+func (g *lineBuffer) textLines(indent string, s style, text string) {
 	for line := range lines(g.clean(text)) {
-		g.row(indent, s, line)
+		g.styledLine(indent, s, line)
 	}
 }
 
-// row adds one line of sanitised text.
-func (g *lineBuffer) row(indent string, s style, line string) {
-	if line != "" {
-		g.add(indent, colorize(s, line))
+// styledLine adds one line of text that is sanitized already, in a style.
+func (g *lineBuffer) styledLine(indent string, s style, sanitized string) {
+	if sanitized != "" {
+		g.add(indent, colorize(s, sanitized))
 	}
 	g.add("\n")
 }

@@ -394,7 +394,7 @@ func TestRelativeTimes(t *testing.T) {
 		9 * 24 * time.Hour: "9 days ago", 400 * 24 * time.Hour: "13 months ago", 4000 * 24 * time.Hour: "10 years ago",
 		-time.Minute: "2026-11-21 09:31:00 +0000",
 	} {
-		if got := p.when(began.Add(-ago)); got != want {
+		if got := p.relativeTime(began.Add(-ago)); got != want {
 			t.Errorf("%s ago is %q, want %q", ago, got, want)
 		}
 	}

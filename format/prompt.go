@@ -19,7 +19,7 @@ func (p *Printer) Prompt(pr *compile.Prompt) {
 		if i > 0 {
 			g.emptyLine()
 		}
-		g.line(colorize(p.styles.forRole(m.Role), m.Role.String()), "  ", colorize(p.styles.id, span(commits)))
+		g.line(colorize(p.styles.forRole(m.Role), m.Role.String()), "  ", colorize(p.styles.id, idRange(commits)))
 		for j, b := range m.Blocks {
 			if j > 0 {
 				g.emptyLine()
@@ -30,7 +30,7 @@ func (p *Printer) Prompt(pr *compile.Prompt) {
 	}
 	g := p.newBuffer()
 	for _, w := range pr.Pending {
-		g.line(colorize(p.styles.warn, "waits for a result: "), g.flat(w.Call.CallID), " ", Summary(w.Call, g.cellsLeft("waits for a result: "+g.flat(w.Call.CallID)+" ")))
+		g.line(colorize(p.styles.warn, "waits for a result: "), g.flatten(w.Call.CallID), " ", Summary(w.Call, g.cellsLeft("waits for a result: "+g.flatten(w.Call.CallID)+" ")))
 	}
 	if g.b.Len() > 0 {
 		p.write("\n")
@@ -38,8 +38,8 @@ func (p *Printer) Prompt(pr *compile.Prompt) {
 	g.flush()
 }
 
-// span returns the range of ids, from the first to the last.
-func span(ids []objects.ID) string {
+// idRange returns the range of ids, from the first to the last.
+func idRange(ids []objects.ID) string {
 	switch len(ids) {
 	case 0:
 		return ""
@@ -80,8 +80,8 @@ func tokensText(t compile.Tokens) string {
 	return text
 }
 
-// tokens returns the estimated tokens that a commit adds to a prompt.
-func tokens(c *commit.Commit) int {
+// estimatedTokens returns the estimated tokens that a commit adds to a prompt.
+func estimatedTokens(c *commit.Commit) int {
 	if c.Op == commit.Annotate {
 		return 0
 	}
@@ -105,15 +105,15 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 		if edit := edits[e.EditedBy()]; edit != nil {
 			block = edit
 		}
-		rows = append(rows, p.explain(e, tokens[i], block))
+		rows = append(rows, p.entryRow(e, tokens[i], block))
 	}
 	g := p.newBuffer()
 	g.table(rows)
 	g.flush()
 }
 
-// explain returns the line of one commit.
-func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []cell {
+// entryRow returns the table row of one commit.
+func (p *Printer) entryRow(e *compile.Entry, tokens int, block content.Block) []cell {
 	mark, body := styledCell(p.styles.added, "+"), p.styles.plain
 	if !e.Sent {
 		mark, body = styledCell(p.styles.removed, "-"), p.styles.dim
@@ -134,7 +134,7 @@ func (p *Printer) explain(e *compile.Entry, tokens int, block content.Block) []c
 	price.right = true
 	return []cell{
 		mark, styledCell(p.styles.id, e.ID.Short()), styledCell(body, kind), styledCell(shade, level), price,
-		styledCell(body, truncate(p.flat(string(e.Why())), whyCells)), styledCell(summaryStyle(p.styles, e.Kind, body), summaryOf(block, e.Tombstone(), summaryCells, moreMark)),
+		styledCell(body, truncate(p.flatten(string(e.Why())), whyCells)), styledCell(summaryStyle(p.styles, e.Kind, body), summaryOrPurged(block, e.Tombstone(), summaryCells, moreMark)),
 	}
 }
 

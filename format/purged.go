@@ -25,15 +25,15 @@ func newPurged(t *objects.Tombstone, size int64) *purgedJSON {
 
 // SummaryOf is [Summary] of a commit. For a purged commit it returns a note about the purge.
 func SummaryOf(c *commit.Commit, width int) string {
-	return summaryOf(c.Block, c.Tombstone, width, moreMark)
+	return summaryOrPurged(c.Block, c.Tombstone, width, moreMark)
 }
 
 // SummaryJSON is SummaryOf for programs, without a mark for more lines.
 func SummaryJSON(c *commit.Commit, width int) string {
-	return summaryOf(c.Block, c.Tombstone, width, "")
+	return summaryOrPurged(c.Block, c.Tombstone, width, "")
 }
 
-func summaryOf(b content.Block, purged *objects.Tombstone, width int, markIfMore string) string {
+func summaryOrPurged(b content.Block, purged *objects.Tombstone, width int, markIfMore string) string {
 	if purged == nil {
 		return summary(b, width, markIfMore)
 	}
@@ -47,13 +47,13 @@ func (g *lineBuffer) commitContent(c *commit.Commit) {
 		g.block(c.Block)
 		return
 	}
-	g.line(indent, colorize(g.styles.dim, g.flat(purgedText(c.Tombstone))))
+	g.line(indent, colorize(g.styles.dim, g.flatten(purgedText(c.Tombstone))))
 }
 
 // purgedField adds a field about purged content.
 func (g *lineBuffer) purgedField(c *commit.Commit) {
 	if t := c.Tombstone; t != nil {
-		text := t.Time.Format(time.DateOnly) + ", " + bytesOf(int(max(t.Size, c.Size)))
+		text := t.Time.Format(time.DateOnly) + ", " + sizeText(int(max(t.Size, c.Size)))
 		g.field("Pruned", joinNonEmpty(": ", text, t.Why))
 	}
 }

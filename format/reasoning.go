@@ -17,7 +17,7 @@ type Reasoning struct {
 func (p *Printer) Reasoning(t Reasoning) {
 	g := p.newBuffer()
 	o := t.Origin()
-	g.add(colorize(g.styles.id, t.Commit.ID.Short()), " ", colorize(g.styles.dim, p.when(t.Commit.Time)))
+	g.add(colorize(g.styles.id, t.Commit.ID.Short()), " ", colorize(g.styles.dim, p.relativeTime(t.Commit.Time)))
 	for _, part := range []string{Line(o.Session), Line(o.Model), t.reportedAndEstimatedTokens(), t.sealKind()} {
 		if part != "" {
 			g.add(" · ", part)
@@ -42,12 +42,12 @@ func (p *Printer) WholeReasoning(t Reasoning) {
 	if o.Model != "" {
 		g.field("Model", modelAndUsage(&o))
 	}
-	g.field("Date", g.date(t.Commit.Time))
+	g.field("Date", g.fullTime(t.Commit.Time))
 	g.field("Tokens", t.reportedAndEstimatedTokens())
-	g.provenance(t.Commit.Block)
+	g.provenanceFields(t.Commit.Block)
 	g.purgedField(t.Commit)
 	g.emptyLine()
-	g.damaged(t.Damaged)
+	g.damagedLine(t.Damaged)
 	g.commitContent(t.Commit)
 	g.flush()
 }

@@ -27,7 +27,7 @@ func (p *Printer) Run(r *diff.Run, base objects.ID, s DiffStyle) {
 }
 
 func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
-	g.line(colorize(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", colorize(g.styles.id, firstID(pt.A)+" → "+firstID(pt.B)))
+	g.line(colorize(g.styles.head, "step "+strconv.Itoa(pt.Step)+", "+string(pt.Part)), " ", colorize(g.styles.id, firstIDOrNothing(pt.A)+" → "+firstIDOrNothing(pt.B)))
 	if pt.Part == diff.PartCall || pt.Part == diff.PartArguments {
 		for _, side := range []struct {
 			op      diff.Op
@@ -49,17 +49,17 @@ func (g *lineBuffer) divergence(pt diff.Point, s DiffStyle) {
 		}
 		switch {
 		case it.B == nil:
-			g.oneSided(diff.Remove, it.A.Content)
+			g.oneSidedBlock(diff.Remove, it.A.Content)
 		case it.A == nil:
-			g.oneSided(diff.Add, it.B.Content)
+			g.oneSidedBlock(diff.Add, it.B.Content)
 		case it.A.Content.String() != it.B.Content.String():
 			g.changedBlock(it, s)
 		}
 	}
 }
 
-// firstID returns the short id of the first commit; "nothing" if there is none.
-func firstID(commits []*commit.Commit) string {
+// firstIDOrNothing returns the short id of the first commit; "nothing" if there is none.
+func firstIDOrNothing(commits []*commit.Commit) string {
 	if len(commits) == 0 {
 		return "nothing"
 	}

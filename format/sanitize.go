@@ -8,11 +8,11 @@ import (
 )
 
 // How text is sanitized. Stored text comes from models, tools and logs, and a terminal obeys control
-// sequences in it, so every rune that is not plainly visible is replaced by an escape. safePrefix
+// sequences in it, so every rune that is not plainly visible is replaced by an escape. safePrefixEnd
 // finds the next rune to escape: control characters, the invisible runes of isInvisible, and
 // invalid UTF-8. Two kinds of invisible runes are kept where text needs them: a variation selector
 // after a visible rune, and a joiner between letters of a cursive script or between emoji. Both
-// depend on the rune before, so safePrefix and the escaper remember it. The escaper accepts a text
+// depend on the rune before, so safePrefixEnd and the escaper remember it. The escaper accepts a text
 // in pieces, as a stream brings it; completePrefix tells how much of a piece can be shown before the
 // next one arrives.
 
@@ -21,12 +21,12 @@ import (
 // bidirectional controls, other invisible characters and invalid UTF-8 become escapes: \x1b,
 // \u202e, \U000e0041, \xff. CR LF becomes a line feed.
 func Sanitize(s string) string {
-	i := safePrefix(s, 0, textStart)
+	i := safePrefixEnd(s, 0, textStart)
 	if i == len(s) {
 		return s
 	}
 	var e escaper
-	return string(e.append(make([]byte, 0, len(s)+16), s))
+	return string(e.appendEscaped(make([]byte, 0, len(s)+16), s))
 }
 
 // Line is Sanitize for one line: line feeds become \n.
@@ -37,9 +37,9 @@ func Line(s string) string {
 // textStart stands for the rune before a text.
 const textStart = '\n'
 
-// safePrefix returns the index of the first byte of s, from i on, that must be escaped. before
+// safePrefixEnd returns the index of the first byte of s, from i on, that must be escaped. before
 // is the rune before s[i].
-func safePrefix(s string, i int, before rune) int {
+func safePrefixEnd(s string, i int, before rune) int {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf {
 			if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
@@ -143,15 +143,15 @@ type escaper struct {
 	before rune // 0: nothing came yet
 }
 
-// append appends the sanitized form of s. Each piece is taken as complete: a rune cut between
+// appendEscaped appends the sanitized form of s. Each piece is taken as complete: a rune cut between
 // pieces is shown as bytes.
-func (e *escaper) append(dst []byte, s string) []byte {
+func (e *escaper) appendEscaped(dst []byte, s string) []byte {
 	before := e.before
 	if before == 0 {
 		before = textStart
 	}
 	for i := 0; i < len(s); {
-		end := safePrefix(s, i, before)
+		end := safePrefixEnd(s, i, before)
 		if end > i {
 			dst = append(dst, s[i:end]...)
 			before, _ = utf8.DecodeLastRuneInString(s[i:end])
@@ -181,9 +181,9 @@ func appendRune(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// completePrefix returns the length of the part of s that can be shown before more text arrives:
+// completePrefixLen returns the length of the part of s that can be shown before more text arrives:
 // all but a possibly cut rune or CR LF, or a joiner, at its end.
-func completePrefix(s string) int {
+func completePrefixLen(s string) int {
 	if strings.HasSuffix(s, "\r") {
 		return len(s) - 1
 	}

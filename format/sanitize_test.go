@@ -245,11 +245,11 @@ func FuzzSanitize(f *testing.F) {
 		held := ""
 		for i := range len(text) {
 			held += text[i : i+1]
-			n := completePrefix(held)
-			pieces = e.append(pieces, held[:n])
+			n := completePrefixLen(held)
+			pieces = e.appendEscaped(pieces, held[:n])
 			held = held[n:]
 		}
-		if pieces = e.append(pieces, held); string(pieces) != out {
+		if pieces = e.appendEscaped(pieces, held); string(pieces) != out {
 			t.Fatalf("%+q byte by byte is %+q, whole it is %+q", text, pieces, out)
 		}
 	})

@@ -20,19 +20,19 @@ func (p *Printer) Show(c Commit) {
 	g.parentsField(c.Commit)
 	g.kindField(c)
 	g.field("Author", c.Author)
-	g.field("Date", p.date(c.Time))
-	g.position(c)
+	g.field("Date", p.fullTime(c.Time))
+	g.positionFields(c)
 	g.field("Key", c.Key.String())
 	g.field("Label", c.Label.Text)
-	g.pairs("Meta", c.Label.Meta)
-	g.origin(c.Origin)
-	g.provenance(c.Block)
+	g.pairFields("Meta", c.Label.Meta)
+	g.originFields(c.Origin)
+	g.provenanceFields(c.Block)
 	g.purgedField(c.Commit)
-	g.changes(c.Notes)
+	g.changeLines(c.Notes)
 	if c.Block != nil || c.Damaged != nil {
 		g.emptyLine()
 	}
-	g.damaged(c.Damaged)
+	g.damagedLine(c.Damaged)
 	g.commitContent(c.Commit)
 	g.flush()
 }
@@ -49,25 +49,25 @@ func (g *lineBuffer) parentsField(c *commit.Commit) {
 	g.field(name, strings.Join(ids, " "))
 }
 
-// position adds the turn and the index of a commit, and its size.
-func (g *lineBuffer) position(c Commit) {
+// positionFields adds the turn and the index of a commit, and its size.
+func (g *lineBuffer) positionFields(c Commit) {
 	if c.Op == commit.Append {
 		g.field("Turn", fmt.Sprintf("%d, block %d of its message", c.Turn, c.Index+1))
-		size := bytesOf(int(c.Size)) + ", about " + plural(tokens(c.Commit), "token")
+		size := sizeText(int(c.Size)) + ", about " + plural(estimatedTokens(c.Commit), "token")
 		g.field("Size", size)
 	}
 }
 
-// pairs adds a field for each named value, sorted by name.
-func (g *lineBuffer) pairs(name string, values map[string]string) {
+// pairFields adds a field for each named value, sorted by name.
+func (g *lineBuffer) pairFields(name string, values map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		g.field(name, key+"="+values[key])
 		name = ""
 	}
 }
 
-// origin adds the fields of an origin.
-func (g *lineBuffer) origin(o *commit.Origin) {
+// originFields adds the fields of an origin.
+func (g *lineBuffer) originFields(o *commit.Origin) {
 	if o == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func (g *lineBuffer) origin(o *commit.Origin) {
 		g.field("Manifest", o.Manifest.String())
 	}
 	if !o.Started.IsZero() {
-		g.field("Started", g.date(o.Started))
+		g.field("Started", g.fullTime(o.Started))
 	}
 	if o.Duration > 0 {
 		took := o.Duration.Round(time.Millisecond).String()
@@ -102,13 +102,13 @@ func (g *lineBuffer) origin(o *commit.Origin) {
 		}
 		g.field("Took", took)
 	}
-	g.pairs("Settings", o.Settings)
+	g.pairFields("Settings", o.Settings)
 	g.field("Importer", o.Importer)
-	g.pairs("Original", o.Original)
+	g.pairFields("Original", o.Original)
 }
 
-// provenance adds the fields about the provider's form of a block: format, item and seal.
-func (g *lineBuffer) provenance(b content.Block) {
+// provenanceFields adds the fields about the provider's form of a block: format, item and seal.
+func (g *lineBuffer) provenanceFields(b content.Block) {
 	if b == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (g *lineBuffer) provenance(b content.Block) {
 	}
 	g.field("Item", joinNonEmpty(" ", w.Type, w.ID))
 	if !w.Seal.IsZero() {
-		seal := w.Seal.Type.String() + ", " + bytesOf(len(w.Seal.Data))
+		seal := w.Seal.Type.String() + ", " + sizeText(len(w.Seal.Data))
 		if w.Seal.Minted != "" {
 			seal += ", by " + w.Seal.Minted
 		}
@@ -126,8 +126,8 @@ func (g *lineBuffer) provenance(b content.Block) {
 	}
 }
 
-// changes adds the annotations and edits of a commit.
-func (g *lineBuffer) changes(list []*commit.Commit) {
+// changeLines adds the annotations and edits of a commit.
+func (g *lineBuffer) changeLines(list []*commit.Commit) {
 	for i, n := range list {
 		name := ""
 		if i == 0 {
@@ -140,7 +140,7 @@ func (g *lineBuffer) changes(list []*commit.Commit) {
 				text += ": " + oneLine(n.Block.String())
 			}
 		}
-		by := joinNonEmpty(", ", Line(n.Author), g.when(n.Time))
+		by := joinNonEmpty(", ", Line(n.Author), g.relativeTime(n.Time))
 		g.line(pad(name, fieldWidth), colorize(g.styles.id, n.ID.Short()), " ", colorize(g.styles.changed, text), colorize(g.styles.dim, " ("+by+")"))
 	}
 }

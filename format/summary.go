@@ -127,7 +127,7 @@ func mediaTitle(m content.Media) string {
 		parts = append(parts, m.MediaType)
 	}
 	if m.URL == "" {
-		parts = append(parts, bytesOf(len(m.Data)))
+		parts = append(parts, sizeText(len(m.Data)))
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
 }
@@ -143,8 +143,8 @@ func nativeType(n content.Native) string {
 	return n.Kind().String()
 }
 
-// bytesOf returns a size for people.
-func bytesOf(n int) string {
+// sizeText returns a size for people.
+func sizeText(n int) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprintf("%d bytes", n)

@@ -14,7 +14,7 @@ func (p *Printer) Table(rows [][]string) {
 	shown := make([][]cell, len(rows))
 	for i, row := range rows {
 		for _, text := range row {
-			shown[i] = append(shown[i], p.cell(text))
+			shown[i] = append(shown[i], p.cleanCell(text))
 		}
 	}
 	g := p.newBuffer()
@@ -34,21 +34,23 @@ type piece struct {
 	colored string // the text in its color, when this printer has colored it before
 }
 
-// styledCell returns a cell of sanitized text.
-func styledCell(s style, text string) cell { return cell{pieces: []piece{{style: s, text: text}}} }
+// styledCell returns a cell of text that is sanitized already.
+func styledCell(s style, sanitized string) cell {
+	return cell{pieces: []piece{{style: s, text: sanitized}}}
+}
 
-// show returns the piece in its style.
-func (p piece) show() string {
+// render returns the piece in its style.
+func (p piece) render() string {
 	if p.colored != "" {
 		return p.colored
 	}
 	return colorize(p.style, p.text)
 }
 
-func (p *Printer) cell(text string) cell { return cell{pieces: p.pieces(text, p.flat)} }
+func (p *Printer) cleanCell(text string) cell { return cell{pieces: p.cleanPieces(text, p.flatten)} }
 
-// pieces splits text into stored text, cleaned, and text that this printer colored.
-func (p *Printer) pieces(text string, clean func(string) string) []piece {
+// cleanPieces splits text into stored text, cleaned, and text that this printer colored.
+func (p *Printer) cleanPieces(text string, clean func(string) string) []piece {
 	var list []piece
 	for text != "" {
 		before, colored, rest := p.cutOwnColored(text)
@@ -63,8 +65,8 @@ func (p *Printer) pieces(text string, clean func(string) string) []piece {
 	return list
 }
 
-// flat returns stored text as one line without tabs.
-func (p *Printer) flat(s string) string {
+// flatten returns stored text as one line without tabs.
+func (p *Printer) flatten(s string) string {
 	if !p.o.Raw {
 		s = Line(s)
 	}
@@ -116,22 +118,22 @@ func (c cell) width() int {
 	return w
 }
 
-// show returns the content of the table cell, cut to limit terminal cells; 0: not cut.
-func (c cell) show(limit int) string {
+// render returns the content of the table cell, cut to limit terminal cells; 0: not cut.
+func (c cell) render(limit int) string {
 	var b strings.Builder
 	if limit > 0 && c.width() <= limit {
 		limit = 0
 	}
 	for _, p := range c.pieces {
 		if limit == 0 {
-			b.WriteString(p.show())
+			b.WriteString(p.render())
 			continue
 		}
 		shown := p
 		if text := truncate(p.text, limit); text != p.text {
 			shown = piece{style: p.style, text: text}
 		}
-		b.WriteString(shown.show())
+		b.WriteString(shown.render())
 		if limit -= displaywidth.String(shown.text); limit <= 0 || shown.text != p.text {
 			break
 		}
@@ -167,7 +169,7 @@ func (g *lineBuffer) tableRow(row []cell, widths []int) {
 		if last && g.o.Width > 0 {
 			limit = max(g.o.Width-from, minLastColumn)
 		}
-		shown := c.show(limit)
+		shown := c.render(limit)
 		if shown != "" && c.right {
 			shown, blank = blank+shown, ""
 		}

@@ -22,7 +22,7 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	if w.Question != nil {
 		g.field("Asked", w.Question.ID.Short()+" "+SummaryOf(w.Question, summaryCells))
 	}
-	g.field("By", joinNonEmpty(", ", w.Commit.Author, p.date(w.Commit.Time)))
+	g.field("By", joinNonEmpty(", ", w.Commit.Author, p.fullTime(w.Commit.Time)))
 	if o := w.Commit.Origin; o != nil && (o.Model != "" || o.Provider != "") {
 		g.field("Model", modelAndUsage(o))
 		g.field("Took", fmt.Sprintf("%.1f s", o.Duration.Seconds()))
@@ -39,7 +39,7 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	}
 	g.emptyLine()
 	if len(w.Reasoning) == 0 {
-		g.line(colorize(p.styles.dim, g.noReasoning(w)))
+		g.line(colorize(p.styles.dim, g.whyNoReasoning(w)))
 	}
 	for _, c := range w.Reasoning {
 		about := ""
@@ -52,8 +52,8 @@ func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	g.flush()
 }
 
-// noReasoning returns the reason why there is no reasoning.
-func (g *lineBuffer) noReasoning(w *inspect.Explanation) string {
+// whyNoReasoning returns the reason why there is no reasoning.
+func (g *lineBuffer) whyNoReasoning(w *inspect.Explanation) string {
 	o := w.Commit.Origin
 	switch {
 	case w.Commit.Role != content.RoleAssistant && (o == nil || o.Source != commit.SourceModel):
@@ -89,7 +89,7 @@ func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproducti
 	if m.Options.Policy.Strip != priority.StripNone {
 		settings["reasoning.strip_from_context"] = m.Options.Policy.Strip.String()
 	}
-	g.pairs("Settings", settings)
+	g.pairFields("Settings", settings)
 	if !m.Tools.IsZero() {
 		g.field("Tools", m.Tools.Short())
 	}
@@ -192,7 +192,7 @@ func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	}
 	g.line(indent, verb, colorize(p.styles.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
 	if a.By != nil {
-		by := joinNonEmpty(", ", Line(a.By.Author), p.when(a.By.Time))
+		by := joinNonEmpty(", ", Line(a.By.Author), p.relativeTime(a.By.Time))
 		g.line(indent, "by ", colorize(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), colonAndSummary(a.By), colorize(p.styles.dim, " ("+by+")"))
 	}
 	g.flush()
@@ -224,7 +224,7 @@ func (p *Printer) Blame(lines []inspect.Line) {
 			body = p.styles.reasoning
 		}
 		rows[i] = []cell{
-			styledCell(p.styles.id, l.Commit.ID.Short()), styledCell(p.styles.plain, truncate(p.flat(modelOrAuthor(l.Commit)), authorCells)),
+			styledCell(p.styles.id, l.Commit.ID.Short()), styledCell(p.styles.plain, truncate(p.flatten(modelOrAuthor(l.Commit)), authorCells)),
 			styledCell(p.styles.dim, when), styledCell(p.styles.forRole(l.Role), l.Kind.String()), styledCell(body, p.cleanLine(strings.ReplaceAll(l.Text, "\t", "    "))),
 		}
 	}

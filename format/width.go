@@ -52,7 +52,7 @@ func truncate(line string, limit int) string {
 // clipBytes shortens a very long line, before it is cut to limit cells.
 func clipBytes(line string, limit int) string {
 	if most := 64 * (limit + 1); limit > 0 && len(line) > most {
-		return line[:completePrefix(line[:most])] + "…"
+		return line[:completePrefixLen(line[:most])] + "…"
 	}
 	return line
 }

@@ -126,7 +126,7 @@ var ranks = sync.OnceValue(func() map[string]int {
 	return ranks
 })
 
-// lookFunc looks at a place where a prefix of a format stands.
+// lookFunc returns the function that examines a place where a prefix of a format stands.
 func (f format) lookFunc(rule, prefix string) func(v *view, at, end int) {
 	return func(v *view, at, end int) {
 		if v.text[at:end] != prefix || !v.mayBegin(at) {
