@@ -47,8 +47,8 @@ type committer struct {
 
 	recorded, failed, dropped atomic.Int64
 
-	stopped chan struct{}
-	once    sync.Once
+	ctx     context.Context //nolint:containedctx // ends with stop
+	cancel  func()
 	running sync.WaitGroup // the goroutines of the queues
 
 	mu            sync.Mutex
@@ -61,7 +61,9 @@ type committer struct {
 func newCommitter(repo *tract.Repo, o Options) *committer {
 	x := newIndex(repo, o.Prefix, !o.Unmasked)
 	x.cleared = spool.Cleared(o.Spool)
-	return &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), queues: map[string][]*exchange{}, stopped: make(chan struct{}), uncommitted: map[*exchange]bool{}}
+	c := &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), queues: map[string][]*exchange{}, uncommitted: map[*exchange]bool{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
 }
 
 // openRepo calls Options.Open if the repo is not open yet.
@@ -93,7 +95,7 @@ func (c *committer) add(x *exchange) {
 	key := x.queueKey()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	full, stopped := c.heldBytes+x.size() > c.o.Memory && len(c.uncommitted) > 0, c.isStopped()
+	full, stopped := c.heldBytes+x.size() > c.o.Memory && len(c.uncommitted) > 0, c.ctx.Err() != nil
 	if full && x.file.Lost() || stopped && x.file == nil {
 		c.dropped.Add(1)
 		go c.report(x, errDropped)
@@ -113,7 +115,12 @@ func (c *committer) add(x *exchange) {
 	c.queues[key] = append(list, x)
 	c.exchangeCount++
 	x.number, c.uncommitted[x] = c.exchangeCount, true
-	x.ctx, x.cancel = context.WithCancel(x.ctx)
+	ctx, cancel := context.WithCancel(x.ctx)
+	unregister := context.AfterFunc(c.ctx, cancel)
+	x.ctx, x.cancel = ctx, func() {
+		unregister()
+		cancel()
+	}
 	if !runs {
 		c.running.Go(func() { c.commitQueue(key) })
 	}
@@ -166,7 +173,7 @@ const (
 func (c *committer) commitWithRetry(x *exchange) (done bool) {
 	pause := firstPause
 	for try := 1; ; try++ {
-		if c.isStopped() {
+		if c.ctx.Err() != nil {
 			return false
 		}
 		c.slots <- struct{}{}
@@ -192,7 +199,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		select {
 		case <-time.After(pause):
 			pause = min(2*pause, maxPause)
-		case <-c.stopped:
+		case <-c.ctx.Done():
 			return false
 		}
 	}
@@ -264,28 +271,13 @@ func (x *exchange) loadBodies() error {
 	return nil
 }
 
-// isStopped reports whether stop was called.
-func (c *committer) isStopped() bool {
-	select {
-	case <-c.stopped:
-		return true
-	default:
-		return false
-	}
-}
-
 // maxStop is how long stop waits for a store that does not obey a context.
 const maxStop = time.Second
 
 // stop ends the running commits and begins no others. The exchanges that are not committed stay in the
 // spool, and another transport with the same spool can commit them.
 func (c *committer) stop() {
-	c.once.Do(func() { close(c.stopped) })
-	c.mu.Lock()
-	for x := range c.uncommitted {
-		x.cancel()
-	}
-	c.mu.Unlock()
+	c.cancel()
 	ended := make(chan struct{})
 	go func() {
 		c.running.Wait()

@@ -183,17 +183,17 @@ func (o *proxyOptions) prefix() string {
 	return o.name + "/"
 }
 
-// parseUpstreams parses --upstream.
+// parseUpstreams parses --upstream. Its errors are usage errors.
 func (o *proxyOptions) parseUpstreams() (map[string]*url.URL, error) {
 	upstreams := map[string]*url.URL{}
 	for _, text := range o.upstreams {
 		name, value, found := strings.Cut(text, "=")
 		if !found || name == "" || strings.Contains(name, "/") {
-			return nil, fmt.Errorf("--upstream %q: want NAME=URL", text)
+			return nil, usageError("--upstream %q: want NAME=URL", text)
 		}
 		u, err := parseUpstream(value)
 		if err != nil {
-			return nil, fmt.Errorf("--upstream %q: %w", text, err)
+			return nil, usageError("--upstream %q: %v", text, err)
 		}
 		upstreams[name] = u
 	}
@@ -224,9 +224,6 @@ func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
 		f := classify(usageError("--listen %s is an address that other machines reach: want --token too", o.listen))
 		f.hint = "for example --token " + rand.Text()
 		return f
-	}
-	if _, err := o.parseUpstreams(); err != nil {
-		return usageError("%v", err)
 	}
 	ctx := cmd.Context()
 	s, err := a.startProxy(ctx, o, o.listen, "")

@@ -40,9 +40,6 @@ A base URL that is already in the environment becomes the upstream of the proxy.
 
 // runBehindProxy runs a command behind a proxy, and returns the command's exit code as an error.
 func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string) error {
-	if _, err := o.parseUpstreams(); err != nil {
-		return usageError("%v", err)
-	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return withHint(fmt.Errorf("run %s: %w", args[0], err), "is it installed, and in PATH?")
