@@ -48,7 +48,7 @@ type destination struct {
 	from        objects.ID        // commit that the new blocks follow; zero: none
 	thread      *thread           // thread of the branch; nil: the branch is new
 	base        *thread           // thread that the request was compared with; nil: none
-	plan        *reconcile.Plan   // result of the comparison with base; nil: none
+	plan        *reconcile.Plan   // result of the comparison with base
 	onlyNew     bool              // the request has only new blocks: the provider stores the earlier ones
 	baseEntries int               // if onlyNew: the number of entries of base that precede the new blocks
 	details     map[string]string // for the origins of the commits
@@ -189,9 +189,14 @@ func (t *thread) lastCommitOfFirst(n int) (id objects.ID) {
 	return id
 }
 
-// complete fills in the branch and the details of a destination.
+// complete fills in the branch, the details and the plan of a destination.
 func (x *index) complete(ctx context.Context, req *clientRequest, dest *destination) (*destination, error) {
 	dest.details = req.details()
+	if dest.plan == nil {
+		if dest.plan = reconcile.Compare(nil, req.entries); dest.onlyNew {
+			dest.plan.Listed = dest.repeatedInstructions(req)
+		}
+	}
 	if dest.thread != nil {
 		dest.branch = dest.thread.branch
 		if dest.thread.details["session"] == "" && dest.thread.details["client"] != "" {
@@ -373,25 +378,18 @@ func (dest *destination) repeatedInstructions(req *clientRequest) (n int) {
 // request's new entries. The commits of their blocks have the same order.
 func (dest *destination) newRecording(req *clientRequest) (r tract.Recording, newEntries []int) {
 	r = tract.Recording{By: recordedBy, Details: dest.details, From: dest.from, Note: dest.note}
-	first := 0
-	switch {
-	case dest.onlyNew:
-		first = dest.repeatedInstructions(req)
-	case dest.plan != nil:
-		first = dest.plan.Listed
-		for _, pair := range dest.plan.Changed {
-			if ref := dest.base.entries[pair[0]].Ref; !ref.IsZero() {
-				r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref, Block: dest.withCallIDOf(pair[0], req.block(pair[1]))})
-			}
+	for _, pair := range dest.plan.Changed {
+		if ref := dest.base.entries[pair[0]].Ref; !ref.IsZero() {
+			r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref, Block: dest.withCallIDOf(pair[0], req.block(pair[1]))})
 		}
-		for _, known := range dest.plan.Missing {
-			if ref := dest.base.entries[known].Ref; !ref.IsZero() {
-				r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref})
-			}
-		}
-		newEntries = append(newEntries, dest.plan.Inserted...)
 	}
-	for i := first; i < len(req.entries); i++ {
+	for _, known := range dest.plan.Missing {
+		if ref := dest.base.entries[known].Ref; !ref.IsZero() {
+			r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref})
+		}
+	}
+	newEntries = slices.Clone(dest.plan.Inserted)
+	for i := dest.plan.Listed; i < len(req.entries); i++ {
 		newEntries = append(newEntries, i)
 	}
 	if dest.base != nil {
@@ -434,9 +432,6 @@ func (dest *destination) withCallIDOf(entry int, b content.Block) content.Block 
 // They differ if the provider sent no id and the client generated one.
 func (dest *destination) storedCallIDs(req *clientRequest) map[string]string {
 	ids := map[string]string{}
-	if dest.plan == nil {
-		return ids
-	}
 	for i, known := range dest.plan.Known {
 		if known >= 0 && req.entries[i].Kind == content.KindToolCall {
 			if sent, stored := req.entries[i].CallID, dest.base.entries[known].CallID; sent != stored && stored != "" {
@@ -465,24 +460,16 @@ func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *dest
 	defer x.addTip(t)
 	t.tip, t.purgedContent = done.Tip, nil
 	t.purged = t.purged || dest.base != nil && dest.base.purged
-	list := req.entries
+	list, first := req.entries, 0
 	if dest.onlyNew {
 		tail := dest.base.builder.Clone()
-		list = tail.Add(req.masked, nil)
-		list, req.builder = list[len(list)-len(newEntries):], tail
+		list, first = tail.Add(req.masked, nil)[dest.plan.Listed:], dest.plan.Listed
+		req.builder = tail
 	}
 	commits := dest.commitsByEntry(req, newEntries, done)
 	for i := range list {
-		e := &list[i]
-		known := -1
-		switch {
-		case dest.onlyNew:
-			e.Ref = commits[newEntries[i]]
-			continue
-		case dest.plan != nil:
-			known = dest.plan.Known[i]
-		}
-		if e.Ref = commits[i]; e.Ref.IsZero() && known >= 0 {
+		e, known := &list[i], dest.plan.Known[first+i]
+		if e.Ref = commits[first+i]; e.Ref.IsZero() && known >= 0 {
 			if e.Ref = dest.base.entries[known].Ref; e.Kind == content.KindToolCall {
 				e.CallID = dest.base.entries[known].CallID
 			}
