@@ -97,7 +97,7 @@ var layers = map[string][]string{
 
 	// 8: recording, the program
 	"internal/proxy":        {"llm/providers"},
-	"recorder":              {"", "commit", "compile", "content", "internal/contentcoding", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/secrets", "internal/spool"},
+	"recorder":              {"", "commit", "compile", "content", "internal/contentcoding", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/requestbody", "internal/secrets", "internal/spool"},
 	"internal/fakeprovider": {"internal/contentcoding"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "internal/demo", "inspect", "internal/proxy", "llm", "llm/providers", "internal/llm/rawjson",

@@ -156,7 +156,7 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *clientMessa
 	to := b.repo.Branch(result.Branch)
 	result.Commits, err = to.appendAfter(ctx, c, "sync", at.base, !at.whole, func(parent *commit.Commit) ([]commit.Draft, error) {
 		var drafts []commit.Draft
-		for _, m := range reconcile.Rest(list.messages, at.listed) {
+		for _, m := range messagesAfter(list.messages, at.listed) {
 			from := &origins{base: commit.Origin{Session: to.name}}
 			drafts = append(drafts, c.newDrafts(parent, m.Blocks, from, func(content.Block) content.Role { return m.Role })...)
 			parent = nil // only the first message may continue the last one of the branch
@@ -357,4 +357,15 @@ func maskedMessages(messages []content.Message, maskSecrets bool) []content.Mess
 		}
 	}
 	return all
+}
+
+// messagesAfter returns a conversation without its first n blocks.
+func messagesAfter(messages []content.Message, n int) []content.Message {
+	for i, m := range messages {
+		if n < len(m.Blocks) {
+			return append([]content.Message{{Role: m.Role, Blocks: m.Blocks[n:]}}, messages[i+1:]...)
+		}
+		n -= len(m.Blocks)
+	}
+	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 	"github.com/tract-vcs/tract/internal/reconcile"
 	"github.com/tract-vcs/tract/internal/refs"
+	"github.com/tract-vcs/tract/internal/requestbody"
 	"github.com/tract-vcs/tract/internal/spool"
 	"github.com/tract-vcs/tract/llm"
 	"github.com/tract-vcs/tract/llm/providers"
@@ -423,8 +424,8 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	if err != nil {
 		return nil, dest.branch, &storeError{err}
 	}
-	if r.Kept != nil && spool.Cleared(c.o.Spool) != cleared {
-		if err := c.purgeBody(x.ctx, done); err != nil {
+	if r.Kept != nil && spool.Cleared(c.o.Spool) != cleared { // the purge may not have seen this body
+		if err := requestbody.Purge(x.ctx, c.repo.Store(), done.Response.Manifest, "stored during a purge"); err != nil {
 			c.report(x, err)
 		}
 	}

@@ -2,13 +2,8 @@ package recorder
 
 import (
 	"bytes"
-	"context"
-	"time"
 
-	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/internal/secrets"
-	"github.com/tract-vcs/tract/objects"
 )
 
 // keptBody returns a request body as the store keeps it, and whether it differs from what was sent because
@@ -22,21 +17,38 @@ func (x *exchange) keptBody(sent []byte) (kept []byte, masked bool) {
 	return kept, masked
 }
 
-// purgeBody purges the body of an exchange that was committed while the store was purged: that purge
-// may not have seen the body, which may repeat what was purged.
-func (c *committer) purgeBody(ctx context.Context, done *tract.Recorded) error {
-	m, err := compile.ReadManifest(ctx, c.repo.Store(), done.Response.Manifest)
-	if err != nil {
-		return err
+// maskOverlap is the number of bytes before the first difference from the earlier body that are
+// searched again, because a secret may begin there and end in the new part.
+const maskOverlap = 64 << 10
+
+// cacheKey returns the key of an exchange in a queueCache: its queue and the beginning of its body, by which
+// the conversations of a queue, such as those of sub-agents, differ.
+func (x *exchange) cacheKey(body []byte) string {
+	return x.queueKey() + "\x00" + string(body[:min(len(body), 1<<10)])
+}
+
+// maskRequest returns the request body of an exchange in which secrets are masked, unless the Repo masks none.
+// If the body has none, it is searched once, for the spool and for the store. What it shares with the
+// last body with the same cacheKey, in which no secret was found, is not searched again.
+func (x *exchange) maskRequest(body []byte) []byte {
+	if x.c.o.Unmasked || x.clean.Load() {
+		return body
 	}
-	body, err := objects.Read(ctx, c.repo.Store(), m.Body)
-	if err != nil {
-		return err
+	original, key := body, x.cacheKey(body)
+	body = x.redactBytes(body)
+	before := x.c.bodies.get(key)
+	const step = 4 << 10
+	same := 0
+	for same+step <= min(len(before), len(body)) && bytes.Equal(before[same:same+step], body[same:same+step]) {
+		same += step
 	}
-	var list []objects.Tombstone
-	for _, id := range append(body.Links, body.ID) {
-		list = append(list, objects.Tombstone{ID: id, Time: time.Now(), Why: "stored during a purge"})
+	searched := string(body[max(0, same-maskOverlap):])
+	masked := secrets.Mask(searched)
+	if masked == searched {
+		x.c.bodies.put(key, body, len(body))
+		x.clean.Store(bytes.Equal(body, original))
+		return body
 	}
-	_, err = objects.Purge(ctx, c.repo.Store(), list, nil)
-	return err
+	x.c.bodies.put(key, nil, 0)
+	return append(bytes.Clone(body[:len(body)-len(searched)]), masked...)
 }

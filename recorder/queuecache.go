@@ -1,11 +1,6 @@
 package recorder
 
-import (
-	"bytes"
-	"sync"
-
-	"github.com/tract-vcs/tract/internal/secrets"
-)
+import "sync"
 
 // queueCache keeps one value for each queue, made from the queue's last request. The next request
 // reuses it, because a client repeats most of a request in its next one. When the bodies of these
@@ -52,40 +47,4 @@ func (r *queueCache[T]) put(queue string, v T, bodySize int) {
 			delete(r.values, other)
 		}
 	}
-}
-
-// maskOverlap is the number of bytes before the first difference from the earlier body that are
-// searched again, because a secret may begin there and end in the new part.
-const maskOverlap = 64 << 10
-
-// cacheKey returns the key of an exchange in a queueCache: its queue and the beginning of its body, by which
-// the conversations of a queue, such as those of sub-agents, differ.
-func (x *exchange) cacheKey(body []byte) string {
-	return x.queueKey() + "\x00" + string(body[:min(len(body), 1<<10)])
-}
-
-// maskRequest returns the request body of an exchange in which secrets are masked, unless the Repo masks none.
-// If the body has none, it is searched once, for the spool and for the store. What it shares with the
-// last body with the same cacheKey, in which no secret was found, is not searched again.
-func (x *exchange) maskRequest(body []byte) []byte {
-	if x.c.o.Unmasked || x.clean.Load() {
-		return body
-	}
-	original, key := body, x.cacheKey(body)
-	body = x.redactBytes(body)
-	before := x.c.bodies.get(key)
-	const step = 4 << 10
-	same := 0
-	for same+step <= min(len(before), len(body)) && bytes.Equal(before[same:same+step], body[same:same+step]) {
-		same += step
-	}
-	searched := string(body[max(0, same-maskOverlap):])
-	masked := secrets.Mask(searched)
-	if masked == searched {
-		x.c.bodies.put(key, body, len(body))
-		x.clean.Store(bytes.Equal(body, original))
-		return body
-	}
-	x.c.bodies.put(key, nil, 0)
-	return append(bytes.Clone(body[:len(body)-len(searched)]), masked...)
 }

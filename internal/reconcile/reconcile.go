@@ -50,14 +50,3 @@ func CompareMessages(history, list []content.Message) Match {
 	}
 	return m
 }
-
-// Rest returns a conversation without its first n blocks.
-func Rest(messages []content.Message, n int) []content.Message {
-	for i, m := range messages {
-		if n < len(m.Blocks) {
-			return append([]content.Message{{Role: m.Role, Blocks: m.Blocks[n:]}}, messages[i+1:]...)
-		}
-		n -= len(m.Blocks)
-	}
-	return nil
-}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/internal/canonical"
@@ -306,6 +307,24 @@ func OfManifest(ctx context.Context, s Store, manifest objects.ID) (*Body, error
 		return nil, err
 	}
 	return Read(ctx, s, m.Body)
+}
+
+// Purge purges the body that a manifest links to. why is the reason in the tombstones.
+func Purge(ctx context.Context, s objects.Store, manifest objects.ID, why string) error {
+	m, err := compile.ReadManifest(ctx, s, manifest)
+	if err != nil {
+		return err
+	}
+	body, err := objects.Read(ctx, s, m.Body)
+	if err != nil {
+		return err
+	}
+	var list []objects.Tombstone
+	for _, id := range append(body.Links, body.ID) {
+		list = append(list, objects.Tombstone{ID: id, Time: time.Now(), Why: why})
+	}
+	_, err = objects.Purge(ctx, s, list, nil)
+	return err
 }
 
 // CopyRef returns the name of the ref that leads to the whole copy of a body.
