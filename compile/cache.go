@@ -36,8 +36,8 @@ const (
 // cacheKey is the key of a promptCache in the cache of a store.
 type cacheKey Options
 
-// cacheOf returns the cache for some options; nil when the reader has none, and for a budget.
-func cacheOf(r objects.Reader, o Options) *promptCache {
+// promptCacheOf returns the cache for some options; nil when the reader has none, and for a budget.
+func promptCacheOf(r objects.Reader, o Options) *promptCache {
 	store, ok := r.(objects.Cacher)
 	if !ok || o.Budget > 0 {
 		return nil
@@ -93,9 +93,9 @@ func (m *promptCache) walkStops() (list []walkStop) {
 	return list
 }
 
-// reached reports whether a walk that has come to commit id stops there, and returns the cached
-// entries after the prefix, up to that commit.
-func (s *walkStop) reached(id objects.ID) (afterPrefix []Entry, ok bool) {
+// entriesUpTo returns the cached entries after the prefix, up to commit id. ok is false unless id is
+// the end of the prefix or of the tail, where a walk can stop.
+func (s *walkStop) entriesUpTo(id objects.ID) (afterPrefix []Entry, ok bool) {
 	if s.prefix.tip == id {
 		return nil, true
 	}
@@ -161,7 +161,7 @@ func (p *prefix) stillValid(h *history, o Options) bool {
 
 // reuseBlocks sets the blocks of entries that the last prompt has, and returns the entries that it
 // does not have. All lists are in the order of the history.
-func (s *walkStop) reuseBlocks(list []*Entry) (rest []*Entry) {
+func (s *walkStop) reuseBlocks(list []*Entry) (missing []*Entry) {
 	tail := s.tail
 	for _, e := range list {
 		for len(tail) > 0 && tail[0].ID != e.ID {
@@ -171,26 +171,26 @@ func (s *walkStop) reuseBlocks(list []*Entry) (rest []*Entry) {
 			e.Block = tail[0].Block
 		}
 		if e.Block == nil {
-			rest = append(rest, e)
+			missing = append(missing, e)
 		}
 	}
-	return rest
+	return missing
 }
 
-// extend appends the lists for the end of a history to those of the prefix. It shares the memory
+// appendToPrefix appends the lists for the end of a history to those of the prefix. It shares the memory
 // of the last prompt as far as that has the same elements.
-func (m *promptCache) extend(p *prefix, end promptSlices) promptSlices {
+func (m *promptCache) appendToPrefix(p *prefix, end promptSlices) promptSlices {
 	if p == nil {
 		return end
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have := &p.newest
-	entries := commonLen(len(have.entries)-p.count, len(end.entries), func(i int) bool {
+	entries := commonPrefixLen(len(have.entries)-p.count, len(end.entries), func(i int) bool {
 		return equalEntry(&have.entries[p.count+i], &end.entries[i])
 	})
 	blocks := 0 // of the messages that are equal
-	messages := commonLen(len(have.messages)-p.messageCount, len(end.messages), func(i int) bool {
+	messages := commonPrefixLen(len(have.messages)-p.messageCount, len(end.messages), func(i int) bool {
 		was, is := &have.messages[p.messageCount+i], &end.messages[i]
 		if was.Role != is.Role || len(was.Blocks) != len(is.Blocks) {
 			return false
@@ -211,9 +211,9 @@ func (m *promptCache) extend(p *prefix, end promptSlices) promptSlices {
 	}
 }
 
-// commonLen returns the number of equal elements at the beginning of two lists of the lengths a
+// commonPrefixLen returns the number of equal elements at the beginning of two lists of the lengths a
 // and b.
-func commonLen(a, b int, equal func(i int) bool) (n int) {
+func commonPrefixLen(a, b int, equal func(i int) bool) (n int) {
 	for n < min(a, b) && equal(n) {
 		n++
 	}

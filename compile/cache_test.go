@@ -104,7 +104,7 @@ func TestCachedPromptsEqualFreshOnes(t *testing.T) {
 			if !rapid.Bool().Draw(t, "compile") {
 				continue
 			}
-			if m := cacheOf(store, options); len(m.prefixes) > 0 {
+			if m := promptCacheOf(store, options); len(m.prefixes) > 0 {
 				used++
 			}
 			var p pair
@@ -148,7 +148,7 @@ func TestCompileAfterAnAppendReadsWhatIsNew(t *testing.T) {
 	if len(after.Entries) != 901 || len(last.Entries) != 903 || s.sent(last) != s.sent(after)+" | a | v" {
 		t.Errorf("%d entries, then %d", len(after.Entries), len(last.Entries))
 	}
-	h, err := collect(t.Context(), s.store, s.tip.ID, cacheOf(s.store, Options{}).walkStops())
+	h, err := collect(t.Context(), s.store, s.tip.ID, promptCacheOf(s.store, Options{}).walkStops())
 	if err != nil || len(h.entries) > 4 {
 		t.Errorf("a compile walks over %d commits, %v", len(h.entries), err)
 	}

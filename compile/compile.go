@@ -125,16 +125,16 @@ func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Optio
 		err = h.load(ctx, r, h.callsAndResultsOfSentTurns())
 	}
 	if err == nil {
-		h.leaveOutPurged()
+		h.leaveOutPurgedExceptResults()
 		h.pairCalls()
 		h.redecideReasoningWithoutCalls(o)
-		err = h.load(ctx, r, h.unloaded())
+		err = h.load(ctx, r, h.sentUnloaded())
 	}
 	if err != nil {
 		return nil, err
 	}
-	h.leaveOutPurged()
-	p := h.buildPrompt(head)
+	h.leaveOutPurgedExceptResults()
+	p := h.buildAndCachePrompt(head)
 	p.Scale = h.scale
 	if o.Budget <= 0 {
 		if p.Scale, err = h.findScale(ctx, r, p.Entries, p.Tokens.byteSums); err != nil {
@@ -148,9 +148,9 @@ func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Optio
 // decideHistory collects the history of head, after a cached prefix if a valid one exists, and
 // applies the policy.
 func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
-	cache := cacheOf(r, o)
+	cache := promptCacheOf(r, o)
 	h, err := collect(ctx, r, head, cache.walkStops())
-	now := cacheOf(r, o) // a new one when the store has just noticed that content was purged
+	now := promptCacheOf(r, o) // a new one when the store has just noticed that content was purged
 	if err == nil && (now != cache || h.from.prefix != nil && !h.from.prefix.stillValid(h, o)) {
 		h, err = collect(ctx, r, head, nil)
 	}
@@ -158,12 +158,12 @@ func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Opt
 		return nil, err
 	}
 	h.cache = now
-	return h, h.decideEntries(ctx, r, o)
+	return h, h.decideBeforePairing(ctx, r, o)
 }
 
-// decideEntries decides which entries are sent, before tool calls and results are read and
+// decideBeforePairing decides which entries are sent, before tool calls and results are read and
 // paired: by level, summary, replaced instruction and budget.
-func (h *history) decideEntries(ctx context.Context, r objects.Reader, o Options) (err error) {
+func (h *history) decideBeforePairing(ctx context.Context, r objects.Reader, o Options) (err error) {
 	h.decideLevels(o)
 	h.applySummaries()
 	if err := h.load(ctx, r, h.sentSystems()); err != nil {

@@ -169,8 +169,8 @@ func (e *Entry) setCommit(c *commit.Commit, reuseOrigin *objects.ID) {
 	}
 }
 
-// undecided returns the entry as it was before anything was decided, without its block.
-func (e *Entry) undecided() Entry {
+// undecidedCopy returns the entry as it was before anything was decided, without its block.
+func (e *Entry) undecidedCopy() Entry {
 	return Entry{
 		ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
 		Index: e.Index, Size: e.Size, locator: e.locator, origin: e.origin, flags: e.flags & (gapBefore | merged),

@@ -40,8 +40,8 @@ type history struct {
 // their turns.
 func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []walkStop) (*history, error) {
 	h := newHistory()
-	merge, err := h.walk(ctx, r, head, stops)
-	if err == nil && merge {
+	metMerge, err := h.walkUnlessMerge(ctx, r, head, stops)
+	if err == nil && metMerge {
 		err = h.linearize(ctx, r, head)
 	}
 	if err != nil {
@@ -56,12 +56,12 @@ const (
 	maxReserve   = 1 << 20 // most entries to allocate before they are read; a commit may lie about its depth
 )
 
-// withSpare returns the capacity for a list of n elements, with spare capacity for the next prompt.
-func withSpare(n int) int { return n + n/32 + 8 }
+// capWithSpare returns the capacity for a list of n elements, with spare capacity for the next prompt.
+func capWithSpare(n int) int { return n + n/32 + 8 }
 
-// walk makes the entries of the first-parent history of head, oldest first. At a merge it ends
-// without entries and reports the merge: then linearize makes the entries.
-func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, stops []walkStop) (merge bool, err error) {
+// walkUnlessMerge makes the entries of the first-parent history of head, oldest first. At a merge it
+// ends without entries and reports the merge: then linearize makes the entries.
+func (h *history) walkUnlessMerge(ctx context.Context, r objects.Reader, head objects.ID, stops []walkStop) (metMerge bool, err error) {
 	var list []Entry // newest first
 	var origin *objects.ID
 	for c, err := range commit.WalkReuse(ctx, r, head, 0) {
@@ -73,7 +73,7 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 		}
 		if afterPrefix, ok := h.beginAtStop(c.ID, stops); ok {
 			for i := len(afterPrefix) - 1; i >= 0; i-- {
-				list = append(list, afterPrefix[i].undecided())
+				list = append(list, afterPrefix[i].undecidedCopy())
 			}
 			break
 		}
@@ -82,7 +82,7 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 			if len(stops) == 0 && len(list) > 0 {
 				more = int(min(c.Depth+1, maxReserve))
 			}
-			list = slices.Grow(list, withSpare(more))
+			list = slices.Grow(list, capWithSpare(more))
 			hugepage.Advise(list)
 		}
 		list = append(list, Entry{})
@@ -95,10 +95,10 @@ func (h *history) walk(ctx context.Context, r objects.Reader, head objects.ID, s
 }
 
 // beginAtStop sets h.from to the one of stops that is at commit id, and reports whether there is one.
-// afterPrefix is as [walkStop.reached] returns it.
+// afterPrefix is as [walkStop.entriesUpTo] returns it.
 func (h *history) beginAtStop(id objects.ID, stops []walkStop) (afterPrefix []Entry, ok bool) {
 	for i := range stops {
-		if afterPrefix, ok = stops[i].reached(id); ok {
+		if afterPrefix, ok = stops[i].entriesUpTo(id); ok {
 			h.from = stops[i]
 			break
 		}
@@ -222,8 +222,8 @@ func (h *history) countSent() (n int) {
 	return n
 }
 
-// sent lists the entries that are sent.
-func (h *history) sent() []*Entry {
+// sentEntries lists the entries that are sent.
+func (h *history) sentEntries() []*Entry {
 	list := make([]*Entry, 0, len(h.entries))
 	for i := range h.entries {
 		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
@@ -288,7 +288,7 @@ func (h *history) dropOldestTurns(budget int) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range h.sent() {
+	for _, e := range h.sentEntries() {
 		if drop[e.sentTurn()] && e.Level != priority.Pinned && e.Kind != content.KindSystem {
 			e.leaveOut(whyBudget)
 		}

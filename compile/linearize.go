@@ -26,14 +26,12 @@ func (h *history) linearize(ctx context.Context, r objects.Reader, head objects.
 		}
 		previous = c.ID
 	}
-	return h.markMerged(ctx, r, head, line)
+	h.markMerged(head, line)
+	return h.findMergedRanges(ctx, r, line)
 }
 
-// markMerged marks the entries that merges brought, and finds the ranges of the summaries among
-// them. A summary covers the commits between First and Target on the line on which it was made;
-// in the merged order other commits may lie between them, and it does not cover these. order is
-// the history in the order of its entries.
-func (h *history) markMerged(ctx context.Context, r objects.Reader, head objects.ID, order []*commit.Commit) error {
+// markMerged marks the entries that merges brought. order is the history in the order of its entries.
+func (h *history) markMerged(head objects.ID, order []*commit.Commit) {
 	own := head // the commits that head has by first parent
 	for i, c := range slices.Backward(order) {
 		if c.ID == own {
@@ -41,7 +39,15 @@ func (h *history) markMerged(ctx context.Context, r objects.Reader, head objects
 			continue
 		}
 		h.entries[i].flags |= merged
-		if c.Op != commit.Compress {
+	}
+}
+
+// findMergedRanges finds the ranges of the summaries that merges brought. A summary covers the commits
+// between First and Target on the line on which it was made; in the merged order other commits may lie
+// between them, and it does not cover these. order is as for markMerged.
+func (h *history) findMergedRanges(ctx context.Context, r objects.Reader, order []*commit.Commit) error {
+	for i, c := range order {
+		if h.entries[i].flags&merged == 0 || c.Op != commit.Compress {
 			continue
 		}
 		line, err := commit.Linearize(ctx, r, c.Parent())

@@ -10,9 +10,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// buildPrompt joins the sent blocks to messages, counts tokens, and caches the prefix that the next
+// buildAndCachePrompt joins the sent blocks to messages, counts tokens, and caches the prefix that the next
 // prompt of the history can begin with.
-func (h *history) buildPrompt(head objects.ID) *Prompt {
+func (h *history) buildAndCachePrompt(head objects.ID) *Prompt {
 	b := h.newMessageBuilder()
 	var next *prefix
 	for i := range h.entries {
@@ -20,13 +20,13 @@ func (h *history) buildPrompt(head objects.ID) *Prompt {
 		if h.cache != nil && e.Turn == h.turns && next == nil {
 			next = h.prefixAt(i, b)
 		}
-		b.add(h, i)
+		b.addEntry(h, i)
 		if change := e.Change(); change != nil && e.Block == nil {
 			e.Block = change.Block
 		}
 	}
 	b.finishMessage()
-	all := h.cache.extend(h.from.prefix, promptSlices{h.entries, b.messages, b.blockEntries})
+	all := h.cache.appendToPrefix(h.from.prefix, promptSlices{h.entries, b.messages, b.blockEntries})
 	if next != nil && next.count > 0 {
 		h.cache.add(h, next, all)
 	}
@@ -35,7 +35,7 @@ func (h *history) buildPrompt(head objects.ID) *Prompt {
 	}
 	return &Prompt{
 		Head: head, Entries: slices.Clip(all.entries), Messages: slices.Clip(all.messages), BlockEntries: slices.Clip(all.blockEntries),
-		Tokens: b.tokens, Pending: h.pending(),
+		Tokens: b.tokens, Pending: h.pendingCalls(),
 	}
 }
 
@@ -67,7 +67,7 @@ type messageBuilder struct {
 func (h *history) newMessageBuilder() *messageBuilder {
 	sent := h.countSent()
 	b := &messageBuilder{blocks: make([]content.Block, 0, sent), rankByID: map[string]int{}}
-	b.messages, b.blockEntries = make([]content.Message, 0, withSpare(sent)), make([]int32, 0, withSpare(sent))
+	b.messages, b.blockEntries = make([]content.Message, 0, capWithSpare(sent)), make([]int32, 0, capWithSpare(sent))
 	p := h.from.prefix
 	if p == nil {
 		return b
@@ -80,9 +80,9 @@ func (h *history) newMessageBuilder() *messageBuilder {
 	return b
 }
 
-// add counts entry i of the history and appends the blocks that are sent at its position: the
+// addEntry counts entry i of the history and appends the blocks that are sent at its position: the
 // summaries of which it is the first covered commit, then its replacement or its own block.
-func (b *messageBuilder) add(h *history, i int) {
+func (b *messageBuilder) addEntry(h *history, i int) {
 	e := &h.entries[i]
 	b.tokens.count(e)
 	for _, summary := range e.extraOrZero().summariesBefore {
@@ -217,19 +217,20 @@ func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
 // count adds the tokens of an entry to the sums.
 func (t *Tokens) count(e *Entry) {
 	t.addEntry(e, 1)
-	if n, sum := e.estimatedTokens(), t.counter(e); sum != nil {
+	if n, sum := e.estimatedTokens(), t.sentOrHiddenSum(e); sum != nil {
 		*sum += n
 		t.Raw += n
 	}
 }
 
-// unloaded lists the entries that are sent and have no block yet.
-func (h *history) unloaded() []*Entry {
-	return slices.DeleteFunc(h.sent(), func(e *Entry) bool { return e.Block != nil })
+// sentUnloaded lists the entries that are sent and have no block yet.
+func (h *history) sentUnloaded() []*Entry {
+	return slices.DeleteFunc(h.sentEntries(), func(e *Entry) bool { return e.Block != nil })
 }
 
-// counter returns the sum that the tokens of an entry belong to; nil: to none.
-func (t *Tokens) counter(e *Entry) *int {
+// sentOrHiddenSum returns the sum that the tokens of an entry belong to, by the decision about it:
+// Effective, HiddenReasoning or Hidden. It returns nil for an entry without a block.
+func (t *Tokens) sentOrHiddenSum(e *Entry) (sum *int) {
 	switch {
 	case !e.AddsBlock():
 		return nil
@@ -255,7 +256,7 @@ func (p *Prompt) EntryTokens() []int {
 	var sums Tokens
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if sum := sums.counter(e); sum != nil {
+		if sum := sums.sentOrHiddenSum(e); sum != nil {
 			tokens[i] = p.Scale.AddTokens(sum, e.estimatedTokens())
 		}
 	}

@@ -40,9 +40,9 @@ func (h *history) tombstoneOf(e *Entry) *objects.Tombstone {
 	return e.extraOrZero().ownTombstone
 }
 
-// leaveOutPurged leaves out the entries whose content was purged. Tool results are kept: a
+// leaveOutPurgedExceptResults leaves out the entries whose content was purged. Tool results are kept: a
 // placeholder is sent for them.
-func (h *history) leaveOutPurged() {
+func (h *history) leaveOutPurgedExceptResults() {
 	if !h.purged {
 		return
 	}

@@ -142,9 +142,9 @@ func latestResponses(entries []Entry, sum byteSums, minIndex int) (list []respon
 	return list
 }
 
-// withReportedInput reads the origins of responses, newest first, and returns the responses that
+// readReportedInput reads the origins of responses, newest first, and returns the responses that
 // reported their input tokens and have the model of the newest one that did.
-func withReportedInput(ctx context.Context, r objects.Reader, list []response) (ofOneModel []response, err error) {
+func readReportedInput(ctx context.Context, r objects.Reader, list []response) (ofOneModel []response, err error) {
 	ids := make([]objects.ID, len(list))
 	for i := range list {
 		ids[i] = list[i].origin
@@ -166,10 +166,10 @@ func withReportedInput(ctx context.Context, r objects.Reader, list []response) (
 // findScale returns the scale for decided entries. s has the bytes of all of them.
 func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Entry, s byteSums) (Scale, error) {
 	low := max(0, len(entries)-maxScan)
-	list, err := withReportedInput(ctx, r, latestResponses(entries, s, low))
+	list, err := readReportedInput(ctx, r, latestResponses(entries, s, low))
 	if err == nil && len(list) > 0 && list[0].changed {
 		entries, s = h.decidePrefixAlone(entries[:list[0].end])
-		list, err = withReportedInput(ctx, r, latestResponses(entries, s, low))
+		list, err = readReportedInput(ctx, r, latestResponses(entries, s, low))
 	}
 	if err != nil || len(list) == 0 {
 		return Scale{}, err
@@ -254,7 +254,7 @@ func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums byte
 	then.entries = make([]Entry, len(entries))
 	for i := range entries {
 		e := &entries[i]
-		then.entries[i] = e.undecided()
+		then.entries[i] = e.undecidedCopy()
 		then.entries[i].Block = e.Block
 		if c := e.Change(); c != nil {
 			then.entries[i].ensureExtra().change = c

@@ -48,7 +48,7 @@ func scaled(t *testing.T) *story {
 // sumsOfRows adds up the rows of what is sent, of other reasoning, and of the rest.
 func sumsOfRows(p *Prompt) (t Tokens) {
 	for i, n := range p.EntryTokens() {
-		if of := t.counter(&p.Entries[i]); of != nil {
+		if of := t.sentOrHiddenSum(&p.Entries[i]); of != nil {
 			*of, t.Raw = *of+n, t.Raw+n
 		}
 	}

@@ -39,7 +39,7 @@ func (h *history) applySummaries() {
 		}
 		s.first, s.last = first, last
 		s.widenToIDs(indexes)
-		h.hideCovered(s, earlier, func(annotation *commit.Commit) bool { return indexes[annotation.ID] > at })
+		h.hideCoveredAndPlace(s, earlier, func(annotation *commit.Commit) bool { return indexes[annotation.ID] > at })
 		earlier = append(earlier, s)
 	}
 	for _, s := range earlier {
@@ -57,9 +57,10 @@ type summarySpan struct {
 	ids         map[objects.ID]bool // the commits of the range; nil: all between first and last
 }
 
-// hideCovered leaves out the entries that s covers: blocks of its range, and earlier summaries of a
-// part of the range. A block whose annotation is later than s stays: isLater reports that.
-func (h *history) hideCovered(s *summarySpan, earlier []*summarySpan, isLater func(annotation *commit.Commit) bool) {
+// hideCoveredAndPlace leaves out the entries that s covers: blocks of its range, and earlier summaries of a
+// part of the range. It sets s.sentAt to the first of them. A block whose annotation is later than s
+// stays: isLater reports that.
+func (h *history) hideCoveredAndPlace(s *summarySpan, earlier []*summarySpan, isLater func(annotation *commit.Commit) bool) {
 	hide := func(e *Entry, sentAt int) {
 		e.leaveOut(priority.Why("summary " + s.entry.ID.Short()))
 		e.ensureExtra().summarizedBy = s.entry.ID

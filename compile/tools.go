@@ -55,8 +55,8 @@ func (h *history) callsAndResultsOfSentTurns() (list []*Entry) {
 	return list
 }
 
-// firstTurn returns the turn of the first entry.
-func (h *history) firstTurn() int32 {
+// firstEntryTurn returns the turn of the first entry.
+func (h *history) firstEntryTurn() int32 {
 	if len(h.entries) == 0 {
 		return h.turns
 	}
@@ -77,7 +77,7 @@ func (h *history) pairCalls() {
 	if len(h.tools) == 0 {
 		return
 	}
-	first := h.firstTurn()
+	first := h.firstEntryTurn()
 	turns := make([]turnCalls, h.turns-first+1)
 	var reasoning []*Entry
 	reasoningTurn := int32(0)
@@ -102,7 +102,7 @@ func (h *history) pairCalls() {
 			delete(t.results, b.CallID) // the id is used again
 			t.reasoning[e], reasoning = reasoning, nil
 		case content.ToolResult:
-			t.decideResultWithCall(e, b.CallID)
+			t.matchAndDecidePair(e, b.CallID)
 		default:
 			if e.Kind == content.KindReasoning {
 				reasoning = append(reasoning, e)
@@ -110,23 +110,23 @@ func (h *history) pairCalls() {
 		}
 	}
 	for i := range turns {
-		h.leaveOutUnansweredAndPurged(&turns[i], first+int32(i) == h.turns)
+		h.leaveOutUnansweredAndPurgedCalls(&turns[i], first+int32(i) == h.turns)
 	}
 }
 
-// decideResultWithCall matches a result with the call of the id, and decides whether both are sent or
-// neither.
-func (t *turnCalls) decideResultWithCall(result *Entry, id string) {
-	call := t.calls[id]
+// matchAndDecidePair matches a result with the call of an id, and decides whether both are sent or
+// neither. A second result of the call is left out.
+func (t *turnCalls) matchAndDecidePair(result *Entry, callID string) {
+	call := t.calls[callID]
 	if call == nil {
 		result.leaveOut(whyNoCall)
 		return
 	}
-	if t.results[id] != nil {
+	if t.results[callID] != nil {
 		result.leaveOut(whySecondResult)
 		return
 	}
-	t.results[id] = result
+	t.results[callID] = result
 	if call.Tombstone() != nil { // the content of the call was purged
 		result.leaveOut("its call is left out")
 		return
@@ -148,9 +148,9 @@ func (t *turnCalls) decideResultWithCall(result *Entry, id string) {
 	}
 }
 
-// leaveOutUnansweredAndPurged leaves out the calls of a turn that have no result, except in the last turn,
-// and the calls whose content was purged.
-func (h *history) leaveOutUnansweredAndPurged(t *turnCalls, isLastTurn bool) {
+// leaveOutUnansweredAndPurgedCalls leaves out the calls of a turn that have no result, except in the
+// last turn, and the calls whose content was purged.
+func (h *history) leaveOutUnansweredAndPurgedCalls(t *turnCalls, isLastTurn bool) {
 	for id, call := range t.calls {
 		if call.Tombstone() != nil {
 			t.leaveOutCallAndReasoning(call, call.Why())
@@ -186,7 +186,7 @@ func (h *history) redecideReasoningWithoutCalls(o Options) {
 		if !e.Sent || e.Why() != priority.WhyToolTurn || sent[e.Turn] {
 			continue
 		}
-		facts := e.facts(nil)
+		facts := e.policyFacts(nil)
 		facts.Explicit, facts.LastTurn = priority.Unset, e.Turn == h.reasoningTurn
 		level, why := o.Policy.Decide(facts)
 		e.Level = level
@@ -197,9 +197,9 @@ func (h *history) redecideReasoningWithoutCalls(o Options) {
 	}
 }
 
-// pending lists the calls of the last turn that have no result. A result answers the last call of
+// pendingCalls lists the calls of the last turn that have no result. A result answers the last call of
 // its id before it.
-func (h *history) pending() []Pending {
+func (h *history) pendingCalls() []Pending {
 	var list []Pending
 	for _, e := range h.tools {
 		if e.Turn != h.turns {

@@ -13,7 +13,7 @@ import (
 // invalid UTF-8. Two kinds of invisible runes are kept where text needs them: a variation selector
 // after a visible rune, and a joiner between letters of a cursive script or between emoji. Both
 // depend on the rune before, so safePrefixEnd and the escaper remember it. The escaper accepts a text
-// in pieces, as a stream brings it; completePrefix tells how much of a piece can be shown before the
+// in pieces, as a stream brings it; completePrefixLen tells how much of a piece can be shown before the
 // next one arrives.
 
 // Sanitize returns text that cannot control a terminal or hide anything. Letters, marks, line
