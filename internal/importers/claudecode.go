@@ -51,7 +51,7 @@ func readClaudeCode(l *lines, v rawjson.Value, onlyValue bool, out *sink) error 
 		for e := range list.Elements() {
 			c.n++
 			if err := c.addLine(e); err != nil {
-				l.skip(l.lineError(err))
+				l.recordSkipped(l.lineError(err))
 			}
 		}
 		return nil
@@ -59,13 +59,13 @@ func readClaudeCode(l *lines, v rawjson.Value, onlyValue bool, out *sink) error 
 	for {
 		c.n, c.nth = l.lineNumber, l.valueOnLine
 		if err := c.addLine(v); err != nil {
-			l.skip(l.lineError(err))
+			l.recordSkipped(l.lineError(err))
 		}
 		if onlyValue || out.stopped {
 			return nil
 		}
 		var err error
-		if v, err = l.nextValue(); err == io.EOF {
+		if v, err = l.nextValidValue(); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
@@ -89,7 +89,7 @@ func readClaudeLine(v rawjson.Value) (l claudeLine) {
 		case "isCompactSummary":
 			l.compact = m.Bool()
 		case "timestamp":
-			l.time = readTime(m.Text())
+			l.time = parseTimeOrZero(m.Text())
 		case "parentUuid":
 			l.parent, l.orphan = m.Text(), m.Kind() == rawjson.KindNull
 		default:
@@ -101,9 +101,9 @@ func readClaudeLine(v rawjson.Value) (l claudeLine) {
 	return l
 }
 
-// readTime parses a time. It returns the zero time if the text is malformed, or if the year in UTC
+// parseTimeOrZero parses a time. It returns the zero time if the text is malformed, or if the year in UTC
 // is not from 0 to 9999.
-func readTime(text string) time.Time {
+func parseTimeOrZero(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if year := t.UTC().Year(); err != nil || year < 0 || year > 9999 {
 		return time.Time{}
@@ -126,8 +126,8 @@ func textUnlessLong(v rawjson.Value) string {
 // synthetic is the model name in lines that Claude Code itself wrote in place of a response.
 const synthetic = "<synthetic>"
 
-// blocks returns the content blocks of a line.
-func (l *claudeLine) blocks() ([]content.Block, error) {
+// decodeBlocks returns the content blocks of a line.
+func (l *claudeLine) decodeBlocks() ([]content.Block, error) {
 	var message rawjson.Object
 	message.SetString("role", l.kind)
 	message.Set("content", l.message.Get("content"))
@@ -153,8 +153,16 @@ func (l *claudeLine) isMessage() bool {
 	return (l.kind == "user" || l.kind == "assistant") && !l.meta && l.message.Get("content") != nil
 }
 
-// entry returns an entry for the message of the line, without its blocks.
-func (l *claudeLine) entry(line int) Entry {
+// responseID returns the id of the response that a line is part of; empty for a line of the user.
+func (l *claudeLine) responseID() string {
+	if l.kind != "assistant" {
+		return ""
+	}
+	return l.message.Get("id").Text()
+}
+
+// entryWithoutParts returns an entry for the message of the line, without its blocks.
+func (l *claudeLine) entryWithoutParts(line int) Entry {
 	e := Entry{Importer: string(ClaudeCode), Session: l.session, Line: line, Compaction: l.compact, Original: map[string]string{}}
 	for key, value := range map[string]string{
 		"session": l.session, "uuid": l.uuid, "parent": l.parent, "agent": l.agent,
@@ -194,8 +202,8 @@ func (e *Entry) setResponse(message rawjson.Value) {
 	e.Usage = e.Usage.Bounded()
 }
 
-// threadName returns s with every character replaced by '-' that is not allowed in a thread name.
-func threadName(s string) string {
+// sanitizeThreadName returns s with every character replaced by '-' that is not allowed in a thread name.
+func sanitizeThreadName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r

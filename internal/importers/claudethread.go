@@ -78,16 +78,17 @@ func (c *claudeCode) addLine(v []byte) error {
 		}
 		return nil
 	}
-	blocks, err := l.blocks()
+	blocks, err := l.decodeBlocks()
 	if err != nil || len(blocks) == 0 {
 		c.byLineID[l.uuid] = parent
 		return err
 	}
-	messageID := c.messageIDOf(&l, blocks)
+	c.noteCalls(&l, blocks)
+	messageID := c.messageGroupID(&l, blocks)
 	t, kind, parentID := c.findThread(&l, parent, messageID)
 	if t == nil {
 		if kind != "agent" { // the other threads have ended
-			c.flushSide(l.side)
+			c.flushWhereSide(l.side)
 		}
 		t = c.newThread(&l, kind, parentID)
 	}
@@ -101,15 +102,21 @@ func (c *claudeCode) addLine(v []byte) error {
 	return nil
 }
 
-// messageIDOf returns the id that groups the lines of one message: the id of the response, for a
-// result the id of the response with its call, otherwise the id of the line.
-func (c *claudeCode) messageIDOf(l *claudeLine, blocks []content.Block) string {
-	if id := l.message.Get("id").Text(); l.kind == "assistant" && id != "" {
+// noteCalls records which response made the calls of a line, for their results.
+func (c *claudeCode) noteCalls(l *claudeLine, blocks []content.Block) {
+	if id := l.responseID(); id != "" {
 		for _, b := range blocks {
 			if call, ok := b.(content.ToolCall); ok {
 				c.calls[call.CallID] = id
 			}
 		}
+	}
+}
+
+// messageGroupID returns the id that groups the lines of one message: the id of the response, for a
+// result the id of the response with its call, otherwise the id of the line.
+func (c *claudeCode) messageGroupID(l *claudeLine, blocks []content.Block) string {
+	if id := l.responseID(); id != "" {
 		return id
 	}
 	if result, ok := blocks[0].(content.ToolResult); ok && c.calls[result.CallID] != "" {
@@ -166,7 +173,7 @@ func (c *claudeCode) newThread(l *claudeLine, kind, parentID string) *thread {
 	c.threadCount++
 	switch {
 	case kind == "agent" && l.agent != "":
-		t.name = threadName("agent-" + l.agent)
+		t.name = sanitizeThreadName("agent-" + l.agent)
 	case kind != "":
 		c.counts[l.session+"\x00"+kind]++
 		t.name = fmt.Sprintf("%s-%d", kind, c.counts[l.session+"\x00"+kind])
@@ -176,7 +183,7 @@ func (c *claudeCode) newThread(l *claudeLine, kind, parentID string) *thread {
 
 // addBlocks adds the blocks of a line to their message.
 func (c *claudeCode) addBlocks(t *thread, l *claudeLine, parent threadPosition, blocks []content.Block) {
-	e := l.entry(c.n)
+	e := l.entryWithoutParts(c.n)
 	if e.Compaction && parent.before != "" {
 		e.Original["compacted"] = parent.before
 	}
@@ -190,7 +197,7 @@ func (c *claudeCode) addBlocks(t *thread, l *claudeLine, parent threadPosition, 
 		t.open.Parts = append(t.open.Parts, e.Parts...)
 		t.open.setResponse(l.message)
 	case l.kind == "assistant":
-		c.flush(t)
+		c.flushThread(t)
 		e.setResponse(l.message)
 		t.open = &e
 		i, _ := c.findOpenThread(t)
@@ -198,18 +205,18 @@ func (c *claudeCode) addBlocks(t *thread, l *claudeLine, parent threadPosition, 
 	case result && t.open != nil:
 		t.results = append(t.results, e)
 	default:
-		c.flush(t)
+		c.flushThread(t)
 		c.emit(t, e)
 	}
 }
 
 // findOpenThread returns the index of a thread in openThreads, or where it would be.
-func (c *claudeCode) findOpenThread(t *thread) (int, bool) {
+func (c *claudeCode) findOpenThread(t *thread) (index int, isOpen bool) {
 	return slices.BinarySearchFunc(c.openThreads, t.number, func(other *thread, number int) int { return other.number - number })
 }
 
-// flush emits the open message, if there is one, and the results of its calls.
-func (c *claudeCode) flush(t *thread) {
+// flushThread emits the open message, if there is one, and the results of its calls.
+func (c *claudeCode) flushThread(t *thread) {
 	i, open := c.findOpenThread(t)
 	if !open {
 		return
@@ -227,11 +234,11 @@ func (c *claudeCode) emit(t *thread, e Entry) {
 	c.out.yieldEntry(e)
 }
 
-// flushSide flushes the side threads, or the others.
-func (c *claudeCode) flushSide(side bool) {
+// flushWhereSide flushes the side threads, or the others.
+func (c *claudeCode) flushWhereSide(side bool) {
 	for _, t := range slices.Clone(c.openThreads) {
 		if t.side == side {
-			c.flush(t)
+			c.flushThread(t)
 		}
 	}
 }
@@ -239,6 +246,6 @@ func (c *claudeCode) flushSide(side bool) {
 // flushAll flushes all threads.
 func (c *claudeCode) flushAll() {
 	for _, t := range slices.Clone(c.openThreads) {
-		c.flush(t)
+		c.flushThread(t)
 	}
 }

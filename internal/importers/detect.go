@@ -7,28 +7,26 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
 
-// detectBodyFormat returns the format of a request body. It looks for members that only one of the two
-// formats has. A body that could be in both is OpenAI's, unless its model is a Claude model.
-func detectBodyFormat(v rawjson.Value) Format {
+// isAnthropicBody reports whether a request body is Anthropic's and not OpenAI's. It looks for
+// members that only one of the two has. A body that could be of both is OpenAI's, unless its model
+// is a Claude model.
+func isAnthropicBody(v rawjson.Value) bool {
 	if _, api := conversationMember(v); api == "responses" || api == "gemini" {
-		return OpenAI // or at least not Anthropic
+		return false
 	}
 	list := v.Get("messages")
 	v = rawjson.Without(v, "messages")
 	for _, key := range []string{"system", "anthropic_version", "stop_sequences", "thinking"} {
 		if v.Get(key) != nil {
-			return Anthropic
+			return true
 		}
 	}
 	for m := range list.Elements() {
 		if f := messageShapeOf(m).format(); f != Auto {
-			return f
+			return f == Anthropic
 		}
 	}
-	if v.Get("tools").At(0).Get("input_schema") != nil || strings.Contains(v.Get("model").Text(), "claude") {
-		return Anthropic
-	}
-	return OpenAI
+	return v.Get("tools").At(0).Get("input_schema") != nil || strings.Contains(v.Get("model").Text(), "claude")
 }
 
 // listShape is the format of an array of messages as far as it is known.
@@ -50,7 +48,7 @@ func (l *listShape) add(v rawjson.Value) {
 
 // dialectFor returns the dialect for decoding the array, and the member of a request that holds
 // the array in that dialect. requested is the format that the caller asked for, or Auto.
-func (l *listShape) dialectFor(requested Format) (key, api string) {
+func (l *listShape) dialectFor(requested Format) (member, dialect string) {
 	if requested != Auto {
 		l.format = requested
 	}

@@ -38,10 +38,10 @@ func newLines(file string, r io.Reader) *lines {
 	return &lines{file: file, src: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// nextLine returns the rest of the last line after the value that was read, or else the next line
+// nextNonblank returns the rest of the last line after the value that was read, or else the next line
 // that is not empty, without its end. After the last line it returns io.EOF. The bytes are valid
 // until the next call.
-func (l *lines) nextLine() ([]byte, error) {
+func (l *lines) nextNonblank() ([]byte, error) {
 	if len(l.rest) > 0 {
 		l.line, l.rest = l.rest, nil
 		l.valueOnLine++
@@ -49,7 +49,7 @@ func (l *lines) nextLine() ([]byte, error) {
 	}
 	l.valueOnLine = 0
 	for {
-		if err := l.advance(); err != nil {
+		if err := l.nextRawLine(); err != nil {
 			return nil, err
 		}
 		if line := bytes.TrimSpace(l.line); len(line) > 0 {
@@ -58,11 +58,11 @@ func (l *lines) nextLine() ([]byte, error) {
 	}
 }
 
-// advance moves to the next line, unless reading has ended.
-func (l *lines) advance() error {
+// nextRawLine moves to the next line, unless reading has ended.
+func (l *lines) nextRawLine() error {
 	l.lineNumber++
 	if l.ended == nil {
-		l.ended = l.readLine()
+		l.ended = l.fillBuf()
 	}
 	if l.ended == nil {
 		l.line = l.buf
@@ -70,8 +70,8 @@ func (l *lines) advance() error {
 	return l.ended
 }
 
-// readLine reads the next line of the file into buf.
-func (l *lines) readLine() error {
+// fillBuf reads the next line of the file into buf.
+func (l *lines) fillBuf() error {
 	l.buf = l.buf[:0]
 	for {
 		part, err := l.src.ReadSlice('\n')
@@ -99,11 +99,11 @@ func (l *lines) atEnd() bool {
 	return err == io.EOF
 }
 
-// nextValue returns the next JSON value, of the next line or of the rest of the last one: two
+// nextValidValue returns the next JSON value, of the next line or of the rest of the last one: two
 // records may be on one line if the end of the first was lost. It skips a line that is not JSON.
-func (l *lines) nextValue() (rawjson.Value, error) {
+func (l *lines) nextValidValue() (rawjson.Value, error) {
 	for {
-		line, err := l.nextLine()
+		line, err := l.nextNonblank()
 		if err != nil {
 			return nil, err
 		}
@@ -111,13 +111,13 @@ func (l *lines) nextValue() (rawjson.Value, error) {
 		if err == nil {
 			return v, nil
 		}
-		l.skipUnreadable(err)
+		l.recordUnreadable(err)
 	}
 }
 
-// skipUnreadable skips a line that is not JSON.
-func (l *lines) skipUnreadable(err error) {
-	if l.skip(err); l.valueOnLine == 0 {
+// recordUnreadable skips a line that is not JSON.
+func (l *lines) recordUnreadable(err error) {
+	if l.recordSkipped(err); l.valueOnLine == 0 {
 		l.unreadable++
 	}
 }
@@ -139,8 +139,8 @@ func (l *lines) parseLeadingValue(line []byte) (rawjson.Value, error) {
 // maxReported is the number of skipped lines that are reported one by one.
 const maxReported = 100
 
-// skip records the error of a skipped line, a *[LineError].
-func (l *lines) skip(err error) {
+// recordSkipped records the error of a skipped line, a *[LineError].
+func (l *lines) recordSkipped(err error) {
 	l.skippedCount++
 	if l.skippedCount <= maxReported {
 		l.skippedFirst = append(l.skippedFirst, err)
@@ -165,9 +165,9 @@ func (l *lines) skippedErrors() []error {
 	return l.skippedFirst
 }
 
-// readRest returns the rest of the file from the last line on. The lines after it can still be
+// peekRest returns the rest of the file from the last line on. The lines after it can still be
 // read one by one.
-func (l *lines) readRest() ([]byte, error) {
+func (l *lines) peekRest() ([]byte, error) {
 	rest, err := io.ReadAll(io.LimitReader(l.src, int64(max(maxLine+1-len(l.line), 0))))
 	l.src = bufio.NewReader(io.MultiReader(bytes.NewReader(rest), l.src))
 	if len(rest) > 0 && len(l.line)+len(rest) > maxLine {

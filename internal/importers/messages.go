@@ -37,7 +37,7 @@ func readMessages(l *lines, v rawjson.Value, onlyValue bool, f Format, out *sink
 			return nil
 		}
 		var err error
-		if v, err = l.nextValue(); err == io.EOF {
+		if v, err = l.nextValidValue(); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
@@ -91,12 +91,8 @@ func (m *messageReader) decodeConversation(v rawjson.Value) (decoded, error) {
 	if v.Kind() == rawjson.KindArray {
 		return m.decodeList(v)
 	}
-	f := m.format
-	if f == Auto {
-		f = detectBodyFormat(v)
-	}
 	api := "messages"
-	if f == OpenAI {
+	if m.format == OpenAI || m.format == Auto && !isAnthropicBody(v) {
 		api = "chat"
 		if _, other := conversationMember(v); other != "" {
 			api = other
@@ -130,7 +126,7 @@ func (m *messageReader) emitConversation(v rawjson.Value) {
 		err = errEmpty
 	}
 	if err != nil {
-		m.l.skip(m.l.lineError(err))
+		m.l.recordSkipped(m.l.lineError(err))
 		return
 	}
 	m.beginConversation(m.n + m.l.unreadable)

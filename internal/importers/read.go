@@ -16,12 +16,12 @@ import (
 func Read(name string, r io.Reader, f Format) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := newLines(name, r)
-		v, onlyValue, err := l.firstValue()
+		v, onlyValue, err := l.firstValidValue()
 		if err == io.EOF {
 			err = &UnknownError{name, "it is empty"}
 		}
 		if err == nil && f == Auto {
-			f, err = detectFile(name, v)
+			f, err = detectFileFormat(name, v)
 		}
 		if err != nil && l.skippedCount > 0 {
 			err = l.skippedFirst[0]
@@ -66,12 +66,12 @@ func (s *sink) yieldError(err error) {
 	}
 }
 
-// firstValue returns the first value in the file, and skips lines before it that are not JSON.
+// firstValidValue returns the first value in the file, and skips lines before it that are not JSON.
 // onlyValue reports that the file is one JSON text, on one line or many.
-func (l *lines) firstValue() (v rawjson.Value, onlyValue bool, err error) {
+func (l *lines) firstValidValue() (v rawjson.Value, onlyValue bool, err error) {
 	cut := false // the line before this one, or the text over many lines, was cut off
 	for {
-		if _, err := l.nextLine(); err != nil {
+		if _, err := l.nextNonblank(); err != nil {
 			return nil, false, err
 		}
 		l.line = bytes.Clone(l.line) // reading ahead may overwrite the buffer
@@ -87,7 +87,7 @@ func (l *lines) firstValue() (v rawjson.Value, onlyValue bool, err error) {
 		var syntax *rawjson.SyntaxError
 		_ = errors.As(err, &syntax)
 		if cut = syntax.Truncated; cut {
-			text, err := l.readRest()
+			text, err := l.peekRest()
 			if err != nil {
 				return nil, false, err
 			}
@@ -95,13 +95,13 @@ func (l *lines) firstValue() (v rawjson.Value, onlyValue bool, err error) {
 				return v, true, nil
 			}
 		}
-		l.skipUnreadable(err)
+		l.recordUnreadable(err)
 	}
 }
 
-// detectFile returns the format of a file, given its first value. Auto means that each
+// detectFileFormat returns the format of a file, given its first value. Auto means that each
 // conversation in the file is detected by itself.
-func detectFile(name string, v rawjson.Value) (Format, error) {
+func detectFileFormat(name string, v rawjson.Value) (Format, error) {
 	for v.Kind() == rawjson.KindArray {
 		v = v.At(0)
 	}

@@ -27,7 +27,7 @@ func (m *messageReader) readAhead(v rawjson.Value) (l listShape, buffered []numb
 	buffered = []numberedValue{{bytes.Clone(v), m.l.lineNumber}}
 	size := len(v)
 	for l.add(v); !l.isItems && m.format != Anthropic && size < m.maxBufferedBytes; l.add(v) {
-		if v, err = m.l.nextValue(); err != nil {
+		if v, err = m.l.nextValidValue(); err != nil {
 			return l, buffered, err
 		}
 		buffered = append(buffered, numberedValue{bytes.Clone(v), m.l.lineNumber})
@@ -48,7 +48,7 @@ func (m *messageReader) readMessagePerLine(v rawjson.Value) error {
 			}
 		}
 		for ended == nil {
-			if v, ended = m.l.nextValue(); ended != nil {
+			if v, ended = m.l.nextValidValue(); ended != nil {
 				return
 			}
 			if m.line = m.l.lineNumber; !yield(json.RawMessage(v)) {
@@ -60,7 +60,7 @@ func (m *messageReader) readMessagePerLine(v rawjson.Value) error {
 	empty := true
 	for said, err := range providers.DecodeMessages(api, "", "", list) {
 		if err != nil {
-			m.l.skip(&LineError{File: m.l.file, Line: m.line, Cause: err})
+			m.l.recordSkipped(&LineError{File: m.l.file, Line: m.line, Cause: err})
 			continue
 		}
 		if m.emitMessage(said, api, ""); m.out.stopped {

@@ -52,7 +52,7 @@ func TestDamagedLastBufferedLine(t *testing.T) {
 			n := 0
 			out := &sink{yield: func(Entry, error) bool { n++; return true }}
 			l := newLines("log", strings.NewReader(good+"\n"+good+"\n"+bad+rest))
-			v, _, err := l.firstValue()
+			v, _, err := l.firstValidValue()
 			if err == nil {
 				m := messageReader{l: l, format: Auto, out: out, maxBufferedBytes: most}
 				err = m.readMessagePerLine(v)

@@ -22,7 +22,7 @@ func TestMoreLinesThanAreBuffered(t *testing.T) {
 			return true
 		}}
 		l := newLines("log", strings.NewReader(text.String()+end))
-		v, _, err := l.firstValue()
+		v, _, err := l.firstValidValue()
 		if err == nil {
 			m := messageReader{l: l, format: Auto, out: out, maxBufferedBytes: most}
 			err = m.readMessagePerLine(v)
