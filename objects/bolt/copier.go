@@ -157,7 +157,7 @@ func (c *copier) flush() error {
 
 // copyEntries copies the log entries behind the last one, and notes what they move.
 func (c *copier) copyEntries() error {
-	return c.src.entries(c.entry, func(e objects.LogEntry) error {
+	err := c.src.entries(c.entry, func(e objects.LogEntry) error {
 		for _, u := range e.Refs {
 			if c.moved != nil {
 				c.moved[u.Name] = true
@@ -169,6 +169,10 @@ func (c *copier) copyEntries() error {
 		c.entry = e.Seq
 		return c.out.add(c.out.log.add(e)...)
 	})
+	if err != nil {
+		return err
+	}
+	return c.out.add(c.out.log.flush()...)
 }
 
 // copyReferred copies objects that were left out, and to which objects refer that were written since

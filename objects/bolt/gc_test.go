@@ -15,6 +15,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 func sweep(t testing.TB, s objects.Store, o objects.Sweep) objects.Swept {
@@ -212,5 +213,29 @@ func TestSweepOfADamagedStore(t *testing.T) {
 	}
 	if !bytes.Equal(mustRead(t, path), b) {
 		t.Error("it has changed")
+	}
+}
+
+// TestSweepLeavesFewFreePages has gc write a small store: no large value is written twice, which would
+// leave the pages of its first copy free in the new file.
+func TestSweepLeavesFewFreePages(t *testing.T) {
+	s, path := fresh(t)
+	for i := range 300 { // more log entries than one value has
+		apply(t, s, fmt.Sprint("refs/heads/", i), fmt.Sprint("content ", i))
+	}
+	sweep(t, s, objects.Sweep{})
+	idle(t, s)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	m, err := readMeta(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, _, err := page.ReadFreelist(f, m)
+	if err != nil || len(free) > 3 {
+		t.Errorf("%d pages of %d are free: %v", len(free), m.HighWater, err)
 	}
 }

@@ -195,7 +195,6 @@ func (f *newFile) sync() error {
 // finish adds what the file says about itself, makes it durable and closes it.
 func (f *newFile) finish(meta ...journal.Change) error {
 	return inOrder(
-		func() error { return f.add(f.log.flush()...) },
 		f.addRun,
 		func() error { return f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.index)))...) },
 		f.write,
