@@ -138,8 +138,8 @@ func (m *promptCache) evict() {
 	}
 }
 
-// changeNothingBefore reports whether entries change nothing before them: they are appended blocks, and
-// no system blocks.
+// changeNothingBefore reports whether entries change nothing before them: they are appended blocks,
+// and no system blocks.
 func changeNothingBefore(entries []Entry) bool {
 	for i := range entries {
 		if e := &entries[i]; e.Op != commit.Append || e.Kind == content.KindSystem {
@@ -177,8 +177,8 @@ func (s *walkStop) reuseBlocks(list []*Entry) (missing []*Entry) {
 	return missing
 }
 
-// appendToPrefix appends the lists for the end of a history to those of the prefix. It shares the memory
-// of the last prompt as far as that has the same elements.
+// appendToPrefix appends the lists for the end of a history to those of the prefix. It shares the
+// memory of the last prompt as far as that has the same elements.
 func (m *promptCache) appendToPrefix(p *prefix, end promptSlices) promptSlices {
 	if p == nil {
 		return end

@@ -40,8 +40,8 @@ func (h *history) tombstoneOf(e *Entry) *objects.Tombstone {
 	return e.extraOrZero().ownTombstone
 }
 
-// leaveOutPurgedExceptResults leaves out the entries whose content was purged. Tool results are kept: a
-// placeholder is sent for them.
+// leaveOutPurgedExceptResults leaves out the entries whose content was purged. Tool results are
+// kept: a placeholder is sent for them.
 func (h *history) leaveOutPurgedExceptResults() {
 	if !h.purged {
 		return

@@ -246,8 +246,8 @@ func sentBytes(entries []Entry, flags []bool) (sum int64) {
 	return sum
 }
 
-// decidePrefixAlone decides about copies of the entries at the beginning of a history, as if no entries
-// followed them. It returns copies with the new decisions, and their bytes.
+// decidePrefixAlone decides about copies of the entries at the beginning of a history, as if no
+// entries followed them. It returns copies with the new decisions, and their bytes.
 func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums byteSums) {
 	then := newHistory()
 	then.mergedRanges = h.mergedRanges

@@ -57,9 +57,9 @@ type summarySpan struct {
 	ids         map[objects.ID]bool // the commits of the range; nil: all between first and last
 }
 
-// hideCoveredAndPlace leaves out the entries that s covers: blocks of its range, and earlier summaries of a
-// part of the range. It sets s.sentAt to the first of them. A block whose annotation is later than s
-// stays: isLater reports that.
+// hideCoveredAndPlace leaves out the entries that s covers: blocks of its range, and earlier
+// summaries of a part of the range. It sets s.sentAt to the first of them. A block whose annotation
+// is later than s stays: isLater reports that.
 func (h *history) hideCoveredAndPlace(s *summarySpan, earlier []*summarySpan, isLater func(annotation *commit.Commit) bool) {
 	hide := func(e *Entry, sentAt int) {
 		e.leaveOut(priority.Why("summary " + s.entry.ID.Short()))

@@ -82,8 +82,8 @@ func appendUTF16Escapes(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// base64IfInvalid returns text that is not valid UTF-8, which JSON cannot represent, in base64; for other
-// text the empty string.
+// base64IfInvalid returns text that is not valid UTF-8, which JSON cannot represent, in base64; for
+// other text the empty string.
 func base64IfInvalid(text string) string {
 	if utf8.ValidString(text) {
 		return ""

@@ -24,7 +24,7 @@ func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOption
 		return nil, errors.New("backup: this engine cannot copy a store")
 	}
 	var result *FsckResult
-	err := inNewFolder(folder, func(dir string) error {
+	err := createFolderAtomically(folder, func(dir string) error {
 		err := c.Copy(ctx, dir, halfProgress(o, 0))
 		if errors.Is(err, errors.ErrUnsupported) {
 			err = copyStore(ctx, repo.Store(), dir, halfProgress(o, 0))

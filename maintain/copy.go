@@ -77,7 +77,7 @@ func (w *recovery) copyFrom(source objects.Store, progress func(done, total int6
 	}
 	a := w.auditCallbacks()
 	a.Progress = progress
-	if err := runAudit(w.ctx, source, a); err != nil {
+	if err := auditAnyStore(w.ctx, source, a); err != nil {
 		return err
 	}
 	for _, d := range w.done.Damages {

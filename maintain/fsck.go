@@ -74,7 +74,7 @@ type checker struct {
 func (c *checker) run(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
 	a := c.auditCallbacks()
 	a.Progress = o.Progress
-	err := runAudit(ctx, store, a)
+	err := auditAnyStore(ctx, store, a)
 	if err == nil {
 		err = c.finish()
 	}
@@ -112,7 +112,7 @@ func (c *checker) auditCallbacks() objects.Audit {
 			c.health.Entries++
 			for _, u := range e.Refs {
 				if !u.New.IsZero() {
-					c.roots = append(c.roots, c.graph.number(u.New))
+					c.roots = append(c.roots, c.graph.findOrAdd(u.New))
 					c.past[u.New] = u.Name
 				}
 			}
@@ -141,9 +141,9 @@ func (c *checker) finish() error {
 		return err
 	}
 	for _, r := range c.refs {
-		c.roots = append(c.roots, c.graph.number(r.Target))
+		c.roots = append(c.roots, c.graph.findOrAdd(r.Target))
 	}
-	reached := c.graph.reachFrom(c.roots)
+	reached := c.graph.reachableFrom(c.roots)
 	reported := map[objects.ID]bool{}
 	for _, d := range c.health.Damages {
 		reported[d.ID] = true
@@ -174,10 +174,10 @@ func (c *checker) explainDamages() {
 	if !slices.ContainsFunc(c.health.Damages, func(d Damage) bool { return !d.ID.IsZero() }) {
 		return
 	}
-	referrers := c.graph.back()
+	referrers := c.graph.referrers()
 	names := map[int32][]string{}
 	for _, r := range c.refs {
-		n := c.graph.number(r.Target)
+		n := c.graph.findOrAdd(r.Target)
 		names[n] = append(names[n], r.Name)
 	}
 	visited := make([]int32, len(c.graph.nodes)) // for each node: the number of the last search that visited it
@@ -197,9 +197,9 @@ func (c *checker) explainDamages() {
 	}
 }
 
-// refsReaching finds refs from which node n can be reached. referrers has the nodes that link to each node,
-// refNames the refs at each node. visited holds the number of the last search that visited a node; search
-// is the number of this search.
+// refsReaching finds refs from which node n can be reached. referrers has the nodes that link to
+// each node, refNames the refs at each node. visited holds the number of the last search that
+// visited a node; search is the number of this search.
 func (c *checker) refsReaching(n int32, referrers [][]int32, refNames map[int32][]string, visited []int32, search int32) (found []string) {
 	todo := []int32{n}
 	for visited[n] = search; len(todo) > 0 && len(found) < mostRefs; {
@@ -217,8 +217,8 @@ func (c *checker) refsReaching(n int32, referrers [][]int32, refNames map[int32]
 	return found[:min(len(found), mostRefs)]
 }
 
-// describeLoss describes the consequence of the loss of an object, according to the nodes in referrers and
-// the refs that lead to it.
+// describeLoss describes the consequence of the loss of an object, according to the nodes in
+// referrers and the refs that lead to it.
 func (c *checker) describeLoss(n int32, referrers [][]int32, refNames []string) string {
 	of := ""
 	if len(refNames) > 0 {
@@ -239,7 +239,7 @@ func (c *checker) describeLoss(n int32, referrers [][]int32, refNames []string) 
 	}
 	from := referrers[n][0]
 	at := c.graph.nodes[from]
-	for i, to := range c.graph.out(from) {
+	for i, to := range c.graph.linksFrom(from) {
 		if to == n && i < int(at.parents) && at.kind == objects.KindCommit {
 			return "the history" + of + " before commit " + c.graph.ids[from].Short() + " is unreachable"
 		}
@@ -247,14 +247,14 @@ func (c *checker) describeLoss(n int32, referrers [][]int32, refNames []string) 
 	switch {
 	case at.kind != objects.KindCommit:
 		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids[from].Short(), of)
-	case at.hasContent && c.graph.content(from) == n:
+	case at.hasContent && c.graph.contentNode(from) == n:
 		return "the content of commit " + c.graph.ids[from].Short() + of + " is lost; the history before and after it is intact"
 	}
 	return "the origin or the label of commit " + c.graph.ids[from].Short() + of + " is lost; its content is intact"
 }
 
-// runAudit runs the engine's own audit, or one of the objects and refs that the engine returns.
-func runAudit(ctx context.Context, store objects.Store, a objects.Audit) error {
+// auditAnyStore runs the engine's own audit, or one of the objects and refs that the engine returns.
+func auditAnyStore(ctx context.Context, store objects.Store, a objects.Audit) error {
 	if in, ok := objects.As[objects.Maintainer](store); ok {
 		return in.Audit(ctx, a)
 	}

@@ -56,8 +56,8 @@ func (g *graph) find(id objects.ID) (n int32, ok bool) {
 // probability of 2^-64.
 func hashOf(seed maphash.Seed, id objects.ID) uint64 { return maphash.Bytes(seed, id[:]) }
 
-// number is find, and makes the node.
-func (g *graph) number(id objects.ID) int32 {
+// findOrAdd is find, but adds a missing node.
+func (g *graph) findOrAdd(id objects.ID) int32 {
 	n, ok := g.find(id)
 	if !ok {
 		n = int32(len(g.nodes))
@@ -75,11 +75,11 @@ func (g *graph) has(id objects.ID) bool {
 
 // addTombstone adds a tombstone, unless the object is there. It reports whether it is new.
 func (g *graph) addTombstone(t objects.Tombstone) (fresh bool) {
-	n := g.number(t.ID)
+	n := g.findOrAdd(t.ID)
 	if g.nodes[n].kind != 0 {
 		return false
 	}
-	g.nodes[n] = node{kind: t.Kind, purged: true, edges: uint32(len(g.edges)), size: clamp(t.Size)}
+	g.nodes[n] = node{kind: t.Kind, purged: true, edges: uint32(len(g.edges)), size: clampToUint32(t.Size)}
 	return true
 }
 
@@ -92,18 +92,18 @@ func corruptCause(err error) error {
 }
 
 // add adds objects, and calls fresh with those that are new.
-func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) error {
+func (g *graph) add(list []objects.Object, onNew func(*objects.Object) error) error {
 	for i := range list {
 		o := &list[i]
-		n := g.number(o.ID)
+		n := g.findOrAdd(o.ID)
 		if g.nodes[n].kind != 0 && !g.nodes[n].purged {
 			continue
 		}
-		one, bad := parse(o)
+		one, bad := parseNode(o)
 		one.edges = uint32(len(g.edges))
 		for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
 			for _, id := range ids {
-				g.edges = append(g.edges, g.number(id))
+				g.edges = append(g.edges, g.findOrAdd(id))
 			}
 		}
 		g.nodes[n] = one
@@ -112,28 +112,28 @@ func (g *graph) add(list []objects.Object, fresh func(*objects.Object) error) er
 				return err
 			}
 		}
-		if err := fresh(o); err != nil {
+		if err := onNew(o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// parse reads the record of an object.
-func parse(o *objects.Object) (n node, err error) {
+// parseNode reads the record of an object.
+func parseNode(o *objects.Object) (n node, err error) {
 	n = node{kind: o.Kind, parents: uint16(len(o.Parents)), links: uint16(len(o.Links))}
 	switch o.Kind {
 	case objects.KindCommit:
 		var c *commit.Commit
 		if c, err = commit.Parse(*o); err == nil {
-			n.parsed, n.hasContent, n.depth, n.size = true, !c.ContentID.IsZero(), clamp(c.Depth), clamp(c.Size)
+			n.parsed, n.hasContent, n.depth, n.size = true, !c.ContentID.IsZero(), clampToUint32(c.Depth), clampToUint32(c.Size)
 		}
 	case objects.KindContent:
 		n.size, err = uint32(len(o.Data)), content.Check(o.Data)
 	case objects.KindList:
 		var size int64
 		size, err = commit.ContentSize(*o)
-		n.size = clamp(size)
+		n.size = clampToUint32(size)
 	case objects.KindOrigin:
 		_, err = commit.ParseOrigin(*o)
 	case objects.KindLabel:
@@ -166,7 +166,7 @@ func (g *graph) checkCommits() error {
 // checkDepth checks the depth of a commit whose parents are all known.
 func (g *graph) checkDepth(n int32) error {
 	at, want := &g.nodes[n], uint32(0)
-	for _, p := range g.out(n)[:at.parents] {
+	for _, p := range g.linksFrom(n)[:at.parents] {
 		parent := &g.nodes[p]
 		switch {
 		case parent.kind == 0 || parent.kind == objects.KindCommit && !parent.parsed: // missing or damaged, which is reported
@@ -189,7 +189,7 @@ func (g *graph) checkContentKindAndSize(n int32) error {
 	if !at.hasContent {
 		return nil
 	}
-	what := &g.nodes[g.content(n)]
+	what := &g.nodes[g.contentNode(n)]
 	switch {
 	case what.kind == 0: // missing or damaged, which is reported
 	case what.kind != objects.KindContent && what.kind != objects.KindList:
@@ -200,31 +200,31 @@ func (g *graph) checkContentKindAndSize(n int32) error {
 	return nil
 }
 
-// content is the first link of a commit that has content.
-func (g *graph) content(n int32) int32 {
+// contentNode is the first link of a commit that has content.
+func (g *graph) contentNode(n int32) int32 {
 	at := &g.nodes[n]
 	return g.edges[at.edges+uint32(at.parents)]
 }
 
-// out returns the nodes that a node links to.
-func (g *graph) out(n int32) []int32 {
+// linksFrom returns the nodes that a node links to.
+func (g *graph) linksFrom(n int32) []int32 {
 	at := &g.nodes[n]
 	return g.edges[at.edges : at.edges+uint32(at.parents)+uint32(at.links)]
 }
 
-// reach marks the nodes that can be reached from roots, which are included.
-func (g *graph) reach(roots []objects.ID) []bool {
+// reachableFromIDs marks the nodes that can be reached from roots, which are included.
+func (g *graph) reachableFromIDs(roots []objects.ID) []bool {
 	var list []int32
 	for _, id := range roots {
 		if n, ok := g.find(id); ok {
 			list = append(list, n)
 		}
 	}
-	return g.reachFrom(list)
+	return g.reachableFrom(list)
 }
 
-// reachFrom is reach for the numbers of nodes.
-func (g *graph) reachFrom(roots []int32) []bool {
+// reachableFrom is reachableFromIDs for the numbers of nodes.
+func (g *graph) reachableFrom(roots []int32) []bool {
 	reached := make([]bool, len(g.nodes))
 	var todo []int32
 	visit := func(n int32) {
@@ -239,21 +239,21 @@ func (g *graph) reachFrom(roots []int32) []bool {
 	for len(todo) > 0 {
 		n := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		for _, to := range g.out(n) {
+		for _, to := range g.linksFrom(n) {
 			visit(to)
 		}
 	}
 	return reached
 }
 
-// clamp makes a small number of one that no valid record exceeds.
-func clamp[T int64 | uint64](v T) uint32 { return uint32(min(v, math.MaxUint32)) }
+// clampToUint32 makes a small number of one that no valid record exceeds.
+func clampToUint32[T int64 | uint64](v T) uint32 { return uint32(min(v, math.MaxUint32)) }
 
-// back returns for each node those that link to it.
-func (g *graph) back() [][]int32 {
+// referrers returns for each node those that link to it.
+func (g *graph) referrers() [][]int32 {
 	back := make([][]int32, len(g.nodes))
 	for n := range g.nodes {
-		for _, to := range g.out(int32(n)) {
+		for _, to := range g.linksFrom(int32(n)) {
 			back[to] = append(back[to], int32(n))
 		}
 	}

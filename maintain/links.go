@@ -54,44 +54,44 @@ func newLinkCheck(rowsInMemory int) *linkCheck {
 
 // run checks the store. It returns the result for an intact store, and errUnclear for any other.
 func (c *linkCheck) run(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
-	defer func() { c.table.close() }()
+	defer func() { c.table.closeAndRemove() }()
 	a := c.auditCallbacks()
 	a.Progress = o.Progress
-	if err := runAudit(ctx, store, a); err != nil {
+	if err := auditAnyStore(ctx, store, a); err != nil {
 		return nil, err
 	}
-	return &c.result, c.requireIntact()
+	return &c.result, c.countIfIntactAndReferenced()
 }
 
-// auditCallbacks returns the callbacks that add the content of a store to the table. Begin empties the table,
-// because it is called again when the audit starts over.
+// auditCallbacks returns the callbacks that add the content of a store to the table. Begin empties
+// the table, because it is called again when the audit starts over.
 func (c *linkCheck) auditCallbacks() objects.Audit {
 	return objects.Audit{
 		Begin: func(int) error {
-			c.table.close()
+			c.table.closeAndRemove()
 			*c = *newLinkCheck(c.table.rowsInMemory)
 			return nil
 		},
 		Objects: func(list []objects.Object) error {
 			for i := range list {
-				c.add(&list[i])
+				c.addObject(&list[i])
 			}
 			return c.err
 		},
 		Tombstone: func(t objects.Tombstone) error {
-			c.put(t.ID, objectInfo{flags: purged, kind: listAsContent(t.Kind), value: clamp(t.Size)})
+			c.addRow(t.ID, objectInfo{flags: purged, kind: listAsContent(t.Kind), value: clampToUint32(t.Size)})
 			return c.err
 		},
 		Ref: func(r objects.Ref) error {
 			c.result.Refs++
-			c.link(r.Target)
+			c.addReferences(r.Target)
 			return c.err
 		},
 		Entry: func(e objects.LogEntry) error {
 			c.result.Entries++
 			for _, u := range e.Refs {
 				if !u.New.IsZero() {
-					c.link(u.New)
+					c.addReferences(u.New)
 				}
 			}
 			return c.err
@@ -106,10 +106,10 @@ func (c *linkCheck) auditCallbacks() objects.Audit {
 	}
 }
 
-// add adds a row for an object, and rows for the objects that it refers to, with the kind, depth or
-// size that it expects of them.
-func (c *linkCheck) add(o *objects.Object) {
-	n, err := parse(o)
+// addObject adds a row for an object, and rows for the objects that it refers to, with the kind,
+// depth or size that it expects of them.
+func (c *linkCheck) addObject(o *objects.Object) {
+	n, err := parseNode(o)
 	if err != nil {
 		c.err = errUnclear
 		return
@@ -118,16 +118,16 @@ func (c *linkCheck) add(o *objects.Object) {
 	if n.parsed {
 		info.value = n.depth
 	}
-	c.put(o.ID, info)
-	c.link(o.Parents...)
-	c.link(o.Links...)
+	c.addRow(o.ID, info)
+	c.addReferences(o.Parents...)
+	c.addReferences(o.Links...)
 	if n.hasContent {
-		c.put(o.Links[0], objectInfo{kind: objects.KindContent, value: n.size})
+		c.addRow(o.Links[0], objectInfo{kind: objects.KindContent, value: n.size})
 	}
 	switch {
 	case !n.parsed || len(o.Parents) == 0:
 	case len(o.Parents) == 1:
-		c.put(o.Parents[0], objectInfo{kind: objects.KindCommit, value: n.depth - 1})
+		c.addRow(o.Parents[0], objectInfo{kind: objects.KindCommit, value: n.depth - 1})
 	default:
 		for _, id := range o.Parents {
 			c.parents = append(c.parents, mergeParent{hashOf(c.seed, id), len(c.merges)})
@@ -136,26 +136,27 @@ func (c *linkCheck) add(o *objects.Object) {
 	}
 }
 
-// link adds rows that mark objects as referred to.
-func (c *linkCheck) link(ids ...objects.ID) {
+// addReferences adds rows that mark objects as referred to.
+func (c *linkCheck) addReferences(ids ...objects.ID) {
 	for _, id := range ids {
-		c.put(id, objectInfo{flags: linked})
+		c.addRow(id, objectInfo{flags: linked})
 	}
 }
 
-// put adds a row. If the table cannot be written to its file, the check ends with errUnclear, and
+// addRow adds a row. If the table cannot be written to its file, the check ends with errUnclear, and
 // Fsck uses a graph.
-func (c *linkCheck) put(id objects.ID, info objectInfo) {
+func (c *linkCheck) addRow(id objects.ID, info objectInfo) {
 	info.key = hashOf(c.seed, id)
 	if c.table.add(info) != nil {
 		c.err = errUnclear
 	}
 }
 
-// requireIntact counts the objects, and returns errUnclear unless each one exists, is as its references
-// expect, and is referred to. The last of these shows that every object is reachable: objects form
-// a graph without cycles, so if some were unreachable, nothing would refer to at least one of them.
-func (c *linkCheck) requireIntact() error {
+// countIfIntactAndReferenced counts the objects, and returns errUnclear unless each one exists, is
+// as its references expect, and is referred to. The last of these shows that every object is
+// reachable: objects form a graph without cycles, so if some were unreachable, nothing would refer
+// to at least one of them.
+func (c *linkCheck) countIfIntactAndReferenced() error {
 	slices.SortFunc(c.parents, func(a, b mergeParent) int { return cmp.Compare(a.key, b.key) })
 	parents := c.parents
 	err := c.table.each(func(info objectInfo) error {

@@ -132,10 +132,10 @@ func TestLinkCheckAgreesWithGraph(t *testing.T) {
 			c := newLinkCheck(rows)
 			err := found.tell(c.auditCallbacks())
 			if err == nil {
-				err = c.requireIntact()
+				err = c.countIfIntactAndReferenced()
 			}
 			inFile := c.table.file != nil
-			c.table.close()
+			c.table.closeAndRemove()
 			switch {
 			case clean != (err == nil) || err != nil && !errors.Is(err, errUnclear):
 				t.Errorf("%s, %d rows in memory: %v; the graph finds %+v", name, rows, err, full.health)
@@ -199,11 +199,11 @@ func TestLinkCheckUsesLittleMemory(t *testing.T) {
 			most[i] = max(most[i], kept+largest) // a partition is read as a whole
 			return err
 		})
-		if err := errors.Join(a.Ref(objects.Ref{Name: "refs/heads/main", Target: tip}), c.requireIntact()); err != nil || c.result.Commits != n || c.result.Objects != 2*n {
+		if err := errors.Join(a.Ref(objects.Ref{Name: "refs/heads/main", Target: tip}), c.countIfIntactAndReferenced()); err != nil || c.result.Commits != n || c.result.Objects != 2*n {
 			t.Errorf("%+v, %v; want %d commits", c.result, err, n)
 		}
 		path := c.table.file.Name()
-		c.table.close()
+		c.table.closeAndRemove()
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the temporary file %s is there afterwards (%v)", path, err)
 		}

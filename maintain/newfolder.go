@@ -23,9 +23,9 @@ const (
 	unfinished = "unfinished.lock"
 )
 
-// inNewFolder calls f with a temporary folder, and renames it to path when f succeeds. It first
-// removes temporary folders for the same path that killed processes have left.
-func inNewFolder(path string, f func(dir string) error) error {
+// createFolderAtomically calls f with a temporary folder, and renames it to path when f succeeds.
+// It first removes temporary folders for the same path that killed processes have left.
+func createFolderAtomically(path string, fill func(dir string) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func inNewFolder(path string, f func(dir string) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: %w", path, objects.ErrExists)
 	}
-	for _, dir := range abandoned(filepath.Dir(path), filepath.Base(path)) {
+	for _, dir := range abandonedFolders(filepath.Dir(path), filepath.Base(path)) {
 		_ = os.RemoveAll(dir)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+newFolder+"*")
@@ -47,7 +47,7 @@ func inNewFolder(path string, f func(dir string) error) error {
 	}
 	_, err = filelock.Lock(lock, true, true)
 	if err == nil {
-		err = f(dir)
+		err = fill(dir)
 	}
 	_ = lock.Close() // a folder with an open file cannot be renamed everywhere
 	if err != nil {
@@ -62,9 +62,9 @@ func inNewFolder(path string, f func(dir string) error) error {
 	return safefile.SyncFolder(filepath.Dir(path))
 }
 
-// abandoned returns the temporary folders in parent that no running process writes: those for a
+// abandonedFolders returns the temporary folders in parent that no running process writes: those for a
 // folder of the given name, or all of them if name is empty.
-func abandoned(parent, name string) (dirs []string) {
+func abandonedFolders(parent, name string) (dirs []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
 		base, _, found := strings.Cut(e.Name(), newFolder)
@@ -99,7 +99,7 @@ func Leftovers(ctx context.Context, repo *tract.Repo) (names []string, err error
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, abandoned(filepath.Dir(filepath.Dir(path)), "")...)
+		names = append(names, abandonedFolders(filepath.Dir(filepath.Dir(path)), "")...)
 	}
 	slices.Sort(names)
 	return names, nil

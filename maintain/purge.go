@@ -101,9 +101,10 @@ func Purge(ctx context.Context, repo *tract.Repo, o PurgeOptions) (*PurgeResult,
 	return w.done, nil
 }
 
-// purge is the state of one Purge. addRevs, addReasoning or addSecrets select objects and collect
-// their tombstones; findCommitsWithPurgedContent finds the commits that have these objects; writeMasks
-// commits the edits with masks; writeTombstones replaces the objects by the tombstones.
+// purge is the state of one Purge. selectRevs, selectReasoning or selectSecrets select objects and collect
+// their tombstones; findCommitsWithPurgedContent finds the commits that have these objects;
+// commitMasksOnBranches commits the edits with masks; purgeSelected replaces the objects by the
+// tombstones.
 type purge struct {
 	PurgeOptions
 	repo     *tract.Repo
@@ -131,17 +132,17 @@ func (w *purge) run(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case w.Reasoning:
-		err = w.addReasoning(ctx)
+		err = w.selectReasoning(ctx)
 	case w.Secrets:
-		err = w.addSecrets(ctx)
+		err = w.selectSecrets(ctx)
 	default:
-		err = w.addRevs(ctx)
+		err = w.selectRevs(ctx)
 	}
 	if err == nil && !w.Reasoning { // reasoning that other commits share is spared
 		err = w.findCommitsWithPurgedContent(ctx)
 	}
 	if err == nil {
-		err = w.addBodies(ctx)
+		err = w.selectBodies(ctx)
 	}
 	w.done.SizeBefore = storeSize(ctx, w.store)
 	w.done.SizeAfter = w.done.SizeBefore
@@ -149,14 +150,14 @@ func (w *purge) run(ctx context.Context) error {
 		return err
 	}
 	if len(w.tombstones) > 0 {
-		if err := w.writeMasks(ctx); err != nil {
+		if err := w.commitMasksOnBranches(ctx); err != nil {
 			return err
 		}
-		if err := w.writeTombstones(ctx); err != nil {
+		if err := w.purgeSelected(ctx); err != nil {
 			return err
 		}
 	}
-	if err := clearSpools(ctx, w.store, w.Spools); err != nil { // also when an earlier purge could not clear them
+	if err := clearCommittedExchanges(ctx, w.store, w.Spools); err != nil { // also when an earlier purge could not clear them
 		return err
 	}
 	return w.purgeNewBodies(ctx)
@@ -165,27 +166,27 @@ func (w *purge) run(ctx context.Context) error {
 // purgeNewBodies purges the bodies that a recorder stored before it saw that the spools were cleared.
 func (w *purge) purgeNewBodies(ctx context.Context) error {
 	w.tombstones, w.lists, w.rebased = nil, nil, nil
-	if err := w.addBodies(ctx); err != nil || len(w.tombstones) == 0 {
+	if err := w.selectBodies(ctx); err != nil || len(w.tombstones) == 0 {
 		return err
 	}
-	return w.writeTombstones(ctx)
+	return w.purgeSelected(ctx)
 }
 
-// addRevs adds the content and the labels of Revs.
-func (w *purge) addRevs(ctx context.Context) error {
-	list, err := w.resolveRevs(ctx)
+// selectRevs selects the content and the labels of Revs.
+func (w *purge) selectRevs(ctx context.Context) error {
+	list, err := w.listCommitsAndSelectObjects(ctx)
 	if err != nil {
 		return err
 	}
 	if len(list) == 1 && len(w.Revs) == 1 && list[0].ContentID.IsZero() && list[0].LabelID.IsZero() {
 		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no content", list[0].Op)}
 	}
-	if _, err := w.addContents(ctx, list); err != nil {
+	if _, err := w.selectContents(ctx, list); err != nil {
 		return err
 	}
 	for _, c := range list {
 		if !c.LabelID.IsZero() {
-			if err := w.addObject(ctx, c.LabelID); err != nil {
+			if err := w.selectObject(ctx, c.LabelID); err != nil {
 				return err
 			}
 		}
@@ -196,18 +197,19 @@ func (w *purge) addRevs(ctx context.Context) error {
 	return nil
 }
 
-// resolveRevs lists the commits that Revs name, each once, and adds the other objects that they name.
-func (w *purge) resolveRevs(ctx context.Context) (list []*commit.Commit, err error) {
+// listCommitsAndSelectObjects lists the commits that Revs name, each once, and selects the
+// other objects that they name.
+func (w *purge) listCommitsAndSelectObjects(ctx context.Context) (list []*commit.Commit, err error) {
 	seen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
-		added, err := w.addNonCommit(ctx, rev)
+		added, err := w.selectNonCommit(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
 		if added {
 			continue
 		}
-		commits, single, err := w.revision(ctx, rev)
+		commits, single, err := w.commitsOfRev(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
@@ -226,16 +228,16 @@ func (w *purge) resolveRevs(ctx context.Context) (list []*commit.Commit, err err
 	return list, nil
 }
 
-// revision returns the headers of the commits in a range A..B, or in the history of a
+// commitsOfRev returns the headers of the commits in a range A..B, or in the history of a
 // revision. single is true for a revision.
-func (w *purge) revision(ctx context.Context, rev string) (commits iter.Seq2[*commit.Commit, error], single bool, err error) {
+func (w *purge) commitsOfRev(ctx context.Context, rev string) (commits iter.Seq2[*commit.Commit, error], single bool, err error) {
 	from, to, err := w.resolver.Range(ctx, rev)
 	return commit.History(ctx, w.store, []objects.ID{to}, []objects.ID{from}), from.IsZero(), err
 }
 
-// addNonCommit adds the object that rev names, unless it is a commit or rev is no id of an object.
-// added is true for an object that is no commit.
-func (w *purge) addNonCommit(ctx context.Context, rev string) (added bool, err error) {
+// selectNonCommit selects the object that rev names, unless it is a commit or rev is no id of an
+// object. added is true for an object that is no commit.
+func (w *purge) selectNonCommit(ctx context.Context, rev string) (selected bool, err error) {
 	id, err := w.resolver.Object(ctx, rev)
 	if err != nil {
 		return false, nil //nolint:nilerr // such as a range: it is resolved as one, with a better error
@@ -248,11 +250,11 @@ func (w *purge) addNonCommit(ctx context.Context, rev string) (added bool, err e
 		return false, err
 	}
 	w.wanted[id] = true
-	return true, w.addObject(ctx, id)
+	return true, w.selectObject(ctx, id)
 }
 
-// findCommitsWithPurgedContent finds the commits whose content or label is purged, and the edits of the
-// selected commits.
+// findCommitsWithPurgedContent finds the commits whose content or label is purged, and the edits of
+// the selected commits.
 func (w *purge) findCommitsWithPurgedContent(ctx context.Context) error {
 	var edits []*commit.Commit
 	used := map[objects.ID]bool{}

@@ -59,9 +59,9 @@ func (b *purgedList) union(other *purgedList) *purgedList {
 	return b
 }
 
-// addBodies adds the bodies of requests that contain purged blocks or tools, and finds the other
+// selectBodies selects the bodies of requests that contain purged blocks or tools, and finds the other
 // bodies that are differences to purged ones.
-func (w *purge) addBodies(ctx context.Context) error {
+func (w *purge) selectBodies(ctx context.Context) error {
 	all, err := w.store.Find(ctx, objects.KindBody, "", 0)
 	if err != nil || len(all) == 0 || len(w.has) == 0 {
 		return err
@@ -71,7 +71,7 @@ func (w *purge) addBodies(ctx context.Context) error {
 		return err
 	}
 	for id := range bodies {
-		if err := w.addObject(ctx, id); err != nil {
+		if err := w.selectObject(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -87,9 +87,9 @@ func (w *purge) addBodies(ctx context.Context) error {
 	return nil
 }
 
-// addBodyAndCopy adds a body and the copy of it that was stored when its base was purged, if there
-// is one.
-func (w *purge) addBodyAndCopy(ctx context.Context, obj objects.Object) error {
+// selectBodyAndStoredCopy selects a body and the copy of it that was stored when its base was
+// purged, if there is one.
+func (w *purge) selectBodyAndStoredCopy(ctx context.Context, obj objects.Object) error {
 	if !w.has[obj.ID] {
 		w.addTombstone(obj.ID, int64(len(obj.Data)), nil)
 		w.lists = append(w.lists, obj.ID)
@@ -99,20 +99,20 @@ func (w *purge) addBodyAndCopy(ctx context.Context, obj objects.Object) error {
 	if err != nil || ref.Target.IsZero() {
 		return err
 	}
-	return w.addObject(ctx, ref.Target)
+	return w.selectObject(ctx, ref.Target)
 }
 
 // bodiesWithPurgedContent returns the bodies whose requests contain purged blocks or tools.
 func (w *purge) bodiesWithPurgedContent(ctx context.Context) (map[objects.ID]bool, error) {
-	line, err := w.commitsByDepth(ctx)
+	line, err := w.allCommitsByDepth(ctx)
 	if err != nil {
 		return nil, err
 	}
-	external, manifests, err := w.readOrigins(ctx, line)
+	clientOrigins, manifests, err := w.readOrigins(ctx, line)
 	if err != nil {
 		return nil, err
 	}
-	blocks := w.purgedBlocksByCommit(line, external)
+	blocks := w.repeatedPurgedBlocks(line, clientOrigins)
 	bodies := map[objects.ID]bool{}
 	for obj, err := range w.store.Get(ctx, manifests) {
 		if err != nil {
@@ -129,10 +129,10 @@ func (w *purge) bodiesWithPurgedContent(ctx context.Context) (map[objects.ID]boo
 	return bodies, nil
 }
 
-// purgedBlocksByCommit returns, for each commit that has any, the purged blocks that a client
-// repeats which continues after the commit. external are the origins of changes that the client
-// made.
-func (w *purge) purgedBlocksByCommit(line []*commit.Commit, external map[objects.ID]bool) map[objects.ID]*purgedList {
+// repeatedPurgedBlocks returns, for each commit that has any, the purged blocks that a client
+// repeats which continues after the commit. clientOrigins are the origins of changes that the
+// client made.
+func (w *purge) repeatedPurgedBlocks(line []*commit.Commit, clientOrigins map[objects.ID]bool) map[objects.ID]*purgedList {
 	blocks := map[objects.ID]*purgedList{}
 	for _, c := range line {
 		var in *purgedList
@@ -141,7 +141,7 @@ func (w *purge) purgedBlocksByCommit(line []*commit.Commit, external map[objects
 		}
 		changed := c.ID
 		if c.Op == commit.Edit || c.Op == commit.Annotate && c.Priority == priority.Skip {
-			if changed = c.Target; external[c.OriginID] {
+			if changed = c.Target; clientOrigins[c.OriginID] {
 				in = in.without(changed)
 			}
 		}
@@ -155,8 +155,8 @@ func (w *purge) purgedBlocksByCommit(line []*commit.Commit, external map[objects
 	return blocks
 }
 
-// commitsByDepth returns the headers of all commits, parents before their children.
-func (w *purge) commitsByDepth(ctx context.Context) (line []*commit.Commit, err error) {
+// allCommitsByDepth returns the headers of all commits, parents before their children.
+func (w *purge) allCommitsByDepth(ctx context.Context) (line []*commit.Commit, err error) {
 	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
 			return nil, err
@@ -167,9 +167,9 @@ func (w *purge) commitsByDepth(ctx context.Context) (line []*commit.Commit, err 
 	return line, nil
 }
 
-// readOrigins returns the origins that a recorder or an importer wrote for what its client has, and the
-// manifests of all origins.
-func (w *purge) readOrigins(ctx context.Context, line []*commit.Commit) (external map[objects.ID]bool, manifests []objects.ID, err error) {
+// readOrigins returns the origins that a recorder or an importer wrote for what its client has, and
+// the manifests of all origins.
+func (w *purge) readOrigins(ctx context.Context, line []*commit.Commit) (clientOrigins map[objects.ID]bool, manifests []objects.ID, err error) {
 	var ids []objects.ID
 	seen := map[objects.ID]bool{{}: true}
 	for _, c := range line {
@@ -177,7 +177,7 @@ func (w *purge) readOrigins(ctx context.Context, line []*commit.Commit) (externa
 			seen[c.OriginID], ids = true, append(ids, c.OriginID)
 		}
 	}
-	external = map[objects.ID]bool{}
+	clientOrigins = map[objects.ID]bool{}
 	for obj, err := range w.store.Get(ctx, ids) {
 		if err != nil {
 			return nil, nil, err
@@ -186,16 +186,16 @@ func (w *purge) readOrigins(ctx context.Context, line []*commit.Commit) (externa
 		if err != nil {
 			return nil, nil, err
 		}
-		external[obj.ID] = o.Source == commit.SourceImport
+		clientOrigins[obj.ID] = o.Source == commit.SourceImport
 		if !seen[o.Manifest] {
 			seen[o.Manifest], manifests = true, append(manifests, o.Manifest)
 		}
 	}
-	return external, manifests, nil
+	return clientOrigins, manifests, nil
 }
 
-// copyRebased stores the bodies whole whose bases are about to be purged.
-func (w *purge) copyRebased(ctx context.Context) error {
+// storeRebasedWhole stores the bodies whole whose bases are about to be purged.
+func (w *purge) storeRebasedWhole(ctx context.Context) error {
 	for _, id := range w.rebased {
 		b, err := requestbody.Read(ctx, w.store, id)
 		if errors.Is(err, objects.ErrPurged) {

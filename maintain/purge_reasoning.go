@@ -12,12 +12,12 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// addReasoning adds the reasoning to purge. It examines all reasoning of the store, because
+// selectReasoning selects the reasoning to purge. It examines all reasoning of the store, because
 // reasoning with the same content is one object, which must stay when one of its commits stays.
-func (w *purge) addReasoning(ctx context.Context) error {
+func (w *purge) selectReasoning(ctx context.Context) error {
 	chosen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
-		commits, _, err := w.revision(ctx, rev)
+		commits, _, err := w.commitsOfRev(ctx, rev)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (w *purge) addReasoning(ctx context.Context) error {
 		return w.OlderThan > 0 && !c.Time.Before(w.Time.Add(-w.OlderThan))
 	}
 	spared := &w.done.Spared
-	w.done.Commits, err = w.addContents(ctx, w.selectUnshared(all, func(c *commit.Commit) bool {
+	w.done.Commits, err = w.selectContents(ctx, w.filterUnshared(all, func(c *commit.Commit) bool {
 		switch {
 		case len(w.Revs) > 0 && !chosen[c.ID]:
 		case tooYoung(c):
@@ -72,9 +72,9 @@ func (w *purge) addReasoning(ctx context.Context) error {
 	return err
 }
 
-// selectUnshared returns the reasoning to purge: the blocks that selected reports, and their edits
+// filterUnshared returns the reasoning to purge: the blocks that selected reports, and their edits
 // unless they are too young. It leaves out reasoning with the same content as reasoning that stays.
-func (w *purge) selectUnshared(all []*commit.Commit, selected, tooYoung func(*commit.Commit) bool) (list []*commit.Commit) {
+func (w *purge) filterUnshared(all []*commit.Commit, selected, tooYoung func(*commit.Commit) bool) (list []*commit.Commit) {
 	purged := map[objects.ID]bool{}
 	stays := map[objects.ID]bool{} // contents
 	for _, op := range []commit.Op{commit.Append, commit.Edit} {

@@ -11,8 +11,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// addSecrets adds the objects with secrets.
-func (w *purge) addSecrets(ctx context.Context) error {
+// selectSecrets selects the objects with secrets.
+func (w *purge) selectSecrets(ctx context.Context) error {
 	revs := w.Revs
 	if len(revs) == 0 {
 		revs = []string{""}
@@ -31,7 +31,7 @@ func (w *purge) addSecrets(ctx context.Context) error {
 				w.masked[l.Object] = maskedEdit(l.Commit.Block, w.Rules)
 			}
 			w.wanted[l.Object] = true
-			if err := w.addObject(ctx, l.Object); err != nil {
+			if err := w.selectObject(ctx, l.Object); err != nil {
 				return err
 			}
 		}
@@ -51,8 +51,8 @@ func maskedEdit(b content.Block, rules []string) content.Block {
 	return b
 }
 
-// writeMasks commits edits and annotations with masks on every branch.
-func (w *purge) writeMasks(ctx context.Context) error {
+// commitMasksOnBranches commits edits and annotations with masks on every branch, which moves it.
+func (w *purge) commitMasksOnBranches(ctx context.Context) error {
 	if len(w.masked) == 0 {
 		return nil
 	}

@@ -52,13 +52,13 @@ func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery,
 	}
 	defer func() { _ = source.Close() }()
 	w := &recovery{ctx: ctx}
-	err = inNewFolder(to, func(dir string) error {
+	err = createFolderAtomically(to, func(dir string) error {
 		if w.target, err = objects.Open(ctx, dir, objects.Options{Create: true}); err != nil {
 			return err
 		}
 		a := w.auditCallbacks()
 		a.Deep, a.Progress = true, o.Progress
-		err := runAudit(ctx, source, a)
+		err := auditAnyStore(ctx, source, a)
 		if err == nil {
 			err = w.finish()
 		}
@@ -141,15 +141,15 @@ func (w *recovery) finish() error {
 	if err := w.restoreTombstones(); err != nil {
 		return err
 	}
-	targets := w.refTargets()
-	if err := w.moveRefs(targets); err != nil {
+	targets := w.intactAndRescueRefs()
+	if err := w.replaceRefs(targets); err != nil {
 		return err
 	}
 	var roots []objects.ID
 	for _, id := range targets {
 		roots = append(roots, id)
 	}
-	for n, reached := range w.graph.reach(roots) {
+	for n, reached := range w.graph.reachableFromIDs(roots) {
 		if reached && w.graph.nodes[n].kind == 0 {
 			w.done.Lost++
 		}
@@ -168,8 +168,8 @@ func (w *recovery) restoreTombstones() error {
 	return err
 }
 
-// restoreChainedEntries writes the ref log to the new store: every entry that continues the chain of each of
-// its refs. The entries keep their numbers and their hashes.
+// restoreChainedEntries writes the ref log to the new store: every entry that continues the chain
+// of each of its refs. The entries keep their numbers and their hashes.
 func (w *recovery) restoreChainedEntries() error {
 	var seq uint64
 	var list []objects.LogEntry
@@ -204,9 +204,10 @@ func canApplyMoves(current map[string]objects.RefUpdate, moves []objects.RefUpda
 	return len(moves) > 0
 }
 
-// refTargets returns the target of each ref in the new store, with the rescue refs.
-func (w *recovery) refTargets() map[string]objects.ID {
-	targets := map[string]objects.ID{}
+// intactAndRescueRefs returns the target of each ref in the new store: of each ref whose target is
+// intact, and of a rescue ref for each that has lost its target. It counts both in w.done.
+func (w *recovery) intactAndRescueRefs() (targets map[string]objects.ID) {
+	targets = map[string]objects.ID{}
 	for _, r := range w.refs {
 		if w.graph.has(r.Target) {
 			targets[r.Name] = r.Target
@@ -220,7 +221,7 @@ func (w *recovery) refTargets() map[string]objects.ID {
 		}
 		w.done.Rescued[r.Name] = ""
 		if id, at := w.lastIntactTarget(r.Name); !id.IsZero() {
-			name := rescueName(r.Name, at, targets)
+			name := freeRescueName(r.Name, at, targets)
 			targets[name], w.done.Rescued[r.Name] = id, name
 		}
 	}
@@ -228,12 +229,13 @@ func (w *recovery) refTargets() map[string]objects.ID {
 	return targets
 }
 
-// lastIntactTarget returns the newest intact target of a ref in the ref log, and the time of its entry.
-func (w *recovery) lastIntactTarget(ref string) (objects.ID, time.Time) {
+// lastIntactTarget returns the newest intact target of a ref in the ref log, and the time of its
+// entry.
+func (w *recovery) lastIntactTarget(ref string) (target objects.ID, at time.Time) {
 	for _, e := range slices.Backward(w.entries) {
 		for _, u := range e.Refs {
 			for _, id := range [2]objects.ID{u.New, u.Old} {
-				if u.Name == ref && w.hasCommitWithContent(id) {
+				if u.Name == ref && w.hasWholeCommit(id) {
 					return id, e.Note.Time
 				}
 			}
@@ -242,8 +244,8 @@ func (w *recovery) lastIntactTarget(ref string) (objects.ID, time.Time) {
 	return objects.ID{}, time.Time{}
 }
 
-// rescueName returns a name under refs/rescued/ that is not in taken.
-func rescueName(ref string, t time.Time, taken map[string]objects.ID) string {
+// freeRescueName returns a name under refs/rescued/ that is not in taken.
+func freeRescueName(ref string, t time.Time, taken map[string]objects.ID) string {
 	short := strings.TrimPrefix(strings.TrimPrefix(ref, refs.Heads), "refs/")
 	for n := 0; ; n++ {
 		name := refs.Rescued + short + "/" + t.Add(time.Duration(n)*time.Millisecond).UTC().Format(history.RescueTime)
@@ -253,13 +255,13 @@ func rescueName(ref string, t time.Time, taken map[string]objects.ID) string {
 	}
 }
 
-// hasCommitWithContent reports whether the store has a commit, its content, its origin and its label.
-func (w *recovery) hasCommitWithContent(id objects.ID) bool {
+// hasWholeCommit reports whether the store has a commit, its content, its origin and its label.
+func (w *recovery) hasWholeCommit(id objects.ID) bool {
 	n, ok := w.graph.find(id)
 	if !ok || w.graph.nodes[n].kind == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(w.graph.out(n)[w.graph.nodes[n].parents:], func(to int32) bool { return w.graph.nodes[to].kind == 0 })
+	return !slices.ContainsFunc(w.graph.linksFrom(n)[w.graph.nodes[n].parents:], func(to int32) bool { return w.graph.nodes[to].kind == 0 })
 }
 
 // addRescueRefs adds rescue refs for the tips of histories without a ref, when refs or entries of
@@ -275,23 +277,24 @@ func (w *recovery) addRescueRefs(targets map[string]objects.ID) {
 			roots = append(roots, u.New, u.Old)
 		}
 	}
-	reached := w.graph.reach(roots)
+	reached := w.graph.reachableFromIDs(roots)
 	inside := make([]bool, len(w.graph.nodes))
 	for n := range w.graph.nodes {
-		for _, to := range w.graph.out(int32(n))[:w.graph.nodes[n].parents] {
+		for _, to := range w.graph.linksFrom(int32(n))[:w.graph.nodes[n].parents] {
 			inside[to] = true
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.hasCommitWithContent(w.graph.ids[n]) {
-			name := rescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), targets)
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.hasWholeCommit(w.graph.ids[n]) {
+			name := freeRescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), targets)
 			targets[name], w.done.Rescued[name] = w.graph.ids[n], name
 		}
 	}
 }
 
-// moveRefs moves the refs from where the log left them to their targets.
-func (w *recovery) moveRefs(targets map[string]objects.ID) error {
+// replaceRefs moves the refs from where the log left them to their targets, and deletes those that
+// have none.
+func (w *recovery) replaceRefs(targets map[string]objects.ID) error {
 	have, err := w.target.Refs(w.ctx, objects.RefQuery{})
 	if err != nil {
 		return err

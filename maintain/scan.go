@@ -68,11 +68,11 @@ const (
 )
 
 // Scan yields the secrets of a history, newest commit first: those in content, labels, origins,
-// requests and their stored bodies, the definitions of tools and the names of authors. It also scans the transcripts that
-// models received to write summaries and, without a revision, the names of branches and tags and
-// the descriptions of branches. Purged content has no secrets. For a damaged commit the error is a
-// *[commit.DamagedError], with a Leak that has only the commit; any other error is the last
-// element.
+// requests and their stored bodies, the definitions of tools and the names of authors. It also
+// scans the transcripts that models received to write summaries and, without a revision, the names
+// of branches and tags and the descriptions of branches. Purged content has no secrets. For a
+// damaged commit the error is a *[commit.DamagedError], with a Leak that has only the commit; any
+// other error is the last element.
 func Scan(ctx context.Context, repo *tract.Repo, o ScanOptions) iter.Seq2[Leak, error] {
 	return func(yield func(Leak, error) bool) {
 		k := &scanner{ScanOptions: o, repo: repo, store: repo.Store(), seen: map[objects.ID]bool{}, names: map[string]bool{}, yield: yield}
@@ -99,8 +99,8 @@ type scanner struct {
 	failed  error // the error of reading the open turns, which ends the scan
 }
 
-// commits returns the commits to scan, and their approximate number.
-func (k *scanner) commits(ctx context.Context) (commits iter.Seq2[*commit.Commit, error], total int64, err error) {
+// commitsToScan returns the commits to scan, and their approximate number.
+func (k *scanner) commitsToScan(ctx context.Context) (commits iter.Seq2[*commit.Commit, error], total int64, err error) {
 	var tips []objects.ID
 	if k.Rev == "" {
 		commits = everReachable(ctx, k.store)
@@ -123,7 +123,7 @@ func (k *scanner) commits(ctx context.Context) (commits iter.Seq2[*commit.Commit
 
 // scanHistory scans the commits and reports progress.
 func (k *scanner) scanHistory(ctx context.Context) error {
-	commits, total, err := k.commits(ctx)
+	commits, total, err := k.commitsToScan(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,8 @@ func (k *scanner) scan(ctx context.Context, c *commit.Commit, loadErr error) err
 	return err
 }
 
-// firstVisit reports whether an object was not visited yet, and marks it as visited.
-func (k *scanner) firstVisit(id objects.ID) bool {
+// visit marks an object as visited, and reports whether this is its first visit.
+func (k *scanner) visit(id objects.ID) (first bool) {
 	if id.IsZero() || k.seen[id] {
 		return false
 	}
@@ -169,28 +169,28 @@ func (k *scanner) firstVisit(id objects.ID) bool {
 
 // scanCommit scans one commit and the objects that it links to.
 func (k *scanner) scanCommit(ctx context.Context, c *commit.Commit) error {
-	if c.Block != nil && c.Tombstone == nil && k.firstVisit(c.ContentID) {
+	if c.Block != nil && c.Tombstone == nil && k.visit(c.ContentID) {
 		leak := Leak{Commit: c, Object: c.ContentID, Where: inContent, Sealed: !c.Block.Form().Seal.IsZero()}
 		content.RewriteText(c.Block, func(s string) string {
 			k.scanText(ctx, leak, s)
 			return s
 		})
 	}
-	if k.firstVisit(c.LabelID) {
+	if k.visit(c.LabelID) {
 		k.scanText(ctx, Leak{Commit: c, Object: c.LabelID, Where: inLabel}, c.Label.Text)
 		for _, name := range slices.Sorted(maps.Keys(c.Label.Meta)) {
 			k.scanText(ctx, Leak{Commit: c, Object: c.LabelID, Where: "meta " + name}, c.Label.Meta[name])
 		}
 	}
 	k.scanAuthor(ctx, c, c.Author)
-	if c.Origin == nil || !k.firstVisit(c.OriginID) {
+	if c.Origin == nil || !k.visit(c.OriginID) {
 		return nil
 	}
 	from := Leak{Commit: c, Object: c.OriginID, Where: inOrigin}
 	k.scanText(ctx, from, c.Origin.Finish)
 	k.scanText(ctx, from, string(c.Origin.Usage.Raw))
 	k.scanValues(ctx, from, c.Origin.Original)
-	if !k.firstVisit(c.Origin.Manifest) {
+	if !k.visit(c.Origin.Manifest) {
 		return nil
 	}
 	return k.scanRequest(ctx, c)
@@ -211,7 +211,7 @@ func (k *scanner) scanRequest(ctx context.Context, c *commit.Commit) error {
 		return err
 	}
 	k.scanValues(ctx, Leak{Commit: c, Object: c.Origin.Manifest, Where: inRequest}, m.RequestSettings)
-	if k.firstVisit(m.Tools) {
+	if k.visit(m.Tools) {
 		tools, err := objects.Read(ctx, k.store, m.Tools)
 		if err != nil && !errors.Is(err, objects.ErrPurged) {
 			return err
@@ -237,7 +237,7 @@ func (k *scanner) scanRequest(ctx context.Context, c *commit.Commit) error {
 
 // scanBody scans the body of the recorded request that a commit came from.
 func (k *scanner) scanBody(ctx context.Context, c *commit.Commit, id objects.ID) error {
-	if !k.firstVisit(id) {
+	if !k.visit(id) {
 		return nil
 	}
 	b, err := requestbody.Read(ctx, k.store, id)
@@ -312,7 +312,7 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 		}
 	}
 	for _, u := range descriptions {
-		if k.ended() || !k.firstVisit(u.New) {
+		if k.ended() || !k.visit(u.New) {
 			continue
 		}
 		if err := k.scanBranchDescription(ctx, u.New, tips[refs.Heads+strings.TrimPrefix(u.Name, refs.Describe)]); err != nil {
@@ -322,8 +322,8 @@ func (k *scanner) scanRefs(ctx context.Context) error {
 	return nil
 }
 
-// scanRefNameAndAuthor scans the name of a branch or a tag, and the author of its last move. tip is the
-// last target of the ref.
+// scanRefNameAndAuthor scans the name of a branch or a tag, and the author of its last move. tip is
+// the last target of the ref.
 func (k *scanner) scanRefNameAndAuthor(ctx context.Context, ref string, tip objects.ID, author string) {
 	where := inBranch
 	name, is := strings.CutPrefix(ref, refs.Heads)
@@ -338,7 +338,8 @@ func (k *scanner) scanRefNameAndAuthor(ctx context.Context, ref string, tip obje
 	}
 }
 
-// scanBranchDescription scans the description of a branch, the label id. tip is the branch's last commit.
+// scanBranchDescription scans the description of a branch, the label id. tip is the branch's last
+// commit.
 func (k *scanner) scanBranchDescription(ctx context.Context, id, tip objects.ID) error {
 	label, err := commit.ReadLabel(ctx, k.store, id)
 	if errors.Is(err, objects.ErrNotFound) || err == nil && len(secrets.Find(label.Text)) == 0 {

@@ -11,11 +11,11 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// clearSpools removes the committed exchanges that recorders keep in the folder "spool" next to
-// the files of a store, and in other folders.
-func clearSpools(ctx context.Context, s objects.Store, folders []string) error {
+// clearCommittedExchanges removes the committed exchanges that recorders keep in the folder "spool"
+// next to the files of a store, and in other folders.
+func clearCommittedExchanges(ctx context.Context, s objects.Store, otherFolders []string) error {
 	var err error
-	for _, folder := range folders {
+	for _, folder := range otherFolders {
 		err = errors.Join(err, spool.Clear(folder))
 	}
 	in, ok := objects.As[objects.Maintainer](s)

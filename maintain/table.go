@@ -50,7 +50,7 @@ func (t *objectTable) add(info objectInfo) error {
 	if p.recent = joinByKey(p.recent); len(p.recent) <= t.rowsInMemory/2 {
 		return nil
 	}
-	return t.write(p)
+	return t.flushPartition(p)
 }
 
 // joinByKey sorts rows by their keys and joins those of the same object.
@@ -68,11 +68,11 @@ func joinByKey(rows []objectInfo) []objectInfo {
 	return rows[:n]
 }
 
-// write appends the rows in memory of a partition to the file as a block, and creates the file if
-// there is none.
-func (t *objectTable) write(p *partition) (err error) {
+// flushPartition appends the rows in memory of a partition to the file as a block, and creates the
+// file if there is none.
+func (t *objectTable) flushPartition(p *partition) (err error) {
 	if t.file == nil {
-		if t.file, err = tempFile(); err != nil {
+		if t.file, err = createTempFile(); err != nil {
 			return err
 		}
 	}
@@ -90,10 +90,10 @@ func (t *objectTable) write(p *partition) (err error) {
 	return nil
 }
 
-// tempFile creates a temporary file. If the temporary folder is /tmp, which is often in memory, it
-// tries /var/tmp first. It removes the name of the file at once, so that a killed process leaves no
-// file behind. Windows refuses to remove an open file; there close removes it.
-func tempFile() (f *os.File, err error) {
+// createTempFile creates a temporary file. If the temporary folder is /tmp, which is often in
+// memory, it tries /var/tmp first. It removes the name of the file at once, so that a killed
+// process leaves no file behind. Windows refuses to remove an open file; there close removes it.
+func createTempFile() (f *os.File, err error) {
 	const pattern = "tract-fsck-*"
 	if os.TempDir() == "/tmp" {
 		f, err = os.CreateTemp("/var/tmp", pattern)
@@ -134,8 +134,8 @@ func (t *objectTable) each(visit func(objectInfo) error) error {
 	return nil
 }
 
-// close closes and removes the file, if there is one.
-func (t *objectTable) close() {
+// closeAndRemove closes and removes the file, if there is one.
+func (t *objectTable) closeAndRemove() {
 	if t.file != nil {
 		_ = t.file.Close()
 		_ = os.Remove(t.file.Name())

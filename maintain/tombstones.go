@@ -13,9 +13,9 @@ import (
 // purgePage is the number of blocks that are read at once to compute their tombstones.
 const purgePage = 256
 
-// addContents adds the content of commits, page by page. It returns the commits whose content was
-// not purged before; when several have equal content, it returns all of them.
-func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (unpurged []*commit.Commit, err error) {
+// selectContents selects the content of commits, page by page. It returns the commits whose content
+// was not purged before; when several have equal content, it returns all of them.
+func (w *purge) selectContents(ctx context.Context, list []*commit.Commit) (unpurged []*commit.Commit, err error) {
 	for len(list) > 0 {
 		page := list[:min(len(list), purgePage)]
 		list = list[len(page):]
@@ -27,8 +27,8 @@ func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (unpurge
 				continue
 			}
 			unpurged = append(unpurged, c)
-			w.addContent(c)
-			if err := w.addTranscripts(ctx, c.ContentID); err != nil {
+			w.selectContent(c)
+			if err := w.selectTranscripts(ctx, c.ContentID); err != nil {
 				return nil, err
 			}
 			c.Block = nil
@@ -37,16 +37,16 @@ func (w *purge) addContents(ctx context.Context, list []*commit.Commit) (unpurge
 	return unpurged, nil
 }
 
-// addContent adds the content of a loaded commit.
-func (w *purge) addContent(c *commit.Commit) {
+// selectContent selects the content of a loaded commit.
+func (w *purge) selectContent(c *commit.Commit) {
 	w.addTombstone(c.ContentID, c.Size, content.Encode(content.Remains(c.Block)))
 	if c.Size > objects.MaxSize {
 		w.lists = append(w.lists, c.ContentID)
 	}
 }
 
-// addObject adds an object by its id.
-func (w *purge) addObject(ctx context.Context, id objects.ID) error {
+// selectObject selects an object by its id.
+func (w *purge) selectObject(ctx context.Context, id objects.ID) error {
 	o, err := objects.Read(ctx, w.store, id)
 	switch {
 	case errors.Is(err, objects.ErrPurged):
@@ -56,7 +56,7 @@ func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 	case !o.Kind.Purgeable():
 		return fmt.Errorf("object %s: a %s cannot be purged", id.Short(), o.Kind)
 	case o.Kind == objects.KindBody:
-		return w.addBodyAndCopy(ctx, o)
+		return w.selectBodyAndStoredCopy(ctx, o)
 	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
 		w.addTombstone(id, int64(len(o.Data)), nil)
 		return nil
@@ -65,8 +65,8 @@ func (w *purge) addObject(ctx context.Context, id objects.ID) error {
 	if err != nil {
 		return err
 	}
-	w.addContent(&commit.Commit{ContentID: id, Size: int64(len(content.Encode(block))), Block: block})
-	return w.addTranscripts(ctx, id)
+	w.selectContent(&commit.Commit{ContentID: id, Size: int64(len(content.Encode(block))), Block: block})
+	return w.selectTranscripts(ctx, id)
 }
 
 // addTombstone adds the tombstone of an object. remains is the part of its block that stays readable,
@@ -86,9 +86,9 @@ func (w *purge) addTombstone(id objects.ID, size int64, remains []byte) {
 // maxRemains is the largest number of bytes of a block that a tombstone keeps.
 const maxRemains = 1 << 10
 
-// addChunks adds tombstones for the chunks of long contents and bodies, except for chunks that others
-// share.
-func (w *purge) addChunks(ctx context.Context) error {
+// addChunkTombstones adds tombstones for the chunks of long contents and bodies, except for chunks
+// that others share.
+func (w *purge) addChunkTombstones(ctx context.Context) error {
 	if len(w.lists) == 0 {
 		return nil
 	}
@@ -125,10 +125,10 @@ func (w *purge) addChunks(ctx context.Context) error {
 	return nil
 }
 
-// writeTombstones replaces the added objects by tombstones.
-func (w *purge) writeTombstones(ctx context.Context) (err error) {
-	if err = w.addChunks(ctx); err == nil {
-		err = w.copyRebased(ctx)
+// purgeSelected replaces the selected objects by tombstones.
+func (w *purge) purgeSelected(ctx context.Context) (err error) {
+	if err = w.addChunkTombstones(ctx); err == nil {
+		err = w.storeRebasedWhole(ctx)
 	}
 	if err == nil {
 		var n int

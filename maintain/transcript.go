@@ -40,7 +40,7 @@ func (w *purge) indexSummaryTranscript(ctx context.Context, origin objects.ID) e
 	if err != nil || len(m.Sources) == 0 {
 		return err
 	}
-	there, err := existing(ctx, w.store, m.Sources) // not all, for example after a summary was cherry-picked to another history
+	there, err := deleteMissing(ctx, w.store, m.Sources) // not all, for example after a summary was cherry-picked to another history
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (w *purge) indexSummaryTranscript(ctx context.Context, origin objects.ID) e
 	return nil
 }
 
-// addTranscripts adds the content of the transcripts that repeat some content.
-func (w *purge) addTranscripts(ctx context.Context, contentID objects.ID) error {
+// selectTranscripts selects the content of the transcripts that repeat some content.
+func (w *purge) selectTranscripts(ctx context.Context, contentID objects.ID) error {
 	for _, c := range w.transcripts[contentID] {
 		transcript := *c // headers are shared
 		if w.has[c.ContentID] {
@@ -73,7 +73,7 @@ func (w *purge) addTranscripts(ctx context.Context, contentID objects.ID) error 
 			return err
 		}
 		if transcript.Tombstone == nil {
-			w.addContent(&transcript)
+			w.selectContent(&transcript)
 			w.done.Copies = append(w.done.Copies, &transcript)
 		}
 	}

@@ -52,11 +52,11 @@ func formerTips(ctx context.Context, s objects.Store, exclude map[objects.ID]boo
 			}
 		}
 	}
-	return existing(ctx, s, former)
+	return deleteMissing(ctx, s, former)
 }
 
-// existing returns those of the ids that the store has, in their order.
-func existing(ctx context.Context, s objects.Reader, ids []objects.ID) ([]objects.ID, error) {
+// deleteMissing deletes the ids that the store does not have from the list, in place, and returns it.
+func deleteMissing(ctx context.Context, s objects.Reader, ids []objects.ID) ([]objects.ID, error) {
 	missing, err := s.Missing(ctx, ids)
 	isMissing := map[objects.ID]bool{}
 	for _, id := range missing {
@@ -65,8 +65,8 @@ func existing(ctx context.Context, s objects.Reader, ids []objects.ID) ([]object
 	return slices.DeleteFunc(ids, func(id objects.ID) bool { return isMissing[id] }), err
 }
 
-// lastTurnsWithTools returns the commits of the last turns of branches and rescued responses, if tools were
-// used in the turn: a provider may require the seals of these commits.
+// lastTurnsWithTools returns the commits of the last turns of branches and rescued responses, if
+// tools were used in the turn: a provider may require the seals of these commits.
 func lastTurnsWithTools(ctx context.Context, s objects.Store) (map[objects.ID]*commit.Commit, error) {
 	open := map[objects.ID]*commit.Commit{}
 	for _, folder := range []string{refs.Heads, refs.Rescued} {

@@ -92,8 +92,8 @@ func (a *anchors) buildTrie(list []anchor) {
 	}
 }
 
-// addFailureTransitions sets the missing transitions, state by state from the root: those of the failure
-// link, the state of the longest proper suffix that is a prefix of a keyword.
+// addFailureTransitions sets the missing transitions, state by state from the root: those of the
+// failure link, the state of the longest proper suffix that is a prefix of a keyword.
 func (a *anchors) addFailureTransitions() {
 	fail := make([]uint16, len(a.next))
 	for queue := []uint16{0}; len(queue) > 0; queue = queue[1:] {
