@@ -27,7 +27,7 @@ var rules = []wire.Rule{
 	{
 		Name:     "thinking-first",
 		Evidence: `Anthropic 400: "Expected thinking or redacted_thinking, but found tool_use. When thinking is enabled, a final assistant message must start with a thinking block"`,
-		Find:     findThinkingNotFirst,
+		Find:     reportThinkingNotFirst,
 	},
 	{
 		Name:     "thinking-unsigned",
@@ -53,9 +53,9 @@ var rules = []wire.Rule{
 	},
 }
 
-// findThinkingNotFirst reports messages with tool calls in the open tool loop that do not begin
+// reportThinkingNotFirst reports messages with tool calls in the open tool loop that do not begin
 // with reasoning although thinking is enabled.
-func findThinkingNotFirst(c *wire.Checker) {
+func reportThinkingNotFirst(c *wire.Checker) {
 	if t := c.Body.Get("thinking", "type").Text(); t != "enabled" {
 		return // with adaptive thinking, a message may have no reasoning
 	}

@@ -45,8 +45,8 @@ func Encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// replay returns the message for the blocks of one response.
-func replay(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeAssistantMessage returns the message for the blocks of one response.
+func encodeAssistantMessage(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newMessageEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	return p.List.Bytes().At(0)

@@ -25,7 +25,7 @@ var Messages = &wire.Dialect{
 		return &reader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
 	Encode:           Encode,
-	Replay:           replay,
+	Replay:           encodeAssistantMessage,
 	DecodeRequest:    decodeRequest,
 	NewMessageReader: newMessageReader,
 	Outline:          outlineMessages,

@@ -31,7 +31,7 @@ func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int
 		return limit
 	case wire.EffortBudgets[r.Effort] == 0:
 		return limit
-	case isAdaptive(t.Model):
+	case supportsAdaptiveThinking(t.Model):
 		body.Set("output_config", rawjson.NewObject("effort", strings.Replace(r.Effort, "minimal", "low", 1)).Bytes())
 		o := rawjson.NewObject("type", "adaptive")
 		if !r.Hidden && r.Summary != "none" {
@@ -59,7 +59,7 @@ func SetThinking(t wire.Target, s llm.Settings, body *rawjson.Object) (limit int
 // closes.
 func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 	s := req.Settings
-	if isAdaptive(t.Model) || wire.IsReasoningOff(s.Reasoning) {
+	if supportsAdaptiveThinking(t.Model) || wire.IsReasoningOff(s.Reasoning) {
 		return s
 	}
 	for _, m := range req.Messages[wire.OpenTurnStart(req.Messages):] {
@@ -78,7 +78,7 @@ func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 
 // claudeVersion returns the version numbers in the name of a Claude model, without dates. claude
 // reports whether the name is that of a Claude model.
-func claudeVersion(model string) (version []int, claude bool) {
+func claudeVersion(model string) (version []int, isClaude bool) {
 	name := strings.ToLower(model)
 	at := strings.Index(name, "claude")
 	if at < 0 {
@@ -92,9 +92,9 @@ func claudeVersion(model string) (version []int, claude bool) {
 	return version, true
 }
 
-// isAdaptive reports whether a model accepts an effort (adaptive thinking). Anthropic's models
+// supportsAdaptiveThinking reports whether a model accepts an effort (adaptive thinking). Anthropic's models
 // up to version 4.5, and all models of other vendors, need a budget.
-func isAdaptive(model string) bool {
+func supportsAdaptiveThinking(model string) bool {
 	version, claude := claudeVersion(model)
 	name := strings.ToLower(model)
 	switch {
@@ -122,7 +122,7 @@ func NeedsInterleavedBeta(model string, thinking, tools rawjson.Value) bool {
 	if len(version) == 0 || version[0] != 4 || thinking.Get("type").Text() != "enabled" || rawjson.IsEmpty(tools) {
 		return false
 	}
-	return !isAdaptive(model) || version[1] == 6 && strings.Contains(strings.ToLower(model), "sonnet")
+	return !supportsAdaptiveThinking(model) || version[1] == 6 && strings.Contains(strings.ToLower(model), "sonnet")
 }
 
 // encodeTools encodes the tools.

@@ -14,7 +14,7 @@ import (
 // A content block arrives as content_block_start, content_block_delta events and
 // content_block_stop. The reader keeps a streamBlock for each index. Text, reasoning and
 // arguments are appended to the block as they come; citations and members of unknown
-// blocks are collected. When the block ends, complete adds what was collected. Some
+// blocks are collected. When the block ends, setFinalBlock adds what was collected. Some
 // servers leave out events: a delta may begin a block, and the end of the message ends
 // all blocks.
 
@@ -47,7 +47,7 @@ func (m *reader) readBlockStart(v rawjson.Value) {
 // beginBlock begins block, with state b, as the block with index n.
 func (m *reader) beginBlock(n int64, b *streamBlock, block content.Block) {
 	b.BlockBuilder = m.BeginStreamed(block)
-	m.blocks[n], b.BeforeEnd = b, b.complete
+	m.blocks[n], b.BeforeEnd = b, b.setFinalBlock
 }
 
 // readBlockDelta reads content_block_delta. It skips deltas that do not fit the block. If no
@@ -124,9 +124,9 @@ func (m *reader) endBlockAt(n int64) {
 	}
 }
 
-// complete runs when the block ends. It adds the collected citations or unknown members, and
+// setFinalBlock runs when the block ends. It adds the collected citations or unknown members, and
 // sets the arguments of a call that had no deltas.
-func (b *streamBlock) complete() {
+func (b *streamBlock) setFinalBlock() {
 	switch block := b.Block.(type) {
 	case content.Text:
 		block.SetExtra(b.withCitations(block.Form().Extra))

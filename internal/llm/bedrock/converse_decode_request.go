@@ -29,7 +29,7 @@ func decodeConverseRequest(t wire.Target, v rawjson.Value) (*llm.Request, error)
 	for tool := range tools.Get("tools").Elements() {
 		spec := tool.Get("toolSpec")
 		t := llm.Tool{Name: spec.Get("name").Text(), Description: spec.Get("description").Text(), Schema: bytes.Clone(spec.Get("inputSchema", "json"))}
-		if written := encodeTools([]llm.Tool{t}, "", false); !rawjson.Equal(written.Get("tools").At(0), tool) {
+		if written := encodeToolConfig([]llm.Tool{t}, "", false); !rawjson.Equal(written.Get("tools").At(0), tool) {
 			t.Native = bytes.Clone(tool)
 		}
 		req.Tools = append(req.Tools, t)
@@ -86,8 +86,9 @@ func (q *messageReader) readContent(role content.Role, list rawjson.Value) []con
 	return blocks
 }
 
-// readMedia reads an image or a document, when it would come out as it is.
-func (q *messageReader) readMedia(v rawjson.Value) (content.Media, bool) {
+// readMedia reads an image or a document. exact is false for anything else, and if encoding the
+// media again would give other JSON.
+func (q *messageReader) readMedia(v rawjson.Value) (_ content.Media, exact bool) {
 	for key, in := range v.Members() {
 		m := content.Media{Wire: q.BlockForm(), Of: content.KindFile, Name: in.Get("name").Text(), URL: in.Get("source", "s3Location", "uri").Text()}
 		m.MediaType = "application/" + in.Get("format").Text()

@@ -20,13 +20,13 @@ func encodeConverse(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	wire.EncodeBlocks(p, req.Messages)
 	body := rawjson.NewObject("messages", p.List.Bytes())
 	body.Set("system", rawjson.NonEmpty(p.System.Bytes()))
-	tools := encodeTools(req.Tools, s.ToolChoice, p.hasCall)
+	tools := encodeToolConfig(req.Tools, s.ToolChoice, p.hasCall)
 	encodeSettings(t, anthropic.LoopSettings(t, req), tools, body)
 	return t.FinishBody(body, s)
 }
 
-// replayConverse writes the message that stands for one response.
-func replayConverse(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeAssistantMessage writes the message that stands for one response.
+func encodeAssistantMessage(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newConverseEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	return p.List.Bytes().At(0)
@@ -173,7 +173,7 @@ func encodeMedia(m content.Media) rawjson.Value {
 	key := "image"
 	if m.Of != content.KindImage {
 		key = "document"
-		in.SetString("name", documentName(m.Name))
+		in.SetString("name", sanitizeDocumentName(m.Name))
 	}
 	in.Set("source", source.Bytes())
 	return rawjson.NewObject(key, in).Bytes()
@@ -203,9 +203,9 @@ func guessMediaFormat(mediaType string, m content.Media) string {
 	return "txt"
 }
 
-// documentName returns a name as the format allows one: letters, digits, hyphens,
+// sanitizeDocumentName returns a name as the format allows one: letters, digits, hyphens,
 // brackets and single blanks.
-func documentName(name string) string {
+func sanitizeDocumentName(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool {
 		return r >= utf8.RuneSelf || !strings.ContainsRune("-()[]", r) && !(r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z')
 	})

@@ -11,7 +11,7 @@ import (
 // TestRedactedBlobsAreJoinedAsBytes: each piece is base64 of its own.
 func TestRedactedBlobsAreJoinedAsBytes(t *testing.T) {
 	for want, pieces := range map[string][]string{"AQID": {"AQ==", "AgM="}, "AQ": {"AQ"}, "not base64 at all": {"not base64 ", "at all"}} {
-		if have := joinBlobs(pieces); have != want {
+		if have := joinBase64(pieces); have != want {
 			t.Errorf("%q becomes %q, want %q", pieces, have, want)
 		}
 	}
@@ -24,7 +24,7 @@ func TestConverseIDsAndNames(t *testing.T) {
 		t.Errorf("%q and %q", a, b)
 	}
 	for name, want := range map[string]string{"": "document", "a__b.txt": "a b txt", "日本": "document", "[x](y) - z": "[x](y) - z"} {
-		if have := documentName(name); have != want {
+		if have := sanitizeDocumentName(name); have != want {
 			t.Errorf("%q becomes %q, want %q", name, have, want)
 		}
 	}

@@ -28,7 +28,7 @@ var Converse = &wire.Dialect{
 		return &converseReader{BlockWriter: o, blocks: map[int64]*streamBlock{}}
 	},
 	Encode:        encodeConverse,
-	Replay:        replayConverse,
+	Replay:        encodeAssistantMessage,
 	DecodeRequest: decodeConverseRequest,
 	Outline:       outlineMessages,
 	Rules:         converseRules,
@@ -40,11 +40,11 @@ var Converse = &wire.Dialect{
 
 // modelPath returns the path of a model of Bedrock. The model may be an ARN, which has
 // slashes.
-func modelPath(model, once, streamed string, stream bool) string {
+func modelPath(model, operation, streamOperation string, stream bool) string {
 	if stream {
-		once = streamed
+		operation = streamOperation
 	}
-	return "/model/" + url.PathEscape(model) + "/" + once
+	return "/model/" + url.PathEscape(model) + "/" + operation
 }
 
 // sign sends a Bedrock API key. Signing with AWS credentials is left to the Auth function

@@ -49,10 +49,10 @@ func encodeNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
 	}
 }
 
-// encodeTools returns the tools and which of them to use; nil when there are none.
+// encodeToolConfig returns the tools and which of them to use; nil when there are none.
 // The format has no word for none of them: they are left out then, unless one was
 // called before, for which it demands them.
-func encodeTools(tools []llm.Tool, choice string, hadCalls bool) rawjson.Value {
+func encodeToolConfig(tools []llm.Tool, choice string, hadCalls bool) rawjson.Value {
 	if len(tools) == 0 || choice == "none" && !hadCalls {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (c *converseReader) readBlockStart(v rawjson.Value) {
 // beginBlock begins the block at an index of the wire.
 func (c *converseReader) beginBlock(n int64, b *streamBlock, block content.Block) {
 	b.BlockBuilder = c.BeginStreamed(block)
-	c.blocks[n], b.BeforeEnd = b, b.complete
+	c.blocks[n], b.BeforeEnd = b, b.setFinalBlock
 }
 
 // readBlockDelta reads more of a block, which may begin with it.
@@ -139,8 +139,8 @@ func (c *converseReader) endBlockAt(n int64) {
 	}
 }
 
-// complete puts what came beside the text into the block.
-func (b *streamBlock) complete() {
+// setFinalBlock puts what came beside the text into the block.
+func (b *streamBlock) setFinalBlock() {
 	switch block := b.Block.(type) {
 	case content.Text:
 		if b.elements != nil {
@@ -151,7 +151,7 @@ func (b *streamBlock) complete() {
 		b.Block = block
 	case content.Reasoning:
 		if b.blobs != nil {
-			b.Signature = []string{joinBlobs(b.blobs)}
+			b.Signature = []string{joinBase64(b.blobs)}
 		}
 	case content.ToolCall:
 		if strings.TrimSpace(strings.Join(b.Text, "")) != "" {
@@ -170,9 +170,9 @@ func (b *streamBlock) complete() {
 	}
 }
 
-// joinBlobs joins the bytes of pieces in base64. A single piece stays as it came, and so
+// joinBase64 joins the bytes of pieces in base64. A single piece stays as it came, and so
 // do pieces that are not base64.
-func joinBlobs(pieces []string) string {
+func joinBase64(pieces []string) string {
 	if len(pieces) == 1 {
 		return pieces[0]
 	}

@@ -55,8 +55,8 @@ func encodeThinking(r llm.Reasoning) rawjson.Value {
 	return o.Bytes()
 }
 
-// replay writes the message that stands for one response.
-func replay(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeAssistantMessage writes the message that stands for one response.
+func encodeAssistantMessage(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
 	return p.encodeAssistant(blocks)
 }

@@ -25,7 +25,7 @@ var Cohere = &wire.Dialect{
 		return &reader{BlockWriter: o, blocks: map[int64]*wire.BlockBuilder{}, calls: map[int64]*wire.BlockBuilder{}}
 	},
 	Encode:        encode,
-	Replay:        replay,
+	Replay:        encodeAssistantMessage,
 	DecodeRequest: decodeRequest,
 	Outline:       openai.OutlineChat,
 

@@ -24,7 +24,7 @@ var Gemini = &wire.Dialect{
 	Sign:          signGemini,
 	NewReader:     func(o *wire.BlockWriter) wire.ResponseReader { return &geminiReader{BlockWriter: o} },
 	Encode:        encodeGemini,
-	Replay:        replayGemini,
+	Replay:        encodeModelContent,
 	DecodeRequest: decodeGeminiRequest,
 	Outline:       outlineGeminiContents,
 	Rules:         geminiRules,
@@ -108,8 +108,8 @@ func (g *geminiReader) ReadEvent(_ string, v rawjson.Value) error {
 	return g.readChunk(v, g.readStreamedPart)
 }
 
-// readChunk reads a response body or a chunk of a stream, and calls read for each part.
-func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error) error {
+// readChunk reads a response body or a chunk of a stream, and calls readPart for each part.
+func (g *geminiReader) readChunk(v rawjson.Value, readPart func(rawjson.Value) error) error {
 	if v.Get("error").Kind() == rawjson.KindObject {
 		return wire.NewAPIError(g.Provider, v)
 	}
@@ -120,7 +120,7 @@ func (g *geminiReader) readChunk(v rawjson.Value, read func(rawjson.Value) error
 	g.readUsage(v.Get("usageMetadata"))
 	c := g.firstCandidate(v.Get("candidates"))
 	for p := range g.Elements(c.Get("content", "parts")) {
-		if err := read(p); err != nil {
+		if err := readPart(p); err != nil {
 			return err
 		}
 	}

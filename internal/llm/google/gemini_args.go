@@ -15,9 +15,9 @@ import (
 //
 // Gemini streams the arguments of a call as single values, each with its path (JSONPath):
 // {"jsonPath":"$.a[0].b", "stringValue":"x","willContinue":true}. A string may come in
-// several pieces with the same path. The reader keeps a tree of values: find follows a path,
+// several pieces with the same path. The reader keeps a tree of values: findOrCreate follows a path,
 // step by step, from the root, and creates the members and array elements that do not exist;
-// set then stores the value, or appends the piece of a string; json encodes the tree.
+// addElement then stores the value, or appends the piece of a string; json encodes the tree.
 // The depth of a path and the number of values are limited, because one path can name an
 // array element with a large index.
 
@@ -40,17 +40,17 @@ type argsValue struct {
 // of their own.
 const maxArgs = 1 << 16
 
-// setAll sets all members of v, arguments that came complete.
-func (a *partialArgs) setAll(v rawjson.Value) {
+// setMembers sets all members of v, arguments that came complete.
+func (a *partialArgs) setMembers(v rawjson.Value) {
 	for key, value := range v.Members() {
-		a.root.member(key).other = bytes.Clone(value)
+		a.root.findOrCreateMember(key).other = bytes.Clone(value)
 	}
 }
 
-// set sets the value that an element of partialArgs has at its path.
-func (a *partialArgs) set(v rawjson.Value) error {
+// addElement sets the value that an element of partialArgs has at its path.
+func (a *partialArgs) addElement(v rawjson.Value) error {
 	path := v.Get("jsonPath").Text()
-	at, err := a.find(path)
+	at, err := a.findOrCreate(path)
 	if err != nil {
 		return fmt.Errorf("%w: arguments at %q: %w", llm.ErrProtocol, rawjson.Excerpt([]byte(path)), err)
 	}
@@ -69,8 +69,8 @@ func (a *partialArgs) set(v rawjson.Value) error {
 	return nil
 }
 
-// find returns the value at a path, and creates it if necessary.
-func (a *partialArgs) find(path string) (*argsValue, error) {
+// findOrCreate returns the value at a path, and creates it if necessary.
+func (a *partialArgs) findOrCreate(path string) (*argsValue, error) {
 	at := &a.root
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
@@ -80,14 +80,14 @@ func (a *partialArgs) find(path string) (*argsValue, error) {
 		if depth == rawjson.MaxDepth/2 {
 			return nil, fmt.Errorf("more than %d levels", depth)
 		}
-		step, err := parsePathStep(rest)
+		step, err := cutPathStep(rest)
 		if err != nil {
 			return nil, err
 		}
 		if a.count += at.countMissing(step); a.count > maxArgs {
 			return nil, fmt.Errorf("more than %d values", maxArgs)
 		}
-		at, rest = at.child(step), step.rest
+		at, rest = at.findOrCreateChild(step), step.rest
 	}
 	return at, nil
 }
@@ -100,7 +100,7 @@ type argsStep struct {
 	rest  string // the path after this step
 }
 
-// countMissing returns how many values child would create for a step.
+// countMissing returns how many values findOrCreateChild would create for a step.
 func (v *argsValue) countMissing(s argsStep) int {
 	if s.index >= 0 {
 		return max(0, s.index+1-len(v.items))
@@ -111,10 +111,10 @@ func (v *argsValue) countMissing(s argsStep) int {
 	return 0
 }
 
-// child returns the value that a step leads to, and creates it if necessary.
-func (v *argsValue) child(s argsStep) *argsValue {
+// findOrCreateChild returns the value that a step leads to, and creates it if necessary.
+func (v *argsValue) findOrCreateChild(s argsStep) *argsValue {
 	if s.index < 0 {
-		return v.member(s.key)
+		return v.findOrCreateMember(s.key)
 	}
 	for len(v.items) <= s.index {
 		v.items = append(v.items, &argsValue{})
@@ -122,8 +122,8 @@ func (v *argsValue) child(s argsStep) *argsValue {
 	return v.items[s.index]
 }
 
-// member returns the value of a member, and creates it if necessary.
-func (v *argsValue) member(key string) *argsValue {
+// findOrCreateMember returns the value of a member, and creates it if necessary.
+func (v *argsValue) findOrCreateMember(key string) *argsValue {
 	m := v.members[key]
 	if m == nil {
 		if v.members == nil {
@@ -166,8 +166,8 @@ func (a *partialArgs) json() rawjson.Value {
 	return a.root.json()
 }
 
-// parsePathStep reads the first step of a path.
-func parsePathStep(path string) (argsStep, error) {
+// cutPathStep reads the first step of a path.
+func cutPathStep(path string) (argsStep, error) {
 	if rest, ok := strings.CutPrefix(path, "."); ok {
 		n := strings.IndexAny(rest, ".[")
 		if n < 0 {

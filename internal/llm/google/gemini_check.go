@@ -36,14 +36,14 @@ var geminiRules = []wire.Rule{
 	{
 		Name:     "thought-signature-missing",
 		Evidence: `Gemini 400: "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly" (Gemini 3: the first call of each step of the current turn)`,
-		Find:     findMissingSignatures,
+		Find:     reportMissingFirstSignatures,
 	},
 	wire.RequireMessages("no-contents", `Gemini 400: "contents is not specified"`, "contents"),
 }
 
-// findMissingSignatures reports messages of the current turn whose first call has no
+// reportMissingFirstSignatures reports messages of the current turn whose first call has no
 // signature. Only models that sign all their calls require it.
-func findMissingSignatures(c *wire.Checker) {
+func reportMissingFirstSignatures(c *wire.Checker) {
 	if !strings.Contains(c.Model, "gemini-3") {
 		return
 	}

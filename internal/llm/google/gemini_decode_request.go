@@ -86,15 +86,15 @@ const systemInstruction = "systemInstruction"
 
 // decodeKnownGeminiSettings decodes the settings of request body v that tract knows; the caller
 // keeps the other members.
-func decodeKnownGeminiSettings(v rawjson.Value) llm.Settings {
-	config := v.Get("generationConfig")
+func decodeKnownGeminiSettings(body rawjson.Value) llm.Settings {
+	config := body.Get("generationConfig")
 	s := wire.DecodeCommon(config, "maxOutputTokens")
 	think := config.Get("thinkingConfig")
 	s.Reasoning = llm.Reasoning{
 		Effort: strings.ToLower(think.Get("thinkingLevel").Text()), MaxTokens: wire.DecodeTokenLimit(think.Get("thinkingBudget")),
 		Hidden: !think.Get("includeThoughts").Bool(),
 	}
-	calling := v.Get("toolConfig", "functionCallingConfig")
+	calling := body.Get("toolConfig", "functionCallingConfig")
 	switch mode := strings.ToLower(calling.Get("mode").Text()); mode {
 	case "auto", "none":
 		s.ToolChoice = mode

@@ -33,8 +33,8 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return v, err
 }
 
-// replayGemini returns the content for the blocks of one response.
-func replayGemini(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeModelContent returns the content for the blocks of one response.
+func encodeModelContent(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newGeminiEncoder(t, wire.AssistantMessage(blocks))
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	return p.List.Bytes().At(0)
@@ -241,13 +241,13 @@ func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 	return nil
 }
 
-// inlineMedia returns the media type and the raw bytes of m; inline reports whether it has bytes.
+// inlineMedia returns the media type and the bytes of m, not in base64; inline reports whether it has bytes.
 // The bytes of a data URL are among them, unless keepDataURL is set, as it is for the media of this
 // dialect.
-func inlineMedia(m content.Media, keepDataURL bool) (mediaType, data string, inline bool) {
+func inlineMedia(m content.Media, keepDataURL bool) (mediaType, rawBytes string, inline bool) {
 	if keepDataURL {
 		return m.MediaType, m.Data, m.Data != ""
 	}
-	mediaType, data, inline = wire.InlineData(m)
-	return cmp.Or(mediaType, m.MediaType), data, inline
+	mediaType, rawBytes, inline = wire.InlineData(m)
+	return cmp.Or(mediaType, m.MediaType), rawBytes, inline
 }

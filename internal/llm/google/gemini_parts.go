@@ -118,7 +118,7 @@ func (g *geminiReader) textOrReasoningBlock(p *partReader, w content.Wire) conte
 
 // fileBlock reads a part with the bytes or the URL of a file. It reports false if there is
 // neither, or if encoding the bytes again would give other base64: then the part stays native.
-func fileBlock(p *partReader, w content.Wire) (content.Media, bool) {
+func fileBlock(p *partReader, w content.Wire) (_ content.Media, ok bool) {
 	b := content.Media{Wire: w, Of: content.KindFile}
 	b.SetRole(content.RoleAssistant)
 	b.SetType(p.kind)
@@ -255,7 +255,7 @@ func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err e
 		g.endOpenBlock()
 		b, _ := g.partBlock(v).(content.ToolCall)
 		g.openArgs = &partialArgs{}
-		g.openArgs.setAll(rawjson.Value(b.Arguments))
+		g.openArgs.setMembers(rawjson.Value(b.Arguments))
 		b.Arguments = ""
 		b.SetType("")
 		b.SetExtra(withoutStreamFields(b.Form().Extra))
@@ -266,7 +266,7 @@ func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err e
 		g.openBlock.Block = b
 	}
 	for p := range call.Get("partialArgs").Elements() {
-		if err := g.openArgs.set(p); err != nil {
+		if err := g.openArgs.addElement(p); err != nil {
 			return true, err
 		}
 	}

@@ -24,7 +24,7 @@ var Interactions = &wire.Dialect{
 		return &interactionsReader{BlockWriter: o, steps: map[int64]*openStep{}}
 	},
 	Encode:        encodeInteractions,
-	Replay:        replayInteractions,
+	Replay:        encodeModelSteps,
 	DecodeRequest: decodeInteractionsRequest,
 	Outline:       outlineInteractionsInput,
 	Rules:         interactionsRules,

@@ -30,8 +30,8 @@ func encodeInteractions(t wire.Target, req *llm.Request) (rawjson.Value, error) 
 	return t.FinishBody(&body, s, "generation_config")
 }
 
-// replayInteractions returns the steps for the blocks of one response.
-func replayInteractions(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeModelSteps returns the steps for the blocks of one response.
+func encodeModelSteps(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := &interactionsEncoder{Target: t, toolNames: map[string]string{}}
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	if p.list.Bytes().At(0) == nil {

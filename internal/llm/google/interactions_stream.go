@@ -54,7 +54,7 @@ func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) {
 		block = b
 	}
 	s.BlockBuilder = n.BeginStreamed(block)
-	s.BeforeEnd = func() { s.buildFinalBlock(n) }
+	s.BeforeEnd = func() { s.setFinalBlock(n) }
 }
 
 // withoutEmptySignature returns extra without the member signature if that is empty: a stream
@@ -125,14 +125,14 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 			n.AppendText(s.BlockBuilder, text.Text())
 			d = rawjson.Without(d, "arguments")
 		}
-		s.collectMembers(d)
+		s.setMembers(d)
 	default:
-		s.collectMembers(d)
+		s.setMembers(d)
 	}
 }
 
-// collectMembers collects the members of a delta. They replace those of step.start.
-func (s *openStep) collectMembers(d rawjson.Value) {
+// setMembers collects the members of a delta. They replace those of step.start.
+func (s *openStep) setMembers(d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key != "type" && value.Kind() != rawjson.KindNull {
 			s.members.Set(key, value)
@@ -190,9 +190,9 @@ func (n *interactionsReader) endStep(i int64) {
 	}
 }
 
-// buildFinalBlock builds the final block from step.start and the deltas. n is the reader of the
+// setFinalBlock builds the final block from step.start and the deltas. n is the reader of the
 // stream.
-func (s *openStep) buildFinalBlock(n *interactionsReader) {
+func (s *openStep) setFinalBlock(n *interactionsReader) {
 	if b, ok := s.Block.(content.Reasoning); ok {
 		if s.notOnlyTexts {
 			o := new(rawjson.Object).Merge(b.Form().Extra)

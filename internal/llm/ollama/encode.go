@@ -38,8 +38,8 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// replay writes the message that stands for one response.
-func replay(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeAssistantMessage writes the message that stands for one response.
+func encodeAssistantMessage(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
 	return p.encodeAssistant(blocks)
 }

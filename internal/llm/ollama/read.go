@@ -22,7 +22,7 @@ var Ollama = &wire.Dialect{
 	Sign:          wire.SignBearer,
 	NewReader:     func(o *wire.BlockWriter) wire.ResponseReader { return &reader{BlockWriter: o} },
 	Encode:        encode,
-	Replay:        replay,
+	Replay:        encodeAssistantMessage,
 	DecodeRequest: decodeRequest,
 	Outline:       outlineMessages,
 

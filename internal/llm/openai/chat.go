@@ -19,12 +19,14 @@ import (
 // in this order. The blocks are sent back as that one message; the extra of its blocks keeps
 // the members that have no block.
 var Chat = &wire.Dialect{
-	Name:                 "chat",
-	Path:                 func(string, bool) string { return "/chat/completions" },
-	Sign:                 sign,
-	NewReader:            func(o *wire.BlockWriter) wire.ResponseReader { return &chatReader{BlockWriter: o} },
-	Encode:               encodeChat,
-	Replay:               func(t wire.Target, blocks []content.Block) rawjson.Value { return replayChat(t, blocks, false) },
+	Name:      "chat",
+	Path:      func(string, bool) string { return "/chat/completions" },
+	Sign:      sign,
+	NewReader: func(o *wire.BlockWriter) wire.ResponseReader { return &chatReader{BlockWriter: o} },
+	Encode:    encodeChat,
+	Replay: func(t wire.Target, blocks []content.Block) rawjson.Value {
+		return encodeAssistantMessage(t, blocks, false)
+	},
 	LoopWithoutReasoning: func(t wire.Target) bool { return t.Quirks.NoReasoningField },
 	DecodeRequest:        decodeChatRequest,
 	NewMessageReader:     newChatMessageReader,
@@ -151,7 +153,7 @@ func (c *chatReader) readHead(v rawjson.Value) {
 // readUsage reads a usage object. Some servers put it into the choice.
 func (c *chatReader) readUsage(v rawjson.Value) {
 	if v.Kind() == rawjson.KindObject {
-		c.SetUsage(chatUsage(v))
+		c.SetUsage(decodeChatUsage(v))
 	}
 }
 
@@ -195,10 +197,10 @@ func (c *chatReader) emitBlock(b content.Block) {
 	}
 }
 
-// chatUsage decodes a usage object. Some servers do not count reasoning as output: then the
-// total is the sum of input, output and reasoning, and chatUsage adds the reasoning to the
+// decodeChatUsage decodes a usage object. Some servers do not count reasoning as output: then the
+// total is the sum of input, output and reasoning, and decodeChatUsage adds the reasoning to the
 // output.
-func chatUsage(v rawjson.Value) content.Usage {
+func decodeChatUsage(v rawjson.Value) content.Usage {
 	count := wire.TokenCounts(v)
 	n := func(paths ...[]string) int64 {
 		for _, path := range paths {

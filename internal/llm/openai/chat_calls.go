@@ -53,15 +53,19 @@ type chatFunction struct {
 
 // readFunction reads the function or the custom tool of a call.
 func readFunction(i *rawjson.ObjectReader) chatFunction {
-	f := chatFunction{member: "function", argumentsMember: "arguments"}
+	member, argumentsMember := "function", "arguments"
 	if i.Get("type").Text() == "custom" || i.Get("function") == nil && i.Get("custom") != nil {
-		f.member, f.argumentsMember = "custom", "input"
+		member, argumentsMember = "custom", "input"
 	}
-	return f.read(i.Get(f.member))
+	f := readChatFunction(i.Get(member), argumentsMember)
+	f.member = member
+	return f
 }
 
-func (f chatFunction) read(v rawjson.Value) chatFunction {
-	f.fields = rawjson.ObjectReader{Value: v}
+// readChatFunction reads the object with the name and the arguments of a call. argumentsMember is
+// the name of the member for the arguments.
+func readChatFunction(v rawjson.Value, argumentsMember string) chatFunction {
+	f := chatFunction{fields: rawjson.ObjectReader{Value: v}, argumentsMember: argumentsMember}
 	f.name = f.fields.TakeText("name")
 	switch args := v.Get(f.argumentsMember); args.Kind() {
 	case rawjson.KindString:
@@ -189,7 +193,7 @@ func (c *chatReader) makeCallID(n int) string {
 // readFunctionCall reads function_call, the older field for one call; OpenAI replaced it by
 // tool_calls.
 func (c *chatReader) readFunctionCall(v rawjson.Value) {
-	f := chatFunction{argumentsMember: "arguments"}.read(v)
+	f := readChatFunction(v, "arguments")
 	if f.name == "" && f.arguments == "" {
 		return
 	}

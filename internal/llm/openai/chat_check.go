@@ -19,12 +19,12 @@ func OutlineChat(body rawjson.Value) []wire.OutlineItem {
 var chatRules = []wire.Rule{{
 	Name:     "reasoning-content-missing",
 	Evidence: wire.ReplayRules[0].Evidence + "; " + wire.ReplayRules[1].Evidence,
-	Find:     findMissingReasoning,
+	Find:     reportMissingReasoning,
 }}
 
-// findMissingReasoning reports messages with tool calls, in closed turns too, that are sent
+// reportMissingReasoning reports messages with tool calls, in closed turns too, that are sent
 // back without the reasoning that the server requires.
-func findMissingReasoning(c *wire.Checker) {
+func reportMissingReasoning(c *wire.Checker) {
 	demanded := c.RequiresReasoningBack(c.Request.Settings.Reasoning)
 	if demanded == nil {
 		return

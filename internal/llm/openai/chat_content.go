@@ -112,7 +112,7 @@ func (c *chatReader) readPieces(list []thinktags.Piece) {
 	for _, p := range list {
 		switch p.Kind {
 		case thinktags.Text:
-			c.addText(p.Text, "")
+			c.addPlainText(p.Text, "")
 		case thinktags.Open:
 			w.openTag = w.emptyTags + w.takeHeldWhitespace() + p.Text
 			w.emptyTags, w.current = "", nil
@@ -127,16 +127,16 @@ func (c *chatReader) readPieces(list []thinktags.Piece) {
 				w.emptyTags, w.openTag = w.openTag+p.Text, ""
 				continue
 			}
-			c.endTagged(w.openTagged, p.Text)
+			c.endTaggedReasoning(w.openTagged, p.Text)
 			w.openTagged = nil
 		case thinktags.Reclassify:
-			c.reclassify(p.Text)
+			c.reclassifyTextAsReasoning(p.Text)
 		}
 	}
 }
 
-// endTagged ends reasoning between tags.
-func (c *chatReader) endTagged(p *wire.BlockBuilder, closeTag string) {
+// endTaggedReasoning ends reasoning between tags.
+func (c *chatReader) endTaggedReasoning(p *wire.BlockBuilder, closeTag string) {
 	b := p.Block.(content.Reasoning)
 	b.Close = closeTag
 	p.Block = b
@@ -145,12 +145,12 @@ func (c *chatReader) endTagged(p *wire.BlockBuilder, closeTag string) {
 	}
 }
 
-// reclassify turns all texts so far into reasoning, because the closing tag has no opening
+// reclassifyTextAsReasoning turns all texts so far into reasoning, because the closing tag has no opening
 // tag.
-func (c *chatReader) reclassify(tag string) {
+func (c *chatReader) reclassifyTextAsReasoning(closeTag string) {
 	w := &c.text
 	if len(w.parts) == 0 {
-		w.emptyTags += w.takeHeldWhitespace() + tag
+		w.emptyTags += w.takeHeldWhitespace() + closeTag
 		return
 	}
 	for i, p := range w.parts {
@@ -158,7 +158,7 @@ func (c *chatReader) reclassify(tag string) {
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatThinkTags, Source: "content", Open: rawjson.Value(previous.Extra).Get(wire.ExtraBefore).Text()}
 		b.SetSeal(previous.Seal)
 		if i == len(w.parts)-1 {
-			b.Close = w.takeHeldWhitespace() + tag
+			b.Close = w.takeHeldWhitespace() + closeTag
 		}
 		p.Block = b
 		c.MarkChanged(p)
@@ -169,10 +169,10 @@ func (c *chatReader) reclassify(tag string) {
 	w.tagged, w.parts, w.current = w.parts, nil, nil
 }
 
-// addText appends s to the open text block, or begins one whose type is partType. Leading
+// addPlainText appends s to the open text block, or begins one whose type is partType. Leading
 // white space is held back until other text follows, because some servers send nothing but
 // white space around tool calls, and that is no text block.
-func (c *chatReader) addText(s, partType string) {
+func (c *chatReader) addPlainText(s, partType string) {
 	w := &c.text
 	if w.current == nil || w.current != c.Last {
 		w.current = nil
@@ -202,7 +202,7 @@ func (c *chatReader) readContentPart(v rawjson.Value) {
 		b.SetExtra(i.Rest())
 		c.text.parts = append(c.text.parts, c.beginBlock(b))
 	case kind == "text" && !c.whole:
-		c.addText(i.TakeText("text"), kind)
+		c.addPlainText(i.TakeText("text"), kind)
 	case kind == "thinking":
 		c.readThinkingPart(i)
 	default:

@@ -58,7 +58,7 @@ func (q *ChatMessageReader) Copy() wire.MessageReader {
 // Next reads one message.
 func (q *ChatMessageReader) Next(v rawjson.Value) error {
 	q.n++
-	if q.readPlainTextMessage(v) {
+	if q.tryReadPlainTextMessage(v) {
 		return nil
 	}
 	return q.readMessage(v)
@@ -83,10 +83,10 @@ func (q *ChatMessageReader) readMessage(v rawjson.Value) error {
 	return nil
 }
 
-// readPlainTextMessage is a fast path for messages that have only a role and a text, as most do. It
+// tryReadPlainTextMessage is a fast path for messages that have only a role and a text, as most do. It
 // gives the same blocks as readMessage. For any other message, and for text that may have
 // think tags, it reads nothing and returns false.
-func (q *ChatMessageReader) readPlainTextMessage(message rawjson.Value) bool {
+func (q *ChatMessageReader) tryReadPlainTextMessage(message rawjson.Value) bool {
 	var role string
 	var value rawjson.Value
 	n := 0

@@ -123,7 +123,7 @@ func (p *chatEncoder) addAssistant(blocks []content.Block) {
 			p.functionCalls[c.CallID] = c.Name
 		}
 	}
-	p.list.Add(p.withRequiredReasoning(replayChat(p.Target, blocks, p.convertForeignReasoning), blocks))
+	p.list.Add(p.withRequiredReasoning(encodeAssistantMessage(p.Target, blocks, p.convertForeignReasoning), blocks))
 }
 
 // withRequiredReasoning returns message m of the model with the reasoning field that the
@@ -154,15 +154,15 @@ func (p *chatEncoder) withRequiredReasoning(m rawjson.Value, blocks []content.Bl
 // isBlankText reports whether a field has no text, or only white space.
 func isBlankText(v rawjson.Value) bool { return strings.TrimSpace(v.Text()) == "" }
 
-// appendMessage adds a message of a role and a content. Its other members come from the first
-// block.
-func (p *chatEncoder) appendMessage(role string, value rawjson.Value, first content.Block) {
+// appendMessage adds a message of a role and a content, after the results that wait. Its other
+// members come from the form and the extra of a block.
+func (p *chatEncoder) appendMessage(role string, value rawjson.Value, membersFrom content.Block) {
 	p.results.Flush(&p.list)
-	if form := p.FormOf(first); form.Get("role") != nil && p.acceptsDeveloperRole() {
+	if form := p.FormOf(membersFrom); form.Get("role") != nil && p.acceptsDeveloperRole() {
 		role = form.Get("role").Text()
 	}
 	o := rawjson.NewObject("role", role, "content", value)
-	if extra := p.Extra(first).Get(extraMessage); p.Quirks.Strict {
+	if extra := p.Extra(membersFrom).Get(extraMessage); p.Quirks.Strict {
 		o.Set("name", extra.Get("name")) // all servers know this member
 	} else {
 		o.Merge(extra)

@@ -11,9 +11,9 @@ import (
 	"github.com/tract-vcs/tract/internal/llm/wire"
 )
 
-// replayChat returns the message for the blocks of one response. If convertForeignReasoning is
+// encodeAssistantMessage returns the message for the blocks of one response. If convertForeignReasoning is
 // true, reasoning of other models is written in the server's own form, where it has one.
-func replayChat(t wire.Target, blocks []content.Block, convertForeignReasoning bool) rawjson.Value {
+func encodeAssistantMessage(t wire.Target, blocks []content.Block, convertForeignReasoning bool) rawjson.Value {
 	m := chatMessageEncoder{Target: t, convertForeignReasoning: convertForeignReasoning, plainReasoning: map[string][]string{}}
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -178,15 +178,15 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 		if !isForeign && open && form.Seal.Data != "" {
 			m.googleSeal = form.Seal.Data
 		}
-		m.addTagged(r)
+		m.addTaggedReasoning(r)
 	case own && !isForeign && r.Format == content.FormatMistral && (w.ThinkingParts || open && !w.PlainReasoning && !w.ReasoningDetails):
 		m.addThinkingPart(r)
 	case own && !isForeign && r.Format == content.FormatDetails && open && (!w.PlainReasoning || form.Seal.Data != ""):
-		m.addDetail(r)
+		m.addReasoningDetail(r)
 	case m.convertForeignReasoning && w.ThinkingParts && r.String() != "":
 		m.addThinkingPart(content.Reasoning{Text: r.String()})
 	case m.convertForeignReasoning && w.ReasoningDetails && r.String() != "":
-		m.addDetail(content.Reasoning{Wire: content.Form{Type: "reasoning.text"}.Wire(), Text: r.String()})
+		m.addReasoningDetail(content.Reasoning{Wire: content.Form{Type: "reasoning.text"}.Wire(), Text: r.String()})
 	default:
 		if own && !isForeign && open && r.Source == "extra_content" {
 			m.googleSeal = form.Seal.Data
@@ -197,22 +197,22 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 	}
 }
 
-// noteCopies records the fields that repeat the reasoning. A strict server knows only its own
-// field.
-func (m *chatMessageEncoder) noteCopies(r content.Reasoning, open bool) {
+// noteCopies records the fields that repeat the reasoning. Unless the server knows any field, only
+// its own one is recorded.
+func (m *chatMessageEncoder) noteCopies(r content.Reasoning, anyField bool) {
 	if rawjson.Value(r.Form().Extra).Get(extraDiffers) != nil {
 		return // the text differs from the primary field
 	}
 	m.allReasoning = append(m.allReasoning, r.String())
 	for field := range rawjson.Value(r.Form().Extra).Get(extraCopies).Elements() {
-		if name := field.Text(); open || name == m.Quirks.ReasoningField {
+		if name := field.Text(); anyField || name == m.Quirks.ReasoningField {
 			m.copyFields = append(m.copyFields, name)
 		}
 	}
 }
 
-// addTagged adds reasoning and its think tags to the content.
-func (m *chatMessageEncoder) addTagged(r content.Reasoning) {
+// addTaggedReasoning adds reasoning and its think tags to the content.
+func (m *chatMessageEncoder) addTaggedReasoning(r content.Reasoning) {
 	text := r.Open + r.Text + r.Close
 	m.text = append(m.text, text)
 	m.parts = append(m.parts, rawjson.NewObject("type", "text", "text", text).Bytes())
@@ -244,8 +244,8 @@ func (m *chatMessageEncoder) addThinkingPart(r content.Reasoning) {
 	m.parts = append(m.parts, bytes.Clone(o.Bytes()))
 }
 
-// addDetail adds reasoning as an entry of reasoning_details.
-func (m *chatMessageEncoder) addDetail(r content.Reasoning) {
+// addReasoningDetail adds reasoning as an entry of reasoning_details.
+func (m *chatMessageEncoder) addReasoningDetail(r content.Reasoning) {
 	form := r.Form()
 	var o rawjson.Object
 	o.SetNonEmpty("type", form.Type)

@@ -52,20 +52,20 @@ func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 // encodeFunction returns the object with the name and the arguments of a call; input is the
 // name of the member for the arguments. Arguments from another dialect that are not JSON are
 // wrapped in an object.
-func encodeFunction(b content.ToolCall, own bool, input string, extra rawjson.Value) rawjson.Value {
+func encodeFunction(b content.ToolCall, own bool, argumentsMember string, extra rawjson.Value) rawjson.Value {
 	var o rawjson.Object
 	o.SetNonEmpty("name", b.Name)
 	v, err := rawjson.Parse([]byte(b.Arguments))
 	switch {
 	case own && err == nil && rawjson.Value(b.Form().Extra).Get(extraJSONArguments).Bool():
-		o.Set(input, v)
-	case own && b.Arguments == "" && extra.Get(input) != nil: // it was null
+		o.Set(argumentsMember, v)
+	case own && b.Arguments == "" && extra.Get(argumentsMember) != nil: // it was null
 	case own || err == nil:
-		o.SetString(input, b.Arguments)
+		o.SetString(argumentsMember, b.Arguments)
 	case strings.TrimSpace(b.Arguments) == "":
-		o.SetString(input, "{}")
+		o.SetString(argumentsMember, "{}")
 	default:
-		o.SetString(input, string(rawjson.NewObject("input", b.Arguments).Bytes()))
+		o.SetString(argumentsMember, string(rawjson.NewObject("input", b.Arguments).Bytes()))
 	}
 	return o.Merge(extra).Bytes()
 }

@@ -56,7 +56,7 @@ type secondaryField struct {
 // readReasoning reads the reasoning of a message.
 func (c *chatReader) readReasoning(m map[string]rawjson.Value) {
 	for v := range c.Elements(m["reasoning_details"]) {
-		if c.readDetail(v) {
+		if c.readReasoningDetail(v) {
 			c.reasoning.primary = detailsField
 		}
 	}
@@ -65,7 +65,7 @@ func (c *chatReader) readReasoning(m map[string]rawjson.Value) {
 			c.addPrimaryOrSecondaryReasoning(field, v.Text())
 		}
 	}
-	c.compareFields(slices.ContainsFunc(answerFields, func(field string) bool { return !rawjson.IsEmpty(m[field]) }))
+	c.beginDivergingFields(slices.ContainsFunc(answerFields, func(field string) bool { return !rawjson.IsEmpty(m[field]) }))
 	c.readReasoningOpaque(m["reasoning_opaque"])
 }
 
@@ -76,7 +76,7 @@ func (c *chatReader) addPrimaryOrSecondaryReasoning(field, text string) {
 		c.addPlainReasoning(field, text)
 		return
 	}
-	second := c.secondaryFieldFor(field)
+	second := c.findOrAddSecondaryField(field)
 	second.text.WriteString(text)
 	second.hasText = second.hasText || strings.TrimSpace(text) != ""
 	if c.reasoning.primary == "" && second.hasText {
@@ -88,9 +88,9 @@ func (c *chatReader) addPrimaryOrSecondaryReasoning(field, text string) {
 	}
 }
 
-// secondaryFieldFor returns the state of a plain field of reasoning that is not the primary one,
+// findOrAddSecondaryField returns the state of a plain field of reasoning that is not the primary one,
 // or not yet.
-func (c *chatReader) secondaryFieldFor(field string) *secondaryField {
+func (c *chatReader) findOrAddSecondaryField(field string) *secondaryField {
 	for _, x := range c.reasoning.secondary {
 		if x.field == field {
 			return x
@@ -113,14 +113,14 @@ func (c *chatReader) appendPrimaryText(p *wire.BlockBuilder, text string) {
 	c.AppendText(p, text)
 }
 
-// compareFields begins a block for each secondary field that differs from the primary field.
-// complete says that the reasoning has ended, so a shorter text cannot catch up any more.
-func (c *chatReader) compareFields(complete bool) {
+// beginDivergingFields begins a block for each secondary field that differs from the primary field.
+// ended says that the reasoning has ended, so a shorter text cannot catch up any more.
+func (c *chatReader) beginDivergingFields(ended bool) {
 	if c.reasoning.primary == "" {
 		return
 	}
 	for _, x := range c.reasoning.secondary {
-		if x.block != nil || !x.differsFrom(c.reasoning.primaryText, complete) {
+		if x.block != nil || !x.divergesFrom(c.reasoning.primaryText, ended) {
 			continue
 		}
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: x.field}
@@ -131,10 +131,10 @@ func (c *chatReader) compareFields(complete bool) {
 	}
 }
 
-// differsFrom reports whether neither of the text and primary, the text of the primary
+// divergesFrom reports whether neither of the text and primary, the text of the primary
 // field, is a prefix of the other. If both are complete, it also reports true when the text
 // is longer than primary by more than white space.
-func (x *secondaryField) differsFrom(primary []byte, complete bool) bool {
+func (x *secondaryField) divergesFrom(primary []byte, complete bool) bool {
 	text := x.text.String()
 	if !x.hasText {
 		return false
@@ -169,9 +169,9 @@ func (c *chatReader) addPlainReasoning(field, text string) {
 	c.appendPrimaryText(p, text)
 }
 
-// readDetail reads an entry of reasoning_details and reports whether it has text. In a
+// readReasoningDetail reads an entry of reasoning_details and reports whether it has text. In a
 // stream the pieces of an entry share an index and a type; a sealed entry comes whole.
-func (c *chatReader) readDetail(v rawjson.Value) (hasText bool) {
+func (c *chatReader) readReasoningDetail(v rawjson.Value) (hasText bool) {
 	if v.Kind() != rawjson.KindObject {
 		return false
 	}
@@ -207,7 +207,7 @@ func (c *chatReader) readDetail(v rawjson.Value) (hasText bool) {
 
 // continueReasoning merges the id, seal and extra of a later piece of an entry into its
 // block; the caller appends the text. It reports whether the piece belongs to the block.
-func (c *chatReader) continueReasoning(p *wire.BlockBuilder, more *content.Form) bool {
+func (c *chatReader) continueReasoning(p *wire.BlockBuilder, more *content.Form) (continues bool) {
 	b := p.Block.(content.Reasoning)
 	form := b.Form()
 	if form.Seal.Type == content.Encrypted || form.ID != "" && more.ID != "" && form.ID != more.ID {
@@ -310,7 +310,7 @@ func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) {
 // are blank or have only the beginning of its text. Without reasoning blocks these fields are
 // unknown fields.
 func (c *chatReader) finishReasoning() {
-	c.compareFields(true)
+	c.beginDivergingFields(true)
 	var same rawjson.Array
 	var less rawjson.Object
 	for _, x := range c.reasoning.secondary {

@@ -22,7 +22,7 @@ func TestReadPlainTextMessageEqualsReadMessage(t *testing.T) {
 			m.SetString("role", role)
 			m.SetString("content", texts)
 			quick, slow := ChatMessageReader{Target: target, n: 7}, ChatMessageReader{Target: target, n: 7}
-			if quick.readPlainTextMessage(m.Bytes()) {
+			if quick.tryReadPlainTextMessage(m.Bytes()) {
 				short++
 			} else if err := quick.Next(m.Bytes()); err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func TestReadPlainTextMessageEqualsReadMessage(t *testing.T) {
 		`{"role":"tool","content":"x"}`, `{"role":"user","role":"user"}`, `{"content":"x","content":"y"}`, `{"content":"x"}`,
 	} {
 		q := ChatMessageReader{Target: target}
-		if q.readPlainTextMessage(rawjson.Value(text)) || *q.Messages() != nil {
+		if q.tryReadPlainTextMessage(rawjson.Value(text)) || *q.Messages() != nil {
 			t.Errorf("%s is plain", text)
 		}
 	}

@@ -19,7 +19,7 @@ func TestChatUsage(t *testing.T) {
 		{`{"prompt_tokens":10,"completion_tokens":5,"reasoning_tokens":4,"total_tokens":19,"cached_tokens":2}`, content.Usage{Input: 10, Output: 9, Reasoning: 4, Cached: 2}},
 		{`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":3,"prompt_tokens_details":{"cache_write_tokens":1}}`, content.Usage{Input: 10, Output: 5, Cached: 3, CacheWrite: 1}},
 	} {
-		have := chatUsage(rawjson.Value(c.report))
+		have := decodeChatUsage(rawjson.Value(c.report))
 		if raw := string(have.Raw); raw != c.report {
 			t.Errorf("raw %s", raw)
 		}

@@ -23,7 +23,7 @@ var Responses = &wire.Dialect{
 	Sign:             sign,
 	NewReader:        func(o *wire.BlockWriter) wire.ResponseReader { return &responsesReader{BlockWriter: o} },
 	Encode:           encodeResponses,
-	Replay:           replayResponses,
+	Replay:           encodeAssistantItems,
 	DecodeRequest:    decodeResponsesRequest,
 	NewMessageReader: newResponsesItemReader,
 	Outline:          outlineResponsesInput,

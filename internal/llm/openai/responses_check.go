@@ -9,15 +9,15 @@ import (
 
 // outlineResponsesInput returns the outline of the input of a request body.
 func outlineResponsesInput(body rawjson.Value) []wire.OutlineItem {
-	waiting := map[string]bool{} // ids of calls that need a result from the client
+	pendingCalls := map[string]bool{} // ids of calls that need a result from the client
 	return wire.OutlineItems(body, "input", func(s *wire.OutlineItem) {
 		s.CallID = s.JSON.Get("call_id").Text()
 		switch kind := s.JSON.Get("type").Text(); {
-		case isClientResult(s.JSON, waiting):
+		case isClientResult(s.JSON, pendingCalls):
 			s.Kind, s.FromModel = wire.OutlineResult, false
-		case awaitsResult(s.JSON):
+		case awaitsClientResult(s.JSON):
 			s.Kind = wire.OutlineCall
-			waiting[s.CallID] = true
+			pendingCalls[s.CallID] = true
 		case kind == "reasoning":
 			s.Kind = wire.OutlineReasoning
 		case kind == "message" || kind == "":

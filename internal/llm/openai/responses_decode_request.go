@@ -104,7 +104,7 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 	case role == "assistant", role == "" && kind != "" && !isClientResult(v, q.pendingCalls) && kind != "item_reference":
 		q.assistantItems = append(q.assistantItems, bytes.Clone(v)) // the caller may reuse the memory of v
 		q.hasItemIDs = q.hasItemIDs || kind == "reasoning" || v.Get("id") != nil
-		if awaitsResult(v) {
+		if awaitsClientResult(v) {
 			q.pendingCalls[v.Get("call_id").Text()] = true
 		}
 		return nil

@@ -190,7 +190,7 @@ func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	kind := cmp.Or(toolItemTypeOrDefault(call.Form().Type).resultType, "function_call_output")
 	parts, err := rawjson.Parse(r.Parts)
 	own := err == nil && p.Owns(r)
-	o := rawjson.NewObject("type", kind, "call_id", p.itemCallID(r.CallID))
+	o := rawjson.NewObject("type", kind, "call_id", p.callIDToSend(r.CallID))
 	switch kind {
 	case "shell_call_output":
 		o.Set("output", encodeShellOutput(r, parts))

@@ -19,9 +19,9 @@ import (
 // Messages and function calls have ids only if the provider stores responses; otherwise it
 // does not know them.
 
-// replayResponses returns the original items of one response, with their ids. Encode sends
+// encodeAssistantItems returns the original items of one response, with their ids. Encode sends
 // them without ids unless the provider stores responses.
-func replayResponses(t wire.Target, blocks []content.Block) rawjson.Value {
+func encodeAssistantItems(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := responsesEncoder{Target: t, stored: true}
 	p.addAssistant(blocks)
 	if p.list.Bytes().At(0) == nil {
@@ -53,7 +53,7 @@ func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 	for _, b := range blocks {
 		switch b := b.(type) {
 		case content.Text:
-			p.addText(b)
+			p.addAssistantText(b)
 		case content.Reasoning:
 			p.holdReasoning(b)
 		case content.ToolCall:
@@ -63,12 +63,12 @@ func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 				p.addItem(p.encodeServerResult(b))
 			}
 		case content.Native:
-			p.addNative(b)
+			p.addAssistantNative(b)
 		}
 	}
 	p.closeMessage()
 	if p.asSent {
-		p.releaseReasoning()
+		p.addHeldReasoning()
 	}
 	p.heldReasoning = nil
 }
@@ -79,21 +79,21 @@ func (p *responsesEncoder) addItem(v rawjson.Value) {
 		return
 	}
 	p.closeMessage()
-	p.releaseReasoning()
+	p.addHeldReasoning()
 	p.list.Add(v)
 }
 
-// releaseReasoning adds the held reasoning.
-func (p *responsesEncoder) releaseReasoning() {
+// addHeldReasoning adds the held reasoning.
+func (p *responsesEncoder) addHeldReasoning() {
 	for _, v := range p.heldReasoning {
 		p.list.Add(v)
 	}
 	p.heldReasoning = nil
 }
 
-// openMessage begins a message of the model for block b, unless b belongs to the open
+// openMessageFor begins a message of the model for block b, unless b belongs to the open
 // message.
-func (p *responsesEncoder) openMessage(b content.Block) {
+func (p *responsesEncoder) openMessageFor(b content.Block) {
 	w := b.Form()
 	own := p.Owns(b)
 	var head rawjson.Value
@@ -104,7 +104,7 @@ func (p *responsesEncoder) openMessage(b content.Block) {
 		return
 	}
 	p.closeMessage()
-	p.releaseReasoning()
+	p.addHeldReasoning()
 	p.message, p.messageIsOwn = &rawjson.Object{}, own
 	p.message.SetString("type", "message")
 	p.message.SetString("role", "assistant")
@@ -135,12 +135,12 @@ func (p *responsesEncoder) closeMessage() {
 	p.message, p.parts, p.messageText = nil, rawjson.Array{}, nil
 }
 
-// addText adds text as a part of the message.
-func (p *responsesEncoder) addText(b content.Text) {
+// addAssistantText adds text of the model as a part of the open message.
+func (p *responsesEncoder) addAssistantText(b content.Text) {
 	if b.Text == "" {
 		return
 	}
-	p.openMessage(b)
+	p.openMessageFor(b)
 	o := rawjson.NewObject("type", "output_text", "text", b.Text)
 	switch own := p.Owns(b); {
 	case own && b.Form().Type == typeItemString:
@@ -152,8 +152,8 @@ func (p *responsesEncoder) addText(b content.Text) {
 	p.parts.Add(o.Merge(p.Extra(b).Get(extraItemPart)).Bytes())
 }
 
-// addNative adds a native block: a part of a message, or an item.
-func (p *responsesEncoder) addNative(b content.Native) {
+// addAssistantNative adds a native block: a part of a message, or an item.
+func (p *responsesEncoder) addAssistantNative(b content.Native) {
 	v := p.NativeJSON(b)
 	if v == nil || p.HasForeignSeal(b) {
 		return
@@ -162,7 +162,7 @@ func (p *responsesEncoder) addNative(b content.Native) {
 		p.addItem(v)
 		return
 	}
-	p.openMessage(b)
+	p.openMessageFor(b)
 	p.parts.Add(v)
 }
 
@@ -225,7 +225,7 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 		o.SetString("id", form.ID)
 	}
 	if extra.Get("call_id") == nil && (function || b.CallID != form.ID) {
-		o.SetString("call_id", p.itemCallID(b.CallID))
+		o.SetString("call_id", p.callIDToSend(b.CallID))
 	}
 	if b.Name != tool.name && b.Name != "" {
 		o.SetString("name", b.Name)
@@ -270,9 +270,9 @@ func (p *responsesEncoder) encodeServerResult(b content.ToolResult) rawjson.Valu
 // maxCallID is the longest allowed id of a call, in bytes.
 const maxCallID = 64
 
-// itemCallID returns a call id that the API allows. Ids of this dialect stay as they are. Any
+// callIDToSend returns a call id that the API allows. Ids of this dialect stay as they are. Any
 // other id that is empty or too long is changed, and different ids stay different.
-func (p *responsesEncoder) itemCallID(id string) string {
+func (p *responsesEncoder) callIDToSend(id string) string {
 	if c, known := p.calls[id]; id != "" && known && p.Owns(c) {
 		return id
 	}

@@ -53,8 +53,8 @@ func toolItemTypeOrDefault(itemType string) toolItemType {
 	return t
 }
 
-// awaitsResult reports whether an item is a call that needs a result from the client.
-func awaitsResult(v rawjson.Value) bool {
+// awaitsClientResult reports whether an item is a call that needs a result from the client.
+func awaitsClientResult(v rawjson.Value) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "tool_search_call":
 		return v.Get("execution").Text() == "client"
@@ -65,12 +65,12 @@ func awaitsResult(v rawjson.Value) bool {
 	}
 }
 
-// isClientResult reports whether an item is a result from the client. waiting has the ids of
-// calls that need one, because results of the provider's own tools may have the same type.
-func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
+// isClientResult reports whether an item is a result from the client. pendingCalls has the ids
+// of calls that need one, because results of the provider's own tools may have the same type.
+func isClientResult(v rawjson.Value, pendingCalls map[string]bool) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "shell_call_output", "tool_search_output":
-		return waiting[v.Get("call_id").Text()]
+		return pendingCalls[v.Get("call_id").Text()]
 	default:
 		return strings.HasSuffix(kind, "_call_output")
 	}
@@ -80,9 +80,9 @@ func isClientResult(v rawjson.Value, waiting map[string]bool) bool {
 // not.
 var otherArgumentMembers = []string{"arguments", "input", "action", "actions"}
 
-// formWithID returns the form of the block for an item of type t, with the item's id, which it
+// takeForm returns the form of the block for an item of type t, with the item's id, which it
 // takes.
-func (r *responsesReader) formWithID(t string, i *rawjson.ObjectReader) content.Wire {
+func (r *responsesReader) takeForm(t string, i *rawjson.ObjectReader) content.Wire {
 	return content.Form{Dialect: r.Dialect.Name, Type: t, ID: i.TakeText("id")}.Wire()
 }
 
@@ -142,7 +142,7 @@ func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block
 		if blocks == nil {
 			w.Extra = r.firstBlockExtra(i.Value)
 		}
-		blocks = append(blocks, partBlock(w.Wire(), part))
+		blocks = append(blocks, textOrNativeBlock(w.Wire(), part))
 	}
 	if blocks == nil {
 		return []content.Block{r.nativeBlock(i, "message")}
@@ -150,9 +150,9 @@ func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block
 	return blocks
 }
 
-// partBlock returns the block of one part of a message. A part without text becomes a native
+// textOrNativeBlock returns the block of one part of a message. A part without text becomes a native
 // block.
-func partBlock(w content.Wire, v rawjson.Value) content.Block {
+func textOrNativeBlock(w content.Wire, v rawjson.Value) content.Block {
 	i := &rawjson.ObjectReader{Value: v}
 	b := content.Text{Wire: w, Of: content.KindAssistant}
 	t := i.TakeText("type")
@@ -215,7 +215,7 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 // callBlock reads an item of type t that calls a tool, run by the client or the provider.
 func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.ToolCall {
 	tool := toolItemTypeOrDefault(t)
-	b := content.ToolCall{Wire: r.formWithID(t, i), Server: !awaitsResult(i.Value)}
+	b := content.ToolCall{Wire: r.takeForm(t, i), Server: !awaitsClientResult(i.Value)}
 	id := b.Form().ID
 	if b.CallID = id; i.Get("call_id").Text() != id {
 		b.CallID = cmp.Or(i.TakeText("call_id"), id)
@@ -249,7 +249,7 @@ func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.T
 // serverResultBlock reads the result of a tool that the provider ran. A result without a call id
 // belongs to the last call of its type.
 func (r *responsesReader) serverResultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
-	b := content.ToolResult{Wire: r.formWithID(t, i), Server: true}
+	b := content.ToolResult{Wire: r.takeForm(t, i), Server: true}
 	b.SetRole(content.RoleAssistant)
 	if b.CallID = i.TakeText("call_id"); b.CallID == "" {
 		b.CallID = b.Form().ID

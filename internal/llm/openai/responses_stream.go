@@ -100,7 +100,7 @@ func (r *responsesReader) readDelta(eventPrefix string, v rawjson.Value, done bo
 	if done && it.seenParts[piece] || text.Kind() != rawjson.KindString {
 		return
 	}
-	p := r.blockForPart(it, piece)
+	p := r.findOrBeginBlock(it, piece)
 	if p == nil {
 		return
 	}
@@ -111,9 +111,9 @@ func (r *responsesReader) readDelta(eventPrefix string, v rawjson.Value, done bo
 	r.AppendText(p, text.Text())
 }
 
-// blockForPart returns the block that gets the deltas of a part, and begins it if necessary.
+// findOrBeginBlock returns the block that gets the deltas of a part, and begins it if necessary.
 // It returns nil if the part must wait for the complete item.
-func (r *responsesReader) blockForPart(it *responsesItem, part itemPart) *wire.BlockBuilder {
+func (r *responsesReader) findOrBeginBlock(it *responsesItem, part itemPart) *wire.BlockBuilder {
 	p := it.blocks[0]
 	switch b := p.Block.(type) {
 	case content.Reasoning:
@@ -209,16 +209,16 @@ func (r *responsesReader) endItem(it *responsesItem, v rawjson.Value) {
 		if i == len(it.blocks) {
 			it.blocks = append(it.blocks, r.Begin(b))
 		}
-		replaceDeltas(it.blocks[i], b)
+		replaceStreamedBlock(it.blocks[i], b)
 	}
 	for _, p := range it.blocks {
 		r.End(p)
 	}
 }
 
-// replaceDeltas replaces a block that deltas built by the whole block. If the whole block has
+// replaceStreamedBlock replaces a block that deltas built by the whole block. If the whole block has
 // no text, the text of the deltas stays.
-func replaceDeltas(p *wire.BlockBuilder, whole content.Block) {
+func replaceStreamedBlock(p *wire.BlockBuilder, whole content.Block) {
 	text := strings.Join(p.Text, "")
 	switch block := whole.(type) {
 	case content.Native:
@@ -284,6 +284,6 @@ func (r *responsesReader) addLateSeal(it *responsesItem, v rawjson.Value) {
 		return
 	}
 	p.Text = []string{b.String()}
-	replaceDeltas(p, r.itemBlocks(v)[0])
+	replaceStreamedBlock(p, r.itemBlocks(v)[0])
 	r.MarkChanged(p)
 }

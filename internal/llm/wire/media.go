@@ -11,22 +11,22 @@ import (
 
 // InlineData returns the bytes of m, or those in its data URL, and their media type, which it
 // detects if m does not have it. ok is false if m has no bytes.
-func InlineData(m content.Media) (media, data string, ok bool) {
-	media, data = m.MediaType, m.Data
-	if rest, isData := strings.CutPrefix(m.URL, "data:"); isData && data == "" {
+func InlineData(m content.Media) (media, rawBytes string, ok bool) {
+	media, rawBytes = m.MediaType, m.Data
+	if rest, isData := strings.CutPrefix(m.URL, "data:"); isData && rawBytes == "" {
 		head, body, _ := strings.Cut(rest, ",")
 		kind, coded := strings.CutSuffix(head, ";base64")
 		if b, err := base64.StdEncoding.DecodeString(body); coded && err == nil {
-			media, data = cmp.Or(media, kind), string(b)
+			media, rawBytes = cmp.Or(media, kind), string(b)
 		}
 	}
-	if data == "" {
+	if rawBytes == "" {
 		return "", "", false
 	}
 	if media == "" {
-		media, _, _ = strings.Cut(http.DetectContentType([]byte(data)), ";")
+		media, _, _ = strings.Cut(http.DetectContentType([]byte(rawBytes)), ";")
 	}
-	return media, data, true
+	return media, rawBytes, true
 }
 
 // Inlined returns m with the bytes of its data URL in Data. Other media stay as they are.
