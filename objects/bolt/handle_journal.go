@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	journalLimit = 2 << 20   // bytes of frames after which a checkpoint is made
+	journalLimit = 4 << 20   // bytes of frames after which a checkpoint is made
 	journalClose = 512 << 10 // after which one is made when the store is closed
 	journalMost  = 16 << 20  // beyond which nothing is appended
 	frameMost    = 512 << 10 // larger groups are written by a checkpoint at once
@@ -141,5 +141,5 @@ func (h *handle) acknowledge() { _, _ = h.side.gate.WriteAt(h.journal.EncodeAnch
 // restartJournal begins the next generation of the journal, of which nothing is written.
 func (h *handle) restartJournal(bound journal.Binding) {
 	h.journal.Position = journal.StartOf(bound)
-	h.mem, h.mark = memtable.New(len(buckets)), 0
+	h.mem, h.mark = h.mem.Next(), 0
 }

@@ -117,9 +117,8 @@ func (r Run) Encode(entries []Entry, add func(key, value []byte)) {
 
 // Decode checks a chunk and appends its entries to a list, in ascending order; there is one at least.
 func Decode(list []Entry, key, value []byte) (entries []Entry, err error) {
-	damaged := fmt.Errorf("the chunk %x is damaged", key)
 	if len(key) != RunKeySize+prefixSize || len(value) <= checksum.Size || binary.BigEndian.Uint64(value) != checksum.Sum(key, value[checksum.Size:]) {
-		return nil, damaged
+		return nil, damagedError(key)
 	}
 	last := Entry{Prefix: binary.BigEndian.Uint32(key[RunKeySize:])}
 	b := value[checksum.Size:]
@@ -132,16 +131,18 @@ func Decode(list []Entry, key, value []byte) (entries []Entry, err error) {
 		slot, k := binary.Uvarint(b)
 		b = b[max(k, 0):]
 		if min(n, m, k) <= 0 || delta > 1<<32-1-uint64(last.Prefix) || pack > 1<<32-1 || slot > 1<<16-1 {
-			return nil, damaged
+			return nil, damagedError(key)
 		}
 		e := Entry{last.Prefix + uint32(delta), uint32(pack), uint16(slot)}
 		if len(entries) == len(list) && delta != 0 || e.Compare(last) < 0 {
-			return nil, damaged
+			return nil, damagedError(key)
 		}
 		entries, last = append(entries, e), e
 	}
 	return entries, nil
 }
+
+func damagedError(key []byte) error { return fmt.Errorf("the chunk %x is damaged", key) }
 
 // Runs is all runs of a store.
 type Runs struct {

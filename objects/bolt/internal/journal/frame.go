@@ -34,8 +34,8 @@ type Frame struct {
 
 // NewFrame returns an empty frame for about size bytes of changes.
 func NewFrame(size int) *Frame {
-	const changes = 8 // of a commit with its content
-	return &Frame{Changes: make([]Change, 0, changes), b: make([]byte, FrameHeader, FrameHeader+size+Alignment)}
+	const changes, each = 8, 160 // changes of a commit with its content, and the bytes of one
+	return &Frame{Changes: make([]Change, 0, changes+size/each), b: make([]byte, FrameHeader, FrameHeader+size+Alignment)}
 }
 
 // Size returns the length of the payload.

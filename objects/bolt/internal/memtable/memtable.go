@@ -7,6 +7,7 @@ package memtable
 import (
 	"bytes"
 	"cmp"
+	"hash/maphash"
 	"math"
 	"slices"
 	"sync"
@@ -38,14 +39,15 @@ type Table struct {
 type bucket struct {
 	entries   []Entry
 	versions  []version        // of each entry
-	latest    map[string]int32 // the newest entry of each key
+	latest    map[uint64]int32 // the newest entry of the keys with a hash
 	ascending bool             // each key is above the one before it
 }
 
-// version says when an entry came, and which it replaced.
+// version says when an entry came, and which came before it under its hash: of the same key,
+// or of another one by chance.
 type version struct {
 	at       Mark
-	previous int32 // the entry of the same key before it; -1: none
+	previous int32 // the entry before it whose key has the same hash; -1: none
 }
 
 // listing is the sorted list that was asked for last.
@@ -54,13 +56,21 @@ type listing struct {
 	entries          []Entry
 }
 
+var seed = maphash.MakeSeed()
+
 // New returns a table without changes.
-func New(buckets int) *Table {
-	t := &Table{buckets: make([]bucket, buckets)}
+func New(buckets int) *Table { return (&Table{buckets: make([]bucket, buckets)}).Next() }
+
+// Next returns a table without changes that has room for as many as t has.
+func (t *Table) Next() *Table {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	next := &Table{buckets: make([]bucket, len(t.buckets))}
 	for i := range t.buckets {
-		t.buckets[i] = bucket{latest: map[string]int32{}, ascending: true}
+		b := &t.buckets[i]
+		next.buckets[i] = bucket{make([]Entry, 0, len(b.entries)), make([]version, 0, len(b.entries)), make(map[uint64]int32, len(b.latest)), true}
 	}
-	return t
+	return next
 }
 
 // Add adds changes. Their keys and values must not change any more.
@@ -74,13 +84,13 @@ func (t *Table) Add(list []journal.Change) {
 }
 
 func (b *bucket) add(e Entry, at Mark) {
-	n := int32(len(b.entries))
-	previous, ok := b.latest[string(e.Key)]
+	n, hash := int32(len(b.entries)), maphash.Bytes(seed, e.Key)
+	previous, ok := b.latest[hash]
 	if !ok {
 		previous = -1
 	}
 	b.ascending = b.ascending && (n == 0 || bytes.Compare(b.entries[n-1].Key, e.Key) < 0)
-	b.latest[string(e.Key)] = n
+	b.latest[hash] = n
 	b.entries, b.versions = append(b.entries, e), append(b.versions, version{at, previous})
 }
 
@@ -97,19 +107,20 @@ func (t *Table) Get(bucket int, key []byte, m Mark) (value []byte, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	b := &t.buckets[bucket]
-	i, ok := b.latest[string(key)]
-	if !ok {
-		return nil, false
-	}
-	if i = b.asOf(i, m); i < 0 {
+	i := b.newest(key, m)
+	if i < 0 {
 		return nil, false
 	}
 	return b.entries[i].Value, true
 }
 
-// asOf returns the newest entry of a key at a moment, from entry i back; -1: there is none.
-func (b *bucket) asOf(i int32, m Mark) int32 {
-	for i >= 0 && b.versions[i].at >= m {
+// newest returns the newest entry of a key at a moment; -1: there is none.
+func (b *bucket) newest(key []byte, m Mark) int32 {
+	i, ok := b.latest[maphash.Bytes(seed, key)]
+	if !ok {
+		return -1
+	}
+	for i >= 0 && (b.versions[i].at >= m || !bytes.Equal(b.entries[i].Key, key)) {
 		i = b.versions[i].previous
 	}
 	return i
@@ -135,7 +146,7 @@ func (b *bucket) all(m Mark) []Entry {
 	}
 	list := make([]Entry, 0, n)
 	for i, e := range b.entries[:n] {
-		if b.asOf(b.latest[string(e.Key)], m) == int32(i) {
+		if b.newest(e.Key, m) == int32(i) {
 			list = append(list, e)
 		}
 	}
