@@ -8,10 +8,17 @@ import (
 
 // NewLogEntry makes an entry and computes its hash. The updates have their Prev.
 func NewLogEntry(seq uint64, note Note, refs []RefUpdate) LogEntry {
-	note.Time = utcMillis(note.Time)
-	e := LogEntry{Seq: seq, Note: note, Refs: refs}
-	e.Hash = Hash(logPrefix, e.Record())
+	e, _ := EncodeLogEntry(seq, note, refs)
 	return e
+}
+
+// EncodeLogEntry is NewLogEntry, and returns the record of the entry too.
+func EncodeLogEntry(seq uint64, note Note, refs []RefUpdate) (e LogEntry, record []byte) {
+	note.Time = utcMillis(note.Time)
+	e = LogEntry{Seq: seq, Note: note, Refs: refs}
+	record = e.Record()
+	e.Hash = Hash(logPrefix, record)
+	return e, record
 }
 
 // maxSeq is the largest Seq that a record may have, so that later entries have a number.

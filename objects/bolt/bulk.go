@@ -44,7 +44,7 @@ func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 			continue
 		}
 		met[o.ID] = true
-		there := known[o.ID]
+		there := len(known[o.ID]) > 0
 		if !there {
 			there, err = w.planned.inNoPack(&o.ID)
 		}

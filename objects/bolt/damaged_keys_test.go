@@ -132,7 +132,7 @@ func (w *woods) wantMany(t *testing.T, what string, ids []objects.ID) {
 	l := w.snapshot()
 	known, err := l.indexed(list)
 	for _, id := range ids {
-		there := known[id]
+		there := len(known[id]) > 0
 		if !there && err == nil {
 			there, err = l.inNoPack(&id)
 		}

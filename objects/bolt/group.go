@@ -267,8 +267,9 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 	for i := range moves {
 		moves[i].Prev = w.known[moves[i].Name].entry
 	}
-	entry := objects.NewLogEntry(seq, note, moves)
-	g.frame.Put(logBucket, logKey(seq), encodeEntry(entry))
+	entry, record := objects.EncodeLogEntry(seq, note, moves)
+	key := logKey(seq)
+	g.frame.Put(logBucket, key, seal(key, record))
 	for _, u := range moves {
 		r := w.known[u.Name]
 		g.frame.Put(movesBucket, movesKey(u.Name, seq), []byte{})

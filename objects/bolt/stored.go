@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/tract-vcs/tract/objects"
@@ -17,11 +16,9 @@ func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error
 	}
 	rest := list[:0]
 	for i := range list {
-		intact := false
-		if indexed[list[i].ID] {
-			if intact, err = l.intactInPack(list[i].ID); err != nil {
-				return nil, err
-			}
+		intact, err := l.intactInPack(list[i].ID, indexed[list[i].ID])
+		if err != nil {
+			return nil, err
 		}
 		if !intact {
 			rest = append(rest, list[i])
@@ -30,26 +27,24 @@ func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error
 	return rest, nil
 }
 
-// intactInPack reports whether a pack has an object undamaged.
-func (l *snapshot) intactInPack(id objects.ID) (bool, error) {
-	at, ok, err := l.locate(id)
-	if ok && err == nil {
-		var p *pack
-		if p, err = l.pack(at.pack); err == nil {
-			_, err = l.readPacked(p, at.slot)
+// intactInPack reports whether the newest place that has an object has it undamaged.
+func (l *snapshot) intactInPack(id objects.ID, places []place) (ok bool, err error) {
+	for i := len(places) - 1; i >= 0 && !ok && err == nil; i-- {
+		if ok, err = l.isAt(places[i], id); ok && err == nil {
+			_, err = l.objectAt(located{places[i], id})
 		}
 	}
-	if errors.Is(err, errPack) || isOfOneObject(err) {
+	if isOfOneObject(err) {
 		return false, nil
 	}
 	return ok && err == nil, err
 }
 
-// indexed returns which objects may be in packs, by the beginnings of their ids. Another one is in
-// none. In the order of the index each chunk of it is read once at most, so that the cost follows the
-// list and not the store.
-func (l *snapshot) indexed(list []objects.Object) (map[objects.ID]bool, error) {
-	ids, found := make([]objects.ID, len(list)), map[objects.ID]bool{}
+// indexed returns the places in packs where objects may be, by the beginnings of their ids, those of
+// the oldest runs first. An object without one is in none. In the order of the index each chunk of it
+// is read once at most, so that the cost follows the list and not the store.
+func (l *snapshot) indexed(list []objects.Object) (map[objects.ID][]place, error) {
+	ids, found := make([]objects.ID, len(list)), map[objects.ID][]place{}
 	for i := range list {
 		ids[i] = list[i].ID
 	}
@@ -64,8 +59,8 @@ func (l *snapshot) indexed(list []objects.Object) (map[objects.ID]bool, error) {
 			if err != nil {
 				return nil, err
 			}
-			if len(entries) > 0 {
-				found[id] = true
+			for _, e := range entries {
+				found[id] = append(found[id], placeOf(e))
 			}
 		}
 	}

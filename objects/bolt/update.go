@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -34,8 +35,8 @@ func (s *store) submit(ctx context.Context, f func(waiting context.Context, w *w
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, s.wait)
-	defer cancel()
+	waiting := &waitContext{Context: ctx, end: time.Now().Add(s.wait)}
+	defer waiting.stop()
 	for admitted := false; ; admitted = true {
 		w, err := s.acquireWriter(waiting, admitted)
 		if err != nil {
@@ -67,6 +68,29 @@ func (w *writer) update(ref string, unlock func(), f func(tip objects.ID) (objec
 		if !errors.Is(err, errRefMoved) {
 			return g, leads, err
 		}
+	}
+}
+
+// waitContext ends when its parent does, or at a time. It has a timer from the first wait on, since
+// few calls wait for anything but their group. It is for one goroutine.
+type waitContext struct {
+	context.Context
+
+	end    time.Time
+	cancel func() // nil: there is no timer
+}
+
+// Done implements [context.Context].
+func (c *waitContext) Done() <-chan struct{} {
+	if c.cancel == nil {
+		c.Context, c.cancel = context.WithDeadline(c.Context, c.end)
+	}
+	return c.Context.Done()
+}
+
+func (c *waitContext) stop() {
+	if c.cancel != nil {
+		c.cancel()
 	}
 }
 
@@ -109,9 +133,15 @@ func (l *refLocks) lock(ctx context.Context, ref string) (unlock func(), err err
 			delete(l.locks, ref)
 		}
 	}
+	unlock = func() { <-one.held; leave() }
 	select {
 	case one.held <- struct{}{}:
-		return func() { <-one.held; leave() }, nil
+		return unlock, nil
+	default:
+	}
+	select {
+	case one.held <- struct{}{}:
+		return unlock, nil
 	case <-ctx.Done():
 		leave()
 		return nil, ctx.Err()
