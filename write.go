@@ -21,7 +21,10 @@ func (b *Branch) write(ctx context.Context, c *callOptions, command string, draf
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
 	var ids []objects.ID
-	commits, err := history.Write(ctx, b.repo.store, b.ref(), c.note(ctx, command), func(tip *commit.Commit) (drafts []commit.Draft, err error) {
+	b.mu.Lock()
+	known := b.written
+	b.mu.Unlock()
+	commits, err := history.Write(ctx, b.repo.store, b.ref(), c.note(ctx, command), known, func(tip *commit.Commit) (drafts []commit.Draft, err error) {
 		ids = nil
 		if !c.key.IsZero() && tip != nil {
 			if ids, err = b.earlierCommits(ctx, c, tip.ID, draft); err != nil || len(ids) > 0 {
@@ -36,6 +39,11 @@ func (b *Branch) write(ctx context.Context, c *callOptions, command string, draf
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s on branch %s: %w", c.operationName(command), b.name, err)
+	}
+	if n := len(commits); n > 0 {
+		b.mu.Lock()
+		b.written = commits[n-1].Header()
+		b.mu.Unlock()
 	}
 	return append(ids, commitIDs(commits)...), nil
 }
@@ -83,21 +91,21 @@ func (c *callOptions) newDraft(block content.Block, origin *commit.Origin) commi
 // origins makes the origins of blocks that a person or a tool adds. Blocks of one source
 // share an origin.
 type origins struct {
-	base     commit.Origin // the fields that all of them have
-	bySource map[commit.Source]*commit.Origin
+	base commit.Origin // the fields that all of them have
+	made []*commit.Origin
 }
 
 // of returns the origin of the blocks of a source.
 func (o *origins) of(source commit.Source) *commit.Origin {
-	if o.bySource == nil {
-		o.bySource = map[commit.Source]*commit.Origin{}
+	for _, one := range o.made {
+		if one.Source == source {
+			return one
+		}
 	}
-	if o.bySource[source] == nil {
-		made := o.base
-		made.Source = source
-		o.bySource[source] = &made
-	}
-	return o.bySource[source]
+	one := o.base
+	one.Source = source
+	o.made = append(o.made, &one)
+	return &one
 }
 
 // newDrafts returns the drafts of blocks that a person or a tool adds after tip. role returns

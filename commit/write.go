@@ -37,6 +37,8 @@ type Draft struct {
 // refuses is an error, and content over [content.MaxSize] bytes is an [objects.ErrLimit].
 func Write(parent *Commit, drafts ...Draft) (commits []*Commit, put []objects.Object, err error) {
 	var w Writer
+	w.Reserve(3 * len(drafts)) // a commit, its content and an origin
+	commits = make([]*Commit, 0, len(drafts))
 	for i := range drafts {
 		c, err := w.Write(parent, &drafts[i])
 		if err != nil {

@@ -37,11 +37,10 @@ func checkRefName(name string) string {
 	case strings.Contains(name, "@{"):
 		return `"@{" is not allowed`
 	}
-	parts := strings.Split(name, "/")
-	if len(parts) < 3 {
+	if strings.Count(name, "/") < 2 {
 		return `want "refs/", a sort and a name`
 	}
-	for _, part := range parts {
+	for part := range strings.SplitSeq(name, "/") {
 		switch {
 		case part == "":
 			return "a part of it is empty"
@@ -53,10 +52,13 @@ func checkRefName(name string) string {
 			return `a part of it ends in "." or ".lock"`
 		}
 	}
-	for _, r := range name {
-		if strings.ContainsRune(" ~^:?*[\\\"'`<>|", r) || !unicode.IsPrint(r) {
-			return fmt.Sprintf("%q is not allowed", r)
-		}
+	at := strings.IndexAny(name, " ~^:?*[\\\"'`<>|")
+	if at < 0 {
+		at = strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	}
+	if at >= 0 {
+		r, _ := utf8.DecodeRuneInString(name[at:])
+		return fmt.Sprintf("%q is not allowed", r)
 	}
 	return ""
 }
