@@ -22,7 +22,7 @@ var someKinds = map[string]string{
 	"toolloop.go findCalls":                      "only calls and results are paired",
 	"toolloop.go checkResults":                   "only calls and results are paired",
 	"compile/messages.go appendBlock":            "only results are sorted, by their calls",
-	"compile/tools.go pending":                   "only calls and results are paired",
+	"compile/tools.go pendingCalls":              "only calls and results are paired",
 	"diff/similarity.go blockName":               "others have no name",
 	"format/jsonreply.go blockTypeName":          "what no model says counts as text",
 	"format/prompt.go heading":                   "the role and the kind are there already",
