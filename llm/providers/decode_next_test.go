@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
 )
@@ -186,4 +188,29 @@ func TestDecodeNextRequestComparesTheRest(t *testing.T) {
 	if n := checkDecodeNext(t, "messages", "anthropic", []byte(earlier), []byte(earlier)); n != 1 {
 		t.Errorf("%d requests of 1 were continued", n)
 	}
+}
+
+// TestRequestPrefixKeepsOneBody shows that the prefix of the last body holds none of the earlier ones.
+func TestRequestPrefixKeepsOneBody(t *testing.T) {
+	var list []string
+	var earlier *RequestPrefix
+	var bodies []weak.Pointer[byte]
+	for range 6 {
+		for range 6 {
+			list = append(list, fmt.Sprintf(`{"role":"user","content":"Message %d."}`, len(list)))
+		}
+		body := []byte(`{"model":"m","messages":[` + strings.Join(list, ",") + `]}`)
+		_, next, err := DecodeNextRequest("messages", "anthropic", body, earlier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		earlier, bodies = next, append(bodies, weak.Make(&body[0]))
+	}
+	runtime.GC()
+	for i, body := range bodies[:len(bodies)-1] {
+		if body.Value() != nil {
+			t.Errorf("body %d is in memory", i)
+		}
+	}
+	runtime.KeepAlive(earlier)
 }

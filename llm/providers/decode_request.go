@@ -66,12 +66,14 @@ func DecodeNextRequest(api, provider string, body []byte, earlier *RequestPrefix
 	if req, err = t.Dialect.DecodeRequest(t.Continuing(c), v); err != nil {
 		return nil, nil, fmt.Errorf("decode request: %s: %w", t.Dialect.Name, err)
 	}
-	if c.Made == nil || c.Elements == 0 || !hasOneList(v, c.Member) {
+	made := *c
+	*c = wire.Continuation{} // the reader in the checkpoint holds it: it must not hold this body
+	if made.Made == nil || made.Elements == 0 || !hasOneList(v, made.Member) {
 		return req, earlier, nil
 	}
-	next = &RequestPrefix{api: api, provider: provider, model: t.Model, member: c.Member, checkpoint: c.Made}
+	next = &RequestPrefix{api: api, provider: provider, model: t.Model, member: made.Member, checkpoint: made.Made}
 	begin := len(short) - len(bytes.TrimLeft(short, "\ufeff \t\r\n"))
-	list, end := rawjson.ElementsEnd(v, c.Member, c.Elements)
+	list, end := rawjson.ElementsEnd(v, made.Member, made.Elements)
 	next.list, next.bytes = begin+list, body[:len(body)-len(short)+begin+end]
 	return req, next, nil
 }

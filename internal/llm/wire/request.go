@@ -25,7 +25,7 @@ func (t Target) DecodeMessages(req *llm.Request, body rawjson.Value, q MessageRe
 	outside, n := len(*q.Messages()), 0
 	if c.From != nil {
 		c.From.restore(q)
-		n, c.From = c.From.elements, nil // readers hold the target: they must not hold all earlier readers
+		n = c.From.elements
 	}
 	kept := -1
 	if c.tracksList(list, member) {
