@@ -133,13 +133,15 @@ func checkObjects(list []objects.Object) error {
 	return nil
 }
 
-// put adds an object to the next packs.
+// put adds an object to the next packs. These end with a commit, so that a commit has its content
+// beside it, unless none comes for long.
 func (c *copier) put(o objects.Object) error {
 	c.pending, c.bytes, c.kept = append(c.pending, o), c.bytes+len(o.Data), c.kept+1
-	if c.bytes < pendingBytes && len(c.pending) < pendingCount {
-		return nil
+	full := max(c.bytes/pendingBytes, len(c.pending)/pendingCount)
+	if full > 1 || full == 1 && o.Kind == objects.KindCommit {
+		return c.flush()
 	}
-	return c.flush()
+	return nil
 }
 
 // flush makes packs of the objects that were put.

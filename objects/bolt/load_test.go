@@ -3,8 +3,10 @@ package bolt
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -94,6 +96,26 @@ func TestLoadWithLocatorsReadsNoIndex(t *testing.T) {
 	few := seen{ids: h.ids[500:502], locators: h.locators[500:502]}
 	if got, _, looked := few.load(t, s); looked != 2 || len(got) != 2 {
 		t.Errorf("of two that are wanted of a pack %d were looked for, and %d came", looked, len(got))
+	}
+}
+
+// TestContentsLieBesideCommitsAfterSweep packs a history of several times pendingBytes. The walk knows
+// where each content lies: otherwise a whole pack is unpacked for one content, and then once more.
+func TestContentsLieBesideCommitsAfterSweep(t *testing.T) {
+	s, _ := fresh(t)
+	var put []objects.Object
+	var tip objects.ID
+	for i := range 5 * pendingBytes / (8 << 10) {
+		said := object(fmt.Sprintf("%08d", i) + strings.Repeat("word ", 8<<10/5))
+		c := objects.New(objects.KindCommit, parentsOf(tip), []objects.ID{said.ID}, fmt.Append(nil, i))
+		put, tip = append(put, said, c), c.ID
+	}
+	if err := s.Apply(t.Context(), objects.Batch{Put: put, Refs: []objects.RefUpdate{{Name: "refs/heads/main", New: tip}}}); err != nil {
+		t.Fatal(err)
+	}
+	sweep(t, s, objects.Sweep{Before: now()})
+	if h := walked(t, s, tip); len(h.ids) != len(put)/2 || h.known != len(h.ids) {
+		t.Errorf("of %d contents are %d known, want all of %d", len(h.ids), h.known, len(put)/2)
 	}
 }
 
