@@ -128,7 +128,7 @@ func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Optio
 		h.leaveOutPurgedExceptResults()
 		h.pairCalls()
 		h.redecideReasoningWithoutCalls(o)
-		err = h.load(ctx, r, h.sentUnloaded())
+		err = h.load(ctx, r, h.sentEntries())
 	}
 	if err != nil {
 		return nil, err

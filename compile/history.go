@@ -181,7 +181,7 @@ func (h *history) blockOf(e *Entry) content.Block {
 	return block
 }
 
-// load reads the blocks that are sent for some entries.
+// load reads the blocks that are sent for some entries, unless they are loaded.
 func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) error {
 	if h.from.prefix != nil {
 		entries = h.from.reuseBlocks(entries)

@@ -223,11 +223,6 @@ func (t *Tokens) count(e *Entry) {
 	}
 }
 
-// sentUnloaded lists the entries that are sent and have no block yet.
-func (h *history) sentUnloaded() []*Entry {
-	return slices.DeleteFunc(h.sentEntries(), func(e *Entry) bool { return e.Block != nil })
-}
-
 // sentOrHiddenSum returns the sum that the tokens of an entry belong to, by the decision about it:
 // Effective, HiddenReasoning or Hidden. It returns nil for an entry without a block.
 func (t *Tokens) sentOrHiddenSum(e *Entry) (sum *int) {
