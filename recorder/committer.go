@@ -88,17 +88,17 @@ func (c *committer) openRepo(ctx context.Context) error {
 // later.
 var errDropped = errors.New("the store failed, and memory or spool were full")
 
-// add queues an exchange that has ended, without blocking. If its bodies do not fit into the memory,
+// enqueue queues an exchange that has ended, without blocking. If its bodies do not fit into the memory,
 // they are read from the spool when it is committed; without a spool it is dropped. After stop the
 // spool has what passed until then, and without one an exchange is dropped.
-func (c *committer) add(x *exchange) {
+func (c *committer) enqueue(x *exchange) {
 	key := x.queueKey()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	full, stopped := c.heldBytes+x.size() > c.o.Memory && len(c.uncommitted) > 0, c.ctx.Err() != nil
 	if full && x.file.Lost() || stopped && x.file == nil {
 		c.dropped.Add(1)
-		go c.report(x, errDropped)
+		go c.reportFailure(x, errDropped)
 		return
 	}
 	if stopped {
@@ -177,7 +177,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 			return false
 		}
 		c.slots <- struct{}{}
-		err := c.commit(x)
+		err := c.commitAndFinishFile(x)
 		<-c.slots
 		if err == nil {
 			return true
@@ -189,7 +189,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		}
 		last := !isTransient(err) || x.file == nil && try == maxTries
 		if last || try == 1 && x.file != nil {
-			c.report(x, err)
+			c.reportFailure(x, err)
 		}
 		if last {
 			c.failed.Add(1)
@@ -302,12 +302,12 @@ func (c *committer) dropLost() {
 	c.mu.Unlock()
 	for _, x := range lost {
 		c.dropped.Add(1)
-		c.report(x, errDropped)
+		c.reportFailure(x, errDropped)
 	}
 }
 
-// report calls Options.OnError for an exchange that was not recorded.
-func (c *committer) report(x *exchange, err error) {
+// reportFailure calls Options.OnError for an exchange that was not recorded.
+func (c *committer) reportFailure(x *exchange, err error) {
 	if c.o.OnError != nil {
 		c.o.OnError(&Error{Path: x.Path, Sent: x.sent, Came: x.received, Err: err})
 	}

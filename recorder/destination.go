@@ -79,7 +79,7 @@ func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*des
 	if key == "" {
 		return x.destinationWithoutSession(ctx, req)
 	}
-	list, err := x.threadsOfIdentity(ctx, key, req.branch(x.prefix, false))
+	list, err := x.threadsOfIdentity(ctx, key, req.branchName(x.prefix, false))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*des
 	}
 	if conversation := rawjson.Value(req.request.Settings.Extra).Get("conversation"); conversation != nil {
 		t := list[len(list)-1]
-		return x.complete(ctx, req, &destination{thread: t, base: t, onlyNew: true, baseEntries: len(t.entries), from: t.tip})
+		return x.completeDestination(ctx, req, &destination{thread: t, base: t, onlyNew: true, baseEntries: len(t.entries), from: t.tip})
 	}
 	best := x.bestMatch(req, list)
 	dest, err := x.destinationOn(ctx, req, best.thread, best.plan)
@@ -110,12 +110,12 @@ func (req *clientRequest) details() map[string]string {
 	return all
 }
 
-// branch returns the name of the main branch of the request's identity; see [identity.branch].
-func (req *clientRequest) branch(prefix string, wholeIDs bool) string {
+// branchName returns the name of the main branch of the request's identity; see [identity.branch].
+func (req *clientRequest) branchName(prefix string, wholeIDs bool) string {
 	if req.namedBranch != "" {
 		return req.namedBranch
 	}
-	return req.identity.branch(prefix, wholeIDs)
+	return req.identity.branchName(prefix, wholeIDs)
 }
 
 // candidate is a thread with the comparison of a request.
@@ -133,7 +133,7 @@ func (x *index) bestMatch(req *clientRequest, list []*thread) (best candidate) {
 		return [4]int{c.shared, c.plan.Replies, kind, c.plan.Base - len(c.plan.Missing) - len(c.plan.Changed)}
 	}
 	for _, t := range list {
-		c := candidate{thread: t, plan: x.compare(req, t)}
+		c := candidate{thread: t, plan: x.planContinuation(req, t)}
 		for _, id := range req.externalIDs {
 			if t.externalIDs[id] {
 				c.shared++
@@ -150,9 +150,9 @@ func (x *index) bestMatch(req *clientRequest, list []*thread) (best candidate) {
 	return best
 }
 
-// compare plans how a request continues a thread. Purged blocks are compared by the id of their
+// planContinuation plans how a request continues a thread. Purged blocks are compared by the id of their
 // content.
-func (x *index) compare(req *clientRequest, t *thread) *reconcile.Plan {
+func (x *index) planContinuation(req *clientRequest, t *thread) *reconcile.Plan {
 	if len(t.purgedContent) == 0 {
 		return reconcile.Compare(t.entries, req.entries)
 	}
@@ -170,17 +170,17 @@ func (x *index) destinationOn(ctx context.Context, req *clientRequest, t *thread
 	case reconcile.Continues:
 		dest.thread, dest.from = t, t.tip
 	case reconcile.Forks, reconcile.Repeats:
-		if dest.from = t.lastCommitOfFirst(plan.Base); dest.from == t.tip {
+		if dest.from = t.lastCommitAmongFirst(plan.Base); dest.from == t.tip {
 			dest.thread = t
 		}
 	default:
 		dest.base, dest.plan = nil, nil
 	}
-	return x.complete(ctx, req, dest)
+	return x.completeDestination(ctx, req, dest)
 }
 
-// lastCommitOfFirst returns the last commit among the first n entries.
-func (t *thread) lastCommitOfFirst(n int) (id objects.ID) {
+// lastCommitAmongFirst returns the last commit among the first n entries.
+func (t *thread) lastCommitAmongFirst(n int) (id objects.ID) {
 	for _, e := range t.entries[:n] {
 		if !e.Ref.IsZero() {
 			id = e.Ref
@@ -189,8 +189,8 @@ func (t *thread) lastCommitOfFirst(n int) (id objects.ID) {
 	return id
 }
 
-// complete fills in the branch, the details and the plan of a destination.
-func (x *index) complete(ctx context.Context, req *clientRequest, dest *destination) (*destination, error) {
+// completeDestination fills in the branch, the details and the plan of a destination.
+func (x *index) completeDestination(ctx context.Context, req *clientRequest, dest *destination) (*destination, error) {
 	dest.details = req.details()
 	if dest.plan == nil {
 		if dest.plan = reconcile.Compare(nil, req.entries); dest.onlyNew {
@@ -208,7 +208,7 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 	if req.namedBranch != "" {
 		separator = refs.ForkSuffix
 	}
-	name := req.branch(x.prefix, false)
+	name := req.branchName(x.prefix, false)
 	if req.identity.session == "" && req.namedBranch == "" {
 		name = x.prefix + req.identity.client + "/" + timeAndHashName(req)
 		if req.identity.side != "" {
@@ -218,7 +218,7 @@ func (x *index) complete(ctx context.Context, req *clientRequest, dest *destinat
 			name += "/side-" + req.identity.side
 		}
 	} else if other := x.threads[name]; other != nil && other.identity != identityKey(dest.details) {
-		name = req.branch(x.prefix, true) // two sessions have the same short id
+		name = req.branchName(x.prefix, true) // two sessions have the same short id
 	}
 	var err error
 	if dest.branch, err = x.freeBranchName(ctx, name, separator); dest.branch != name {
@@ -257,11 +257,11 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 		}
 		if len(list) > 0 {
 			if best := x.bestMatch(req, list); best.plan.Kind != reconcile.Begins {
-				return x.complete(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitOfFirst(best.plan.Base)})
+				return x.completeDestination(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitAmongFirst(best.plan.Base)})
 			}
 		}
 	}
-	dest, err := x.complete(ctx, req, &destination{})
+	dest, err := x.completeDestination(ctx, req, &destination{})
 	if err == nil && req.identity.agent != "" && req.namedBranch == "" {
 		err = x.linkParent(ctx, req, dest)
 	}
@@ -273,7 +273,7 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 // session whose last response and everything before it the request repeats.
 func (x *index) destinationWithoutSession(ctx context.Context, req *clientRequest) (*destination, error) {
 	if !slices.ContainsFunc(req.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant }) {
-		return x.complete(ctx, req, &destination{})
+		return x.completeDestination(ctx, req, &destination{})
 	}
 	if err := x.loadAll(ctx); err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ func (x *index) destinationWithoutSession(ctx context.Context, req *clientReques
 		return nil, err
 	}
 	if req.identity.side != "" {
-		return x.complete(ctx, req, &destination{})
+		return x.completeDestination(ctx, req, &destination{})
 	}
 	if own := slices.DeleteFunc(slices.Clone(list), func(t *thread) bool { return t.identity != "" }); len(own) > 0 {
 		list = own
@@ -294,7 +294,7 @@ func (x *index) destinationWithoutSession(ctx context.Context, req *clientReques
 			return x.destinationOn(ctx, req, best.thread, best.plan)
 		}
 		if best.plan.Kind != reconcile.Begins {
-			return x.complete(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitOfFirst(best.plan.Base)})
+			return x.completeDestination(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitAmongFirst(best.plan.Base)})
 		}
 	}
 	return x.destinationByTextOrNew(ctx, req)
@@ -318,11 +318,11 @@ func (x *index) destinationByTextOrNew(ctx context.Context, req *clientRequest) 
 		}
 	}
 	if len(found) == 1 {
-		if plan := x.compare(req, found[0]); plan.Kind == reconcile.Continues {
+		if plan := x.planContinuation(req, found[0]); plan.Kind == reconcile.Continues {
 			return x.destinationOn(ctx, req, found[0], plan)
 		}
 	}
-	dest, err := x.complete(ctx, req, &destination{})
+	dest, err := x.completeDestination(ctx, req, &destination{})
 	if err == nil && len(found) > 1 {
 		dest.note = fmt.Sprintf("ambiguous: the request names no session, and what it repeats is on %d branches", len(found))
 	}
@@ -358,7 +358,7 @@ func (x *index) destinationAfterResponse(ctx context.Context, req *clientRequest
 	if n == len(t.entries) {
 		dest.thread, dest.from = t, t.tip
 	}
-	return x.complete(ctx, req, dest)
+	return x.completeDestination(ctx, req, dest)
 }
 
 // repeatedInstructions returns the number of entries at the beginning of a request that are
@@ -451,13 +451,13 @@ func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *dest
 		x.addThread(t)
 	}
 	if dest.onlyNew && dest.baseEntries < len(dest.base.entries) { // the earlier blocks are an earlier state of another thread
-		x.remove(t)
+		x.removeThread(t)
 		return x.readThread(ctx, dest.branch, done.Tip)
 	}
 	x.recordedCount++
 	t.lastRecorded = x.recordedCount
-	x.removeTip(t)
-	defer x.addTip(t)
+	x.removeByLastKey(t)
+	defer x.addByLastKey(t)
 	t.tip, t.purgedContent = done.Tip, nil
 	t.purged = t.purged || dest.base != nil && dest.base.purged
 	list, first := req.entries, 0

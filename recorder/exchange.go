@@ -28,8 +28,8 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// commit commits an exchange and finishes its spool file. A panic is returned as an error.
-func (c *committer) commit(x *exchange) (err error) {
+// commitAndFinishFile commits an exchange and finishes its spool file. A panic is returned as an error.
+func (c *committer) commitAndFinishFile(x *exchange) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -47,7 +47,7 @@ func (c *committer) commit(x *exchange) (err error) {
 		if done.Response != nil {
 			blocks = done.Response.Blocks
 		}
-		x.finishFile("committed", x.withoutSplitSecrets(blocks))
+		x.finishFile("committed", x.bodyWithoutSplitSecrets(blocks))
 	}
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
@@ -69,7 +69,7 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	release := c.acquireProcessor(x)
 	defer release()
 	earlier := cmp.Or(c.prepared.get(x.cacheKey(x.sent)), &preparedMessages{})
-	req, target, err := x.decode(earlier)
+	req, target, err := x.decodeRequest(earlier)
 	if err != nil {
 		return nil, "", err
 	}
@@ -86,9 +86,9 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	return done, branch, err
 }
 
-// decode decodes the request of an exchange, and returns the client of its provider, which decodes the
+// decodeRequest decodes the request of an exchange, and returns the client of its provider, which decodes the
 // response. What the request repeats of the earlier one is not decoded again.
-func (x *exchange) decode(earlier *preparedMessages) (*clientRequest, *providers.Client, error) {
+func (x *exchange) decodeRequest(earlier *preparedMessages) (*clientRequest, *providers.Client, error) {
 	sent, err := contentcoding.Decode(x.sent, x.encoding, maxBody)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
@@ -305,14 +305,14 @@ func (x *exchange) uncommittedResponse() (kept []byte) {
 		return x.received
 	}
 	if result := x.readOutcome(target); result.reply != nil {
-		return x.withoutSplitSecrets(result.reply.Blocks)
+		return x.bodyWithoutSplitSecrets(result.reply.Blocks)
 	}
 	return x.received
 }
 
-// withoutSplitSecrets returns the received body, or the masked text of its blocks if they contain a
+// bodyWithoutSplitSecrets returns the received body, or the masked text of its blocks if they contain a
 // secret: the events of a stream may divide the secret, so that it cannot be found in the body.
-func (x *exchange) withoutSplitSecrets(blocks []content.Block) []byte {
+func (x *exchange) bodyWithoutSplitSecrets(blocks []content.Block) []byte {
 	var texts []string
 	secret := false
 	for _, b := range blocks {
@@ -328,8 +328,8 @@ func (x *exchange) withoutSplitSecrets(blocks []content.Block) []byte {
 // recordedOn returns the branch that has the response to a request, which was sent at some time and whose
 // body has a hash; empty: none has it, or its history is damaged. A process may have been killed between the commit of an exchange and the end of its
 // file in the spool. Only the branch that the request repeats, or that began with it, may have it.
-func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Time, body objects.ID) (string, error) {
-	branch := dest.taken
+func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Time, body objects.ID) (branch string, err error) {
+	branch = dest.taken
 	if dest.base != nil {
 		branch = dest.base.branch
 	}
@@ -343,13 +343,13 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 	var ids []objects.ID
 	for c, err := range commit.WalkReuse(ctx, x.repo.Store(), ref.Target, maxRecoveredCommits) {
 		if err != nil {
-			return "", unlessDamaged(err)
+			return "", nilIfDamaged(err)
 		}
 		ids = append(ids, c.OriginID)
 	}
 	origins, err := objects.ReadAll(ctx, x.repo.Store(), ids, commit.ParseOrigin)
 	if err != nil {
-		return "", unlessDamaged(err)
+		return "", nilIfDamaged(err)
 	}
 	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
 	for _, o := range origins {
@@ -357,7 +357,7 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 			continue
 		}
 		m, err := compile.ReadManifest(ctx, x.repo.Store(), o.Manifest)
-		if err := unlessDamaged(err); err != nil {
+		if err := nilIfDamaged(err); err != nil {
 			return "", err
 		}
 		if m != nil && m.Sent == body {
@@ -367,8 +367,8 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 	return "", nil
 }
 
-// unlessDamaged returns nil for the error of a damaged object, which another try cannot read either.
-func unlessDamaged(err error) error {
+// nilIfDamaged returns nil for the error of a damaged object, which another try cannot read either.
+func nilIfDamaged(err error) error {
 	if history.IsDamaged(err) {
 		return nil
 	}
@@ -381,7 +381,7 @@ const maxRecoveredCommits = 4096
 
 // record commits an exchange at its destination, and returns the name of its branch. It calls
 // release before it writes to the store.
-func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMessages, result outcome, target *providers.Client, release func()) (*tract.Recorded, string, error) {
+func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMessages, result outcome, target *providers.Client, release func()) (done *tract.Recorded, branch string, err error) {
 	req.earlierPending = !x.waited && c.hasEarlierOfAnyQueue(x)
 	cleared := spool.Cleared(c.o.Spool)
 	c.index.resetIfCleared(cleared)
@@ -420,13 +420,13 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+result.note)), result.meta
 	}
 	release()
-	done, err := c.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
+	done, err = c.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
 	if err != nil {
 		return nil, dest.branch, &storeError{err}
 	}
 	if r.Kept != nil && spool.Cleared(c.o.Spool) != cleared { // the purge may not have seen this body
 		if err := requestbody.Purge(x.ctx, c.repo.Store(), done.Response.Manifest, "stored during a purge"); err != nil {
-			c.report(x, err)
+			c.reportFailure(x, err)
 		}
 	}
 	var reply []content.Block

@@ -174,7 +174,7 @@ func shortenID(id string) string {
 	if prefixed {
 		id = rest
 	}
-	name := strings.Map(branchNameRune, id)
+	name := strings.Map(toBranchNameRune, id)
 	switch {
 	case len(name) <= shortIDLength:
 		return cmp.Or(name, "session")
@@ -186,25 +186,25 @@ func shortenID(id string) string {
 	return cmp.Or(strings.Trim(name, "-"), "session")
 }
 
-// branch returns the name of the main branch of an identity with a session. wholeIDs uses the whole
+// branchName returns the name of the main branch of an identity with a session. wholeIDs uses the whole
 // ids, for sessions whose shortened ids are equal.
-func (c *identity) branch(prefix string, wholeIDs bool) string {
+func (c *identity) branchName(prefix string, wholeIDs bool) string {
 	part := shortenID
 	if wholeIDs {
-		part = func(id string) string { return strings.Map(branchNameRune, id) }
+		part = func(id string) string { return strings.Map(toBranchNameRune, id) }
 	}
 	name := prefix + c.client + "/" + part(c.session)
 	if c.agent != "" {
 		name += "/agent-" + part(c.agent)
 	}
 	if c.side != "" {
-		name += "/side-" + strings.Map(branchNameRune, c.side)
+		name += "/side-" + strings.Map(toBranchNameRune, c.side)
 	}
 	return name
 }
 
-// branchNameRune maps characters that a branch name cannot have to '-'. It is for strings.Map.
-func branchNameRune(r rune) rune {
+// toBranchNameRune maps characters that a branch name cannot have to '-'. It is for strings.Map.
+func toBranchNameRune(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
 		return r
 	}

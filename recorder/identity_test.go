@@ -57,7 +57,7 @@ func TestIdentities(t *testing.T) {
 		identity := readIdentity(h, req)
 		have := ""
 		if identity.session != "" {
-			have = identity.branch("proxy/", false)
+			have = identity.branchName("proxy/", false)
 		}
 		if have != c.branch {
 			t.Errorf("%s: %q, want %q", name, have, c.branch)

@@ -84,7 +84,7 @@ func (x *index) reset() {
 // branch. The caller holds the lock.
 func (x *index) threadsOfIdentity(ctx context.Context, key, mainBranch string) ([]*thread, error) {
 	if !x.loaded[mainBranch] {
-		if err := x.load(ctx, mainBranch, isForkSuffix); err != nil {
+		if err := x.loadBranches(ctx, mainBranch, isForkSuffix); err != nil {
 			return nil, err
 		}
 		x.loaded[mainBranch] = true
@@ -97,7 +97,7 @@ func (x *index) loadAll(ctx context.Context) error {
 	if x.allLoaded {
 		return nil
 	}
-	err := x.load(ctx, x.prefix, func(string) bool { return true })
+	err := x.loadBranches(ctx, x.prefix, func(string) bool { return true })
 	x.allLoaded = err == nil
 	return err
 }
@@ -108,8 +108,8 @@ var forkSuffix = regexp.MustCompile(`^(/(fork-)?[0-9]+)?$`)
 
 func isForkSuffix(suffix string) bool { return forkSuffix.MatchString(suffix) }
 
-// load reads the branches whose names begin with a prefix, if wanted accepts the rest of the name.
-func (x *index) load(ctx context.Context, prefix string, wanted func(rest string) bool) error {
+// loadBranches reads the branches whose names begin with a prefix, if wanted accepts the rest of the name.
+func (x *index) loadBranches(ctx context.Context, prefix string, wanted func(rest string) bool) error {
 	list, err := x.repo.Store().Refs(ctx, objects.RefQuery{Prefix: refs.Heads + prefix})
 	if err != nil {
 		return fmt.Errorf("list branches: %w", err)
@@ -137,7 +137,7 @@ func (x *index) refresh(ctx context.Context, list []*thread) (kept []*thread, er
 			kept = append(kept, t)
 			continue
 		}
-		x.remove(t)
+		x.removeThread(t)
 		if ref.Target.IsZero() {
 			continue
 		}
@@ -165,7 +165,7 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 		return nil
 	}
 	t := &thread{branch: branch, tip: tip, purgedContent: map[objects.ID]bool{}, externalIDs: map[string]bool{}}
-	said := t.sentBlocks(line)
+	said := t.readHistory(line)
 	messages := make([]content.Message, len(said))
 	for i, b := range said {
 		block := x.maskedBlock(b.now.Block)
@@ -201,9 +201,9 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 // content, which is an edit or the same.
 type sentBlock struct{ first, now *commit.Commit }
 
-// sentBlocks returns the blocks of a history that its client sends, and sets the thread's details
+// readHistory returns the blocks of a history that its client sends, and sets the thread's details
 // and manifest. It applies only the edits that the client made: the client does not know others.
-func (t *thread) sentBlocks(commits []*commit.Commit) (list []sentBlock) {
+func (t *thread) readHistory(commits []*commit.Commit) (list []sentBlock) {
 	edits, leftOut := map[objects.ID]*commit.Commit{}, map[objects.ID]bool{}
 	for _, c := range commits {
 		if c.Origin == nil || c.Origin.Importer != recordedBy {
@@ -257,11 +257,11 @@ func (x *index) maskedBlock(b content.Block) content.Block {
 func (x *index) addThread(t *thread) {
 	x.threads[t.branch] = t
 	x.byIdentity[t.identity] = append(x.byIdentity[t.identity], t)
-	x.addTip(t)
+	x.addByLastKey(t)
 }
 
-// remove removes a thread. The caller holds the lock.
-func (x *index) remove(t *thread) {
+// removeThread removes a thread. The caller holds the lock.
+func (x *index) removeThread(t *thread) {
 	delete(x.threads, t.branch)
 	x.byIdentity[t.identity] = withoutThread(x.byIdentity[t.identity], t)
 	for id := range t.externalIDs {
@@ -269,22 +269,22 @@ func (x *index) remove(t *thread) {
 			delete(x.byExternalID, id)
 		}
 	}
-	x.removeTip(t)
+	x.removeByLastKey(t)
 }
 
 func withoutThread(list []*thread, t *thread) []*thread {
 	return slices.DeleteFunc(slices.Clone(list), func(o *thread) bool { return o == t })
 }
 
-// addTip adds a thread without a session to byLastKey.
-func (x *index) addTip(t *thread) {
+// addByLastKey adds a thread without a session to byLastKey.
+func (x *index) addByLastKey(t *thread) {
 	if end := t.lastKey(); t.identity == "" {
 		x.byLastKey[end] = append(x.byLastKey[end], t)
 	}
 }
 
-// removeTip removes a thread without a session from byLastKey.
-func (x *index) removeTip(t *thread) {
+// removeByLastKey removes a thread without a session from byLastKey.
+func (x *index) removeByLastKey(t *thread) {
 	if end := t.lastKey(); t.identity == "" {
 		if x.byLastKey[end] = withoutThread(x.byLastKey[end], t); len(x.byLastKey[end]) == 0 {
 			delete(x.byLastKey, end)

@@ -21,7 +21,7 @@ const maxCalls = 32
 func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destination) error {
 	parent := req.identity
 	parent.agent, parent.parent, parent.side = req.identity.parent, "", ""
-	list, err := x.threadsOfIdentity(ctx, identityKey(parent.details()), parent.branch(x.prefix, false))
+	list, err := x.threadsOfIdentity(ctx, identityKey(parent.details()), parent.branchName(x.prefix, false))
 	if err != nil {
 		return err
 	}

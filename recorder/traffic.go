@@ -16,8 +16,8 @@ type traffic struct {
 // quietTime is the time without traffic after which recording work begins.
 const quietTime = 10 * time.Millisecond
 
-// note is called when bytes are forwarded.
-func (t *traffic) note() { t.last.Store(time.Now().UnixNano()) }
+// noteForwarded is called when bytes are forwarded.
+func (t *traffic) noteForwarded() { t.last.Store(time.Now().UnixNano()) }
 
 // isQuiet reports whether nothing is forwarded now, or somebody waits for the recording work.
 func (t *traffic) isQuiet(now time.Time) bool {

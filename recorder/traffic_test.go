@@ -32,16 +32,16 @@ func TestRecordingWaitsForTraffic(t *testing.T) {
 					forwarded.uploads.Add(1)
 					clients.Go(func() {
 						time.Sleep(c.upload)
-						forwarded.note()
+						forwarded.noteForwarded()
 						forwarded.uploads.Add(-1)
 					})
 				}
 				if c.traffic > 0 {
-					forwarded.note()
+					forwarded.noteForwarded()
 					clients.Go(func() {
 						for time.Since(begin) < c.traffic {
 							time.Sleep(time.Millisecond)
-							forwarded.note()
+							forwarded.noteForwarded()
 						}
 					})
 				}

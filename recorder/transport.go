@@ -93,7 +93,7 @@ func New(repo *tract.Repo, o Options) *Transport {
 		return t
 	}
 	var err error
-	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk, Yield: t.yield}); err == nil {
+	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk, Yield: t.yieldToTraffic}); err == nil {
 		err = t.spool.Recover(t.addRecovered)
 	}
 	if err != nil && o.OnError != nil {
@@ -105,8 +105,8 @@ func New(repo *tract.Repo, o Options) *Transport {
 // maxSpoolHold is the longest time for which traffic delays a write to the spool.
 const maxSpoolHold = 50 * time.Millisecond
 
-// yield waits for a moment without traffic before the spool is written.
-func (t *Transport) yield() { t.committer.traffic.awaitQuiet(time.Now().Add(maxSpoolHold)) }
+// yieldToTraffic waits for a moment without traffic before the spool is written.
+func (t *Transport) yieldToTraffic() { t.committer.traffic.awaitQuiet(time.Now().Add(maxSpoolHold)) }
 
 // addRecovered queues an exchange whose process ended before it committed the exchange.
 func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
@@ -115,7 +115,7 @@ func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
 		f.Finish("", 0, noFrames)
 		return
 	}
-	t.committer.add(x)
+	t.committer.enqueue(x)
 }
 
 type branchContextKey struct{}
@@ -153,7 +153,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.c.traffic.uploads.Add(1)
 	x.file = t.spool.Begin(x.maskFrame)
 	if x.whole {
-		x.requestRead()
+		x.onRequestRead()
 	} else {
 		again := *req
 		again.Body = &requestBody{ReadCloser: req.Body, x: x, left: cmp.Or(req.ContentLength, -1)}
@@ -203,9 +203,9 @@ func (t *Transport) newExchange(req *http.Request) *exchange {
 
 // finish ends an exchange and queues it for its commit. Only the first call has an effect.
 func (t *Transport) finish(x *exchange, err error) {
-	if x.end(err, t.clock()) {
+	if x.markEnded(err, t.clock()) {
 		x.writeFrame(frameResponseEnd, x.encodeResponseEnd())
-		t.committer.add(x)
+		t.committer.enqueue(x)
 		t.pending.Add(-1)
 	}
 }
@@ -283,7 +283,7 @@ type exchange struct {
 }
 
 func (x *exchange) setResponse(res *http.Response, now time.Time) {
-	x.c.traffic.note()
+	x.c.traffic.noteForwarded()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.responseHead = responseHead{res.StatusCode, x.keptHeaders(res.Header), now.Sub(x.Started)}
@@ -294,16 +294,16 @@ func (x *exchange) setResponse(res *http.Response, now time.Time) {
 func (x *exchange) writeRequest() {
 	if !x.written {
 		x.written = true
-		x.c.traffic.note()
+		x.c.traffic.noteForwarded()
 		x.c.traffic.uploads.Add(-1)
 		x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 		x.writeFrame(frameRequestBody, x.sent)
 	}
 }
 
-// requestRead is called when the request body was read to its end. The spool has it from then on,
+// onRequestRead is called when the request body was read to its end. The spool has it from then on,
 // although the provider may take minutes for its response.
-func (x *exchange) requestRead() {
+func (x *exchange) onRequestRead() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.done {
@@ -314,7 +314,7 @@ func (x *exchange) requestRead() {
 // appendBody appends bytes to &x.sent or &x.received, up to maxBody. Nothing is appended after the
 // first bytes that did not fit, so that a body has no gap.
 func (x *exchange) appendBody(body *[]byte, p []byte) {
-	x.c.traffic.note()
+	x.c.traffic.noteForwarded()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if left := maxBody - len(*body); len(p) > left {
@@ -330,8 +330,8 @@ func (x *exchange) appendBody(body *[]byte, p []byte) {
 	}
 }
 
-// end marks the exchange as ended. It reports whether this is the first call.
-func (x *exchange) end(err error, now time.Time) (first bool) {
+// markEnded marks the exchange as ended. It reports whether this is the first call.
+func (x *exchange) markEnded(err error, now time.Time) (first bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.done {
@@ -356,7 +356,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.x.appendBody(&b.x.sent, p[:n])
 	if b.left -= int64(n); err == io.EOF || b.left == 0 {
-		b.x.requestRead()
+		b.x.onRequestRead()
 	}
 	return n, err
 }
