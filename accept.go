@@ -76,7 +76,7 @@ func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Res
 	r.setCommits(commits)
 	batch := b.newBatch(x.options.note(ctx, "generate"), x.tip, commits, put)
 	if cause != nil {
-		return nil, b.keepIncomplete(ctx, r, batch, cause)
+		return nil, b.rescueIncomplete(ctx, r, batch, cause)
 	}
 	if err := b.applyResponse(ctx, r, batch); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (b *Branch) applyResponse(ctx context.Context, r *Response, batch objects.B
 		}
 		return &ConflictError{Operation: "generate", Branch: b.name, Expected: moved.Want, Actual: moved.Have, Response: r, Rescued: rescued}
 	case ctx.Err() != nil:
-		return b.keepIncomplete(ctx, r, batch, ctx.Err())
+		return b.rescueIncomplete(ctx, r, batch, ctx.Err())
 	}
 	return &UnsavedError{Response: r, Cause: err}
 }

@@ -56,11 +56,11 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, o AppendOpt
 		}
 	}
 	if o.OnWarning != nil {
-		b.warnUnanswered(ctx, c, blocks)
+		b.warnOfUnansweredCalls(ctx, c, blocks)
 	}
 	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
 		drafts := c.newDrafts(tip, blocks, &origins{base: commit.Origin{Session: b.name}}, c.roleOf)
-		return drafts, b.checkResults(ctx, tip, drafts)
+		return drafts, b.checkAndNameResults(ctx, tip, drafts)
 	})
 }
 
@@ -77,15 +77,15 @@ func onlyID(ids []objects.ID, err error) (objects.ID, error) {
 	return ids[0], nil
 }
 
-// warnUnanswered calls OnWarning for each tool call that is left without a result when
+// warnOfUnansweredCalls calls OnWarning for each tool call that is left without a result when
 // blocks are appended. If the history cannot be read, it warns of nothing: blocks can still
 // be appended.
-func (b *Branch) warnUnanswered(ctx context.Context, c *callOptions, blocks []content.Block) {
+func (b *Branch) warnOfUnansweredCalls(ctx context.Context, c *callOptions, appended []content.Block) {
 	fromUser := func(block content.Block) bool { return c.roleOf(block) == content.RoleUser }
-	if !slices.ContainsFunc(blocks, fromUser) {
+	if !slices.ContainsFunc(appended, fromUser) {
 		return
 	}
-	pending, _ := b.pending(ctx)
+	pending, _ := b.pendingWithCommits(ctx)
 	for _, p := range pending {
 		c.warn(unansweredProblem(p.Commit, p.Call))
 	}

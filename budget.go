@@ -49,7 +49,7 @@ func (b *Branch) BudgetUsage(ctx context.Context, settings map[string]string) ([
 	if err != nil {
 		return nil, err
 	}
-	budgets := b.budgets(c.settings)
+	budgets := b.unusedBudgets(c.settings)
 	if tip.IsZero() {
 		return budgets, nil
 	}
@@ -59,8 +59,8 @@ func (b *Branch) BudgetUsage(ctx context.Context, settings map[string]string) ([
 	return budgets, nil
 }
 
-// budgets returns the budgets of the settings, with nothing used.
-func (b *Branch) budgets(v settings.Values) []BudgetUsage {
+// unusedBudgets returns the budgets of the settings, with nothing used.
+func (b *Branch) unusedBudgets(v settings.Values) []BudgetUsage {
 	list := []BudgetUsage{{Session: b.name, Limit: int64(v.Int("reasoning.budget"))}}
 	limits := v.Budgets()
 	for _, pattern := range slices.Sorted(maps.Keys(limits)) {
@@ -131,7 +131,7 @@ type budgetMeter struct {
 // newBudgetMeter returns a meter that starts with the session's usage; nil when there is no
 // budget to check. With EnforceBudgets, a budget that is used up is a *[BudgetError].
 func (b *Branch) newBudgetMeter(ctx context.Context, c *callOptions, p *compile.Prompt, model string) (*budgetMeter, error) {
-	budgets := b.budgets(c.settings)
+	budgets := b.unusedBudgets(c.settings)
 	limited := slices.ContainsFunc(budgets, func(s BudgetUsage) bool { return s.Limit > 0 })
 	if !limited || c.ask.OnBudget == nil && !c.ask.EnforceBudgets {
 		return nil, nil

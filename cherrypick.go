@@ -27,7 +27,7 @@ func (b *Branch) CherryPick(ctx context.Context, revs []string) ([]objects.ID, e
 		return nil, fmt.Errorf("cherry-pick: %w", err)
 	}
 	return b.write(ctx, c, "cherry-pick", func(tip *commit.Commit) ([]commit.Draft, error) {
-		return b.copyDrafts(ctx, c, tip, p.list)
+		return b.draftCopies(ctx, c, tip, p.list)
 	})
 }
 
@@ -57,7 +57,7 @@ func (p *picker) addRevision(ctx context.Context, b *Branch, rev string) error {
 		list, err := commit.IncomingCommits(ctx, p.repo.store, from, to)
 		for _, c := range list {
 			if err == nil && c.Op != commit.Merge && c.Op != commit.Compress {
-				err = p.addWithToolPair(ctx, c)
+				err = p.addWithPairAndReasoning(ctx, c)
 			}
 		}
 		return err
@@ -72,12 +72,12 @@ func (p *picker) addRevision(ctx context.Context, b *Branch, rev string) error {
 	if c.Op == commit.Merge {
 		return &refs.UnknownError{Rev: rev, Why: "it is a merge; name the commits that it brought, such as " + c.Parents[0].Short() + ".." + c.Parents[1].Short()}
 	}
-	return p.addWithToolPair(ctx, c)
+	return p.addWithPairAndReasoning(ctx, c)
 }
 
-// addWithToolPair adds a commit; of a tool call or a tool result also its counterpart and the
+// addWithPairAndReasoning adds a commit; of a tool call or a tool result also its counterpart and the
 // reasoning before the call.
-func (p *picker) addWithToolPair(ctx context.Context, c *commit.Commit) error {
+func (p *picker) addWithPairAndReasoning(ctx context.Context, c *commit.Commit) error {
 	if c.Op != commit.Append || c.Kind != content.KindToolCall && c.Kind != content.KindToolResult {
 		p.add(c)
 		return nil
@@ -191,10 +191,10 @@ func (r *Repo) reasoningBefore(ctx context.Context, call *commit.Commit) ([]*com
 	return list, nil
 }
 
-// copyDrafts returns drafts that repeat commits on a branch, with the copies as targets of
+// draftCopies returns drafts that repeat commits on a branch, with the copies as targets of
 // edits and annotations. A copy has the origin of the original, so that the cost of a
 // response is counted once.
-func (b *Branch) copyDrafts(ctx context.Context, c *callOptions, tip *commit.Commit, list []*commit.Commit) ([]commit.Draft, error) {
+func (b *Branch) draftCopies(ctx context.Context, c *callOptions, tip *commit.Commit, list []*commit.Commit) ([]commit.Draft, error) {
 	var drafts []commit.Draft
 	copied := map[objects.ID]objects.ID{}
 	last := tip

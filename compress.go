@@ -64,7 +64,7 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 	if o.Client == nil && !o.DryRun && strings.TrimSpace(o.Text) == "" {
 		return nil, fmt.Errorf("compress: %w", ErrEmpty)
 	}
-	s, err := b.findRange(ctx, c, tip, rng, o.Covers)
+	s, err := b.findWidenedRange(ctx, c, tip, rng, o.Covers)
 	if err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
@@ -86,9 +86,9 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 	return s, err
 }
 
-// findRange finds the range to compress, widened so that it cuts no message and no tool
+// findWidenedRange finds the range to compress, widened so that it cuts no message and no tool
 // call from its result.
-func (b *Branch) findRange(ctx context.Context, c *callOptions, tip objects.ID, rng string, covers commit.SummaryScope) (*Summary, error) {
+func (b *Branch) findWidenedRange(ctx context.Context, c *callOptions, tip objects.ID, rng string, covers commit.SummaryScope) (*Summary, error) {
 	o := compile.Options{Policy: c.compilerOptions().Policy}
 	if covers == commit.ScopeReasoning {
 		o.Policy = priority.Policy{IncludeReasoning: true}

@@ -68,7 +68,7 @@ func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Comm
 		if err != nil {
 			return commit.Draft{}, fmt.Errorf("source: %w", err)
 		}
-		return b.restoreDraft(ctx, c, tip, target.ID, at)
+		return b.restoreContentDraft(ctx, c, tip, target.ID, at)
 	}
 	if err := commit.Load(ctx, b.repo.store, target); err != nil {
 		return commit.Draft{}, err
@@ -140,16 +140,16 @@ func (b *Branch) resolveTarget(ctx context.Context, tip *commit.Commit, id objec
 	return c, b.requireOnBranch(ctx, tip, c.ID)
 }
 
-// restoreDraft returns the draft of an edit that gives a block the content that it had at a
+// restoreContentDraft returns the draft of an edit that gives a block the content that it had at a
 // commit.
-func (b *Branch) restoreDraft(ctx context.Context, c *callOptions, tip *commit.Commit, id, at objects.ID) (commit.Draft, error) {
+func (b *Branch) restoreContentDraft(ctx context.Context, c *callOptions, tip *commit.Commit, id, asOf objects.ID) (commit.Draft, error) {
 	target, err := b.repo.header(ctx, id)
 	if err != nil {
 		return commit.Draft{}, err
 	}
-	if on, err := b.repo.isAncestor(ctx, id, at); err != nil || !on {
+	if on, err := b.repo.isAncestor(ctx, id, asOf); err != nil || !on {
 		if err == nil {
-			err = &refs.UnknownError{Rev: at.Short(), Why: "block " + id.Short() + " is not on its history"}
+			err = &refs.UnknownError{Rev: asOf.Short(), Why: "block " + id.Short() + " is not on its history"}
 		}
 		return commit.Draft{}, err
 	}
@@ -160,7 +160,7 @@ func (b *Branch) restoreDraft(ctx context.Context, c *callOptions, tip *commit.C
 		}
 		return edit.ContentID, nil
 	}
-	want, err := contentAt(at)
+	want, err := contentAt(asOf)
 	if err != nil {
 		return commit.Draft{}, err
 	}

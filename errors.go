@@ -19,14 +19,14 @@ type ConflictError struct {
 
 // Error names the branch and both tips.
 func (e *ConflictError) Error() string {
-	text := fmt.Sprintf("%s: branch %s moved meanwhile: expected %s, is at %s", e.Operation, e.Branch, tipName(e.Expected), tipName(e.Actual))
+	text := fmt.Sprintf("%s: branch %s moved meanwhile: expected %s, is at %s", e.Operation, e.Branch, shortIDOrNothing(e.Expected), shortIDOrNothing(e.Actual))
 	if e.Rescued != "" {
 		text += "; the response is kept under " + e.Rescued
 	}
 	return text
 }
 
-func tipName(id objects.ID) string {
+func shortIDOrNothing(id objects.ID) string {
 	if id.IsZero() {
 		return "nothing"
 	}

@@ -85,7 +85,7 @@ func (b *Branch) Generate(ctx context.Context, client llm.Client, o AskOptions) 
 func (b *Branch) generate(ctx context.Context, c *callOptions, client llm.Client, stream bool) (*Response, error) {
 	c.target, _ = client.(llm.Target)
 	streamer, streams := client.(llm.Streamer)
-	x, err := b.prepare(ctx, c, streams && stream)
+	x, err := b.prepareOrFindEarlier(ctx, c, streams && stream)
 	if err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 	if m.DryRun {
 		m.Summarize = nil // a dry run sends no request
 	}
-	drafts, more, err := b.joinDrafts(ctx, c, m, r)
+	drafts, more, err := b.mergeOrSquashDrafts(ctx, c, m, r)
 	if err != nil {
 		return err
 	}
@@ -221,10 +221,10 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 	return history.Apply(ctx, b.repo.store, batch)
 }
 
-// joinDrafts returns the drafts of the merge itself: a merge commit, and a summary after it
+// mergeOrSquashDrafts returns the drafts of the merge itself: a merge commit, and a summary after it
 // if one is requested; for a squash, copies of the blocks or one summary. put holds the
 // manifest of the request for the summary.
-func (b *Branch) joinDrafts(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
+func (b *Branch) mergeOrSquashDrafts(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
 	summary, put, err := b.mergeSummary(ctx, c, m, r)
 	switch {
 	case err != nil:

@@ -31,7 +31,7 @@ func (b *Branch) Messages(ctx context.Context) ([]content.Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("messages of branch %s: %w", b.name, err)
 	}
-	return messagesOf(h, h.blocks, func(s *saidBlock) content.Block { return s.block }), nil
+	return joinToMessages(h, h.blocks, func(s *saidBlock) content.Block { return s.block }), nil
 }
 
 // branchHistory is the conversation up to a commit.
@@ -67,7 +67,7 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 		if c.Op == commit.Edit {
 			edits[c.Target] = i
 		}
-		if c.Op == commit.Edit || isSaid(c) {
+		if c.Op == commit.Edit || isMessagePart(c) {
 			wanted = append(wanted, c)
 		}
 	}
@@ -76,7 +76,7 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 	}
 	before := -1 // index of the last commit that adds a block
 	for i, c := range line {
-		if !isSaid(c) {
+		if !isMessagePart(c) {
 			continue
 		}
 		s := saidBlock{at: i, edit: edits[c.ID], first: blockOrPlaceholder(c)}
@@ -96,9 +96,9 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 	return h, nil
 }
 
-// isSaid reports whether a commit adds a block of the conversation: a block with a role,
+// isMessagePart reports whether a commit adds a block of the conversation: a block with a role,
 // unlike a note.
-func isSaid(c *commit.Commit) bool { return c.Op == commit.Append && c.Role != content.NoRole }
+func isMessagePart(c *commit.Commit) bool { return c.Op == commit.Append && c.Role != content.NoRole }
 
 // blockOrPlaceholder returns the block of a commit, with a placeholder for purged content.
 func blockOrPlaceholder(c *commit.Commit) content.Block {
@@ -112,8 +112,8 @@ func blockOrPlaceholder(c *commit.Commit) content.Block {
 	return block
 }
 
-// messagesOf joins blocks to messages. block returns the version of each block to use.
-func messagesOf(h *branchHistory, blocks []saidBlock, block func(*saidBlock) content.Block) []content.Message {
+// joinToMessages joins blocks to messages. block returns the version of each block to use.
+func joinToMessages(h *branchHistory, blocks []saidBlock, block func(*saidBlock) content.Block) []content.Message {
 	var list []content.Message
 	for i := range blocks {
 		s := &blocks[i]

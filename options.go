@@ -101,7 +101,7 @@ func (r *Repo) resolveAskWith(v settings.Values, o AskOptions) (*callOptions, er
 	if o.Key != "" {
 		c.key = commit.Key{Kind: commit.KeyRequest, Text: o.Key}
 	}
-	c.tools = c.maskTools(o.Tools)
+	c.tools = c.maskAndReportTools(o.Tools)
 	return c, c.setBudget(o.Budget)
 }
 
@@ -121,7 +121,7 @@ func (r *Repo) resolveRequest(o RequestOptions, t llm.Target) (*callOptions, err
 	if err != nil {
 		return nil, err
 	}
-	c.tools = c.maskTools(o.Tools)
+	c.tools = c.maskAndReportTools(o.Tools)
 	return c, content.CheckBlocks(o.UserMessage)
 }
 

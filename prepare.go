@@ -52,12 +52,12 @@ func (b *Branch) Prepare(ctx context.Context, target llm.Target, o PrepareOption
 		return nil, err
 	}
 	c.target = target
-	return b.prepare(ctx, c, o.Stream)
+	return b.prepareOrFindEarlier(ctx, c, o.Stream)
 }
 
-// prepare makes an exchange. When an earlier response has the idempotency key, it only finds
-// the commits of that response.
-func (b *Branch) prepare(ctx context.Context, c *callOptions, stream bool) (*Exchange, error) {
+// prepareOrFindEarlier makes an exchange. When an earlier response has the idempotency key, the exchange
+// has no request: it only has the commits of that response.
+func (b *Branch) prepareOrFindEarlier(ctx context.Context, c *callOptions, stream bool) (*Exchange, error) {
 	tip, err := b.requireTip(ctx, "generate")
 	if err != nil {
 		return nil, err

@@ -75,18 +75,18 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 		return nil, err
 	}
 	c.external = true
-	tip, parent, err := b.requireTipAt(ctx, "record", r.From)
+	tip, parent, err := b.requireTipOrNew(ctx, "record", r.From)
 	if err != nil {
 		return nil, err
 	}
 	w := recordWriter{b: b, c: c, r: &r, last: parent, done: &Recorded{Tip: r.From}}
 	w.from.base = commit.Origin{Session: b.name, Importer: r.By, Original: r.Details}
-	if err := w.request(); err != nil {
+	if err := w.writeRequest(); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
 	batch := objects.Batch{Copies: r.beginsWithOtherResponses(), Note: c.note(ctx, "record")}
 	move := objects.RefUpdate{Name: b.ref(), Old: tip, New: w.tip()}
-	if err := w.response(ctx); err != nil {
+	if err := w.writeResponse(ctx); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
 	switch {
@@ -148,9 +148,9 @@ func (w *recordWriter) write(drafts ...commit.Draft) ([]objects.ID, error) {
 	return commitIDs(made), err
 }
 
-// request writes the edits, the messages and the note.
-func (w *recordWriter) request() error {
-	if err := w.edits(); err != nil {
+// writeRequest writes the edits, the messages and the note.
+func (w *recordWriter) writeRequest() error {
+	if err := w.writeEdits(); err != nil {
 		return err
 	}
 	for _, m := range w.r.Messages {
@@ -170,8 +170,8 @@ func (w *recordWriter) request() error {
 	return err
 }
 
-// edits writes the edits.
-func (w *recordWriter) edits() error {
+// writeEdits writes the edits.
+func (w *recordWriter) writeEdits() error {
 	for _, e := range w.r.Edits {
 		d := w.c.newDraft(e.Block, w.from.of(commit.SourceImport))
 		d.Op, d.Target = commit.Edit, e.Commit
@@ -199,8 +199,8 @@ func (w *recordWriter) writeMessage(m content.Message) error {
 	return err
 }
 
-// response writes the response and the manifest.
-func (w *recordWriter) response(ctx context.Context) error {
+// writeResponse writes the response and the manifest.
+func (w *recordWriter) writeResponse(ctx context.Context) error {
 	reply := w.r.Response
 	if reply == nil {
 		return nil
@@ -241,7 +241,7 @@ func (w *recordWriter) response(ctx context.Context) error {
 // sent, because the body contains their content.
 func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
 	req := *w.r.Request
-	req.Tools = w.c.maskTools(req.Tools)
+	req.Tools = w.c.maskAndReportTools(req.Tools)
 	m, tools, err := w.c.newManifest(w.tip(), &req)
 	if err != nil {
 		return nil, err
@@ -307,19 +307,19 @@ func (r *Recording) settings() map[string]string {
 	return all
 }
 
-// requireTipAt returns a *[ConflictError] unless the tip of the branch is the commit from, or
-// the branch does not exist. parent is the header of from; tip is zero for a new branch.
-func (b *Branch) requireTipAt(ctx context.Context, command string, from objects.ID) (tip objects.ID, parent *commit.Commit, err error) {
+// requireTipOrNew returns a *[ConflictError] unless the tip of the branch is the commit start, or
+// the branch does not exist. parent is the header of start; tip is zero for a new branch.
+func (b *Branch) requireTipOrNew(ctx context.Context, command string, start objects.ID) (tip objects.ID, parent *commit.Commit, err error) {
 	if err := refs.Check(b.name); err != nil {
 		return tip, nil, fmt.Errorf("%s: branch %w", command, err)
 	}
 	if tip, err = b.Tip(ctx); err != nil {
 		return tip, nil, err
 	}
-	if !tip.IsZero() && tip != from {
-		return tip, nil, &ConflictError{Operation: command, Branch: b.name, Expected: from, Actual: tip}
+	if !tip.IsZero() && tip != start {
+		return tip, nil, &ConflictError{Operation: command, Branch: b.name, Expected: start, Actual: tip}
 	}
-	if parent, err = b.repo.header(ctx, from); err != nil {
+	if parent, err = b.repo.header(ctx, start); err != nil {
 		err = fmt.Errorf("%s on branch %s: %w", command, b.name, err)
 	}
 	return tip, parent, err
@@ -329,7 +329,7 @@ func (b *Branch) requireTipAt(ctx context.Context, command string, from objects.
 // branch must be that commit, or the branch must not exist: then it begins there. Otherwise
 // the error is a *[ConflictError]. With copies, objects that were purged stay purged.
 func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
-	tip, parent, err := b.requireTipAt(ctx, command, from)
+	tip, parent, err := b.requireTipOrNew(ctx, command, from)
 	if err != nil {
 		return nil, err
 	}

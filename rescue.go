@@ -55,16 +55,16 @@ type MisplacedError struct {
 
 // Error names the response, the branch and both commits.
 func (e *MisplacedError) Error() string {
-	return fmt.Sprintf("%s answered %s, and branch %s is at %s", strings.TrimPrefix(e.Rescued, refs.Rescued), tipName(e.Answered), e.Branch, tipName(e.Tip))
+	return fmt.Sprintf("%s answered %s, and branch %s is at %s", strings.TrimPrefix(e.Rescued, refs.Rescued), shortIDOrNothing(e.Answered), e.Branch, shortIDOrNothing(e.Tip))
 }
 
 // rescueTime is the time limit for writing a response to a rescue ref, which does not end
 // with the caller's context.
 const rescueTime = 10 * time.Second
 
-// keepIncomplete keeps an incomplete response under a rescue ref and returns an
+// rescueIncomplete keeps an incomplete response under a rescue ref and returns an
 // *[IncompleteError], or an *[UnsavedError] when that fails.
-func (b *Branch) keepIncomplete(ctx context.Context, r *Response, batch objects.Batch, cause error) error {
+func (b *Branch) rescueIncomplete(ctx context.Context, r *Response, batch objects.Batch, cause error) error {
 	rescued, err := b.writeRescue(ctx, batch)
 	if err != nil {
 		return &UnsavedError{Response: r, Cause: errors.Join(cause, err)}
@@ -103,7 +103,7 @@ func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 		name := strings.TrimPrefix(ref.Name, refs.Rescued)
 		branch := name[:max(strings.LastIndexByte(name, '/'), 0)]
 		rescue := Rescue{Name: name, Branch: branch, Tip: ref.Target, Time: ref.Updated}
-		rescue.Commits, err = r.rescued(ctx, ref)
+		rescue.Commits, err = r.rescuedCommits(ctx, ref)
 		if errors.As(err, new(*commit.DamagedError)) || history.IsDamaged(err) {
 			rescue.Damage, err = err, nil
 		}
@@ -116,9 +116,9 @@ func (r *Repo) Rescues(ctx context.Context) ([]Rescue, error) {
 	return all, nil
 }
 
-// rescued returns the commits of a rescued response, oldest first, as Show returns them;
+// rescuedCommits returns the commits of a rescued response, oldest first, as Show returns them;
 // with a *[commit.DamagedError] when one is damaged.
-func (r *Repo) rescued(ctx context.Context, ref objects.Ref) ([]*commit.Commit, error) {
+func (r *Repo) rescuedCommits(ctx context.Context, ref objects.Ref) ([]*commit.Commit, error) {
 	var reply []*commit.Commit
 	for c, err := range commit.Walk(ctx, r.store, ref.Target, 0) {
 		if err != nil {
@@ -156,7 +156,7 @@ func (b *Branch) TakeRescue(ctx context.Context, name string, o RescueOptions) (
 	if err != nil {
 		return nil, err
 	}
-	reply, err := b.repo.rescued(ctx, ref)
+	reply, err := b.repo.rescuedCommits(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (b *Branch) requireOnBranch(ctx context.Context, tip *commit.Commit, id obj
 func (b *Branch) revertDrafts(ctx context.Context, c *callOptions, tip, reverted *commit.Commit, reason string) ([]commit.Draft, error) {
 	switch reverted.Op {
 	case commit.Edit, commit.Annotate:
-		d, err := b.revertChangeDraft(ctx, c, tip, history.ChangeKey{Target: reverted.Target, Op: reverted.Op}, reverted.Parent(), reason)
+		d, err := b.restoreChangeDraft(ctx, c, tip, history.ChangeKey{Target: reverted.Target, Op: reverted.Op}, reverted.Parent(), reason)
 		return []commit.Draft{d}, err
 	case commit.Merge:
 		return b.revertMergeDrafts(ctx, c, tip, reverted, reason)
@@ -88,7 +88,7 @@ func (b *Branch) revertMergeDrafts(ctx context.Context, c *callOptions, tip, mer
 		if !in[last.ID] {
 			continue
 		}
-		d, err := b.revertChangeDraft(ctx, c, tip, s, merge.Parent(), reason)
+		d, err := b.restoreChangeDraft(ctx, c, tip, s, merge.Parent(), reason)
 		if err != nil && !errors.Is(err, ErrNoChange) {
 			return nil, err
 		}
@@ -99,14 +99,14 @@ func (b *Branch) revertMergeDrafts(ctx context.Context, c *callOptions, tip, mer
 	return drafts, nil
 }
 
-// revertChangeDraft returns the draft that gives a block the content or the priority that
+// restoreChangeDraft returns the draft that gives a block the content or the priority that
 // it had at a commit.
-func (b *Branch) revertChangeDraft(ctx context.Context, c *callOptions, tip *commit.Commit, key history.ChangeKey, at objects.ID, reason string) (commit.Draft, error) {
+func (b *Branch) restoreChangeDraft(ctx context.Context, c *callOptions, tip *commit.Commit, key history.ChangeKey, asOf objects.ID, reason string) (commit.Draft, error) {
 	if key.Op == commit.Edit {
-		return b.restoreDraft(ctx, c, tip, key.Target, at)
+		return b.restoreContentDraft(ctx, c, tip, key.Target, asOf)
 	}
 	level := priority.Unset
-	last, err := b.repo.lastChange(ctx, at, key)
+	last, err := b.repo.lastChange(ctx, asOf, key)
 	if err == nil && last != nil {
 		level = last.Priority
 	}

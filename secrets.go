@@ -50,9 +50,9 @@ func (c *callOptions) newMasker() *reportingMasker {
 	return m
 }
 
-// maskTools returns the definitions of tools with their secrets masked, as they are sent
+// maskAndReportTools returns the definitions of tools with their secrets masked, as they are sent
 // and stored.
-func (c *callOptions) maskTools(list []llm.Tool) []llm.Tool {
+func (c *callOptions) maskAndReportTools(list []llm.Tool) []llm.Tool {
 	m := c.newMasker()
 	list = m.Tools(list)
 	c.reportSecrets(m.found)

@@ -237,7 +237,7 @@ func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, li
 	if !list.instructions {
 		prompt = slices.DeleteFunc(slices.Clone(prompt), func(m content.Message) bool { return m.Role == content.RoleSystem })
 	}
-	if m := reconcile.CompareMessages(maskedMessages(prompt, maskSecrets), theirs); m.Whole && m.Listed > best.listed {
+	if m := reconcile.CompareMessages(maskMessagesIf(prompt, maskSecrets), theirs); m.Whole && m.Listed > best.listed {
 		best = syncTarget{branch: branch, tip: tip, base: tip, listed: m.Listed, whole: true}
 	}
 	return best, nil
@@ -254,7 +254,7 @@ func (h *branchHistory) matchList(list []content.Message, afterEdits, maskSecret
 	}
 	n := len(h.blocks)
 	for {
-		m := reconcile.CompareMessages(maskedMessages(messagesOf(h, h.blocks[:n], block), maskSecrets), list)
+		m := reconcile.CompareMessages(maskMessagesIf(joinToMessages(h, h.blocks[:n], block), maskSecrets), list)
 		if m.Whole && n == len(h.blocks) {
 			at := syncTarget{listed: m.Listed, whole: true}
 			if len(h.line) > 0 {
@@ -322,7 +322,7 @@ func (h *branchHistory) replaceSecretsAndPurged(list []content.Message, maskSecr
 			}
 		}
 	}
-	list = maskedMessages(list, maskSecrets)
+	list = maskMessagesIf(list, maskSecrets)
 	if len(purged) == 0 {
 		return list, nil
 	}
@@ -343,9 +343,9 @@ func (h *branchHistory) replaceSecretsAndPurged(list []content.Message, maskSecr
 	return all, nil
 }
 
-// maskedMessages returns messages with their secrets masked, if maskSecrets. Stored blocks may
+// maskMessagesIf returns messages with their secrets masked, if maskSecrets. Stored blocks may
 // be masked while a client sends the secrets again, so both sides are compared masked.
-func maskedMessages(messages []content.Message, maskSecrets bool) []content.Message {
+func maskMessagesIf(messages []content.Message, maskSecrets bool) []content.Message {
 	if !maskSecrets {
 		return messages
 	}

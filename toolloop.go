@@ -16,7 +16,7 @@ import (
 // Pending returns the tool calls at the end of the branch that wait for a result. A program
 // that was interrupted can continue with them.
 func (b *Branch) Pending(ctx context.Context) ([]content.ToolCall, error) {
-	pending, err := b.pending(ctx)
+	pending, err := b.pendingWithCommits(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -27,8 +27,8 @@ func (b *Branch) Pending(ctx context.Context) ([]content.ToolCall, error) {
 	return calls, nil
 }
 
-// pending is Pending with the commits of the calls.
-func (b *Branch) pending(ctx context.Context) ([]compile.Pending, error) {
+// pendingWithCommits is Pending with the commits of the calls.
+func (b *Branch) pendingWithCommits(ctx context.Context) ([]compile.Pending, error) {
 	tip, err := b.Tip(ctx)
 	if err != nil || tip.IsZero() {
 		return nil, err
@@ -107,12 +107,12 @@ type callState struct {
 	closed   bool       // its turn is over
 }
 
-// checkResults returns a *[ResultError] for a tool result in drafts for which no call waits,
+// checkAndNameResults returns a *[ResultError] for a tool result in drafts for which no call waits,
 // neither on the history of tip nor in an earlier draft. It sets the tool's name of a result
 // that has none to that of the call. If the history cannot be read, it checks nothing:
 // blocks can still be appended.
-func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []commit.Draft) error {
-	wanted := earlierCalls(drafts)
+func (b *Branch) checkAndNameResults(ctx context.Context, tip *commit.Commit, drafts []commit.Draft) error {
+	wanted := answeredCallsNotInDrafts(drafts)
 	calls := map[string]*callState{}
 	if len(wanted) > 0 && tip != nil {
 		if err := b.findCalls(ctx, tip.ID, wanted, calls); err != nil {
@@ -146,9 +146,9 @@ func (b *Branch) checkResults(ctx context.Context, tip *commit.Commit, drafts []
 	return nil
 }
 
-// earlierCalls returns the ids of the tool calls that the results in drafts answer and that
+// answeredCallsNotInDrafts returns the ids of the tool calls that the results in drafts answer and that
 // are not in drafts themselves.
-func earlierCalls(drafts []commit.Draft) map[string]bool {
+func answeredCallsNotInDrafts(drafts []commit.Draft) (callIDs map[string]bool) {
 	made, wanted := map[string]bool{}, map[string]bool{}
 	for i := range drafts {
 		switch v := drafts[i].Block.(type) {

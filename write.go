@@ -120,7 +120,7 @@ func (c *callOptions) newDrafts(tip *commit.Commit, blocks []content.Block, from
 		d := c.newDraft(block, from.of(source))
 		d.Role, d.Priority = role(block), c.priority
 		switch {
-		case i == 0 && continues(tip, &d):
+		case i == 0 && continuesMessage(tip, &d):
 			d.Index = tip.Index + 1
 		case i > 0 && canShareMessage(d.Role) && drafts[i-1].Role == d.Role:
 			d.Index = drafts[i-1].Index + 1
@@ -135,10 +135,10 @@ func canShareMessage(role content.Role) bool {
 	return role != content.NoRole && role != content.RoleSystem
 }
 
-// continues reports whether a block is part of the message of the last commit, which an
+// continuesMessage reports whether a block is part of the message of the last commit, which an
 // earlier call added: both have the same origin and are parts of one message of a model
 // (reasoning, a tool call, or what follows them) or tool results.
-func continues(last *commit.Commit, d *commit.Draft) bool {
+func continuesMessage(last *commit.Commit, d *commit.Draft) bool {
 	if last == nil || last.Op != commit.Append || last.Role != d.Role || !canShareMessage(d.Role) {
 		return false
 	}
@@ -178,8 +178,8 @@ func draftOf(c *commit.Commit) commit.Draft {
 }
 
 // copyContent gives a draft the block of a commit. Purged content stays purged.
-func copyContent(d *commit.Draft, c *commit.Commit) {
-	if d.Block, d.CopyPurged = c.Block, nil; c.Tombstone != nil {
-		d.Block, d.CopyPurged = nil, c
+func copyContent(to *commit.Draft, from *commit.Commit) {
+	if to.Block, to.CopyPurged = from.Block, nil; from.Tombstone != nil {
+		to.Block, to.CopyPurged = nil, from
 	}
 }
