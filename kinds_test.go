@@ -18,9 +18,9 @@ import (
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
 	"check.go leftOutToolProblems":               "only calls and results are listed",
-	"toolloop.go earlierCalls":                   "only calls and results are paired",
+	"toolloop.go answeredCallsNotInDrafts":       "only calls and results are paired",
 	"toolloop.go findCalls":                      "only calls and results are paired",
-	"toolloop.go checkResults":                   "only calls and results are paired",
+	"toolloop.go checkAndNameResults":            "only calls and results are paired",
 	"compile/messages.go appendBlock":            "only results are sorted, by their calls",
 	"compile/tools.go pendingCalls":              "only calls and results are paired",
 	"diff/similarity.go blockName":               "others have no name",
