@@ -7,20 +7,72 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
-// appendSQL writes a group of batches: append.sql says how.
-const appendSQL = `select tract_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+// A group of batches is written by a list of statements that are sent together, in one round trip. They are
+// one transaction, as the protocol has it for all statements up to a Sync message. An append of one
+// commit is one statement: moveSQL. More commits, blobs, and lines that begin take a statement each.
+//
+// gc and purge lock the repo, and must not miss what is inserted. A group of moves alone waits for the locks of the rows of
+// its refs, and has read before what it reads. Every other group begins with lockSQL, so that its other statements
+// see what gc and purge have done, unless transactions are repeatable read by default.
+//
+// A ref that was deleted keeps its row. newRefSQL makes the row of a ref that never was. The swap compares
+// the hash of the newest log entry, which no two states of a ref share. What comes after the moves looks whether
+// the first ref of its batch was moved: a batch that has lost inserts nothing.
+//
+// A position that another commit has, in a segment or in the tail, is an error: the writer did not know of
+// that commit, and begins a line of its own.
+const (
+	lockSQL = `select pg_advisory_xact_lock_shared($1::int, $2::int)`
+
+	newRefSQL = `insert into tract_ref (repo, name, line, gen, version, updated, seq, newest) values ($1, $2, 0, 0, 0, 0, 0, '') on conflict do nothing`
+
+	// moveSQL moves a ref, writes the log entry, and inserts the commit that the ref comes to, unless $12, its record, is
+	// null. It returns the new version, or no row when the ref has moved.
+	moveSQL = `with moved as (
+	update tract_ref r set target = $4, line = $5, gen = $6, version = r.version + 1, updated = $7, seq = $8, newest = $9
+	where r.repo = $1 and r.name = $2 and r.newest = $3 returning r.version
+), logged as (
+	insert into tract_log (repo, seq, name, record) select $1, $8, $2, $10 from moved
+), put as (
+	insert into tract_tail (repo, line, gen, id, head, content, body, put)
+	select $1, $5, case when exists (select from tract_line s where s.repo = $1 and s.line = $5 and s.sealed > $6) then null else $6 end,
+		$4, $12::bytea, $13::bytea, $14::bytea, $11::bigint from moved where $12 is not null
+) select version from moved`
+
+	// togetherSQL fails, by a division by zero, if some of the refs of a batch were moved and others not.
+	togetherSQL = `select 1 / (count(*) in (0, cardinality($2::text[])))::int from tract_ref where repo = $1 and name = any($2) and newest = $3`
+
+	// wonSQL is the condition of the statements that follow the moves. $2 is null for a batch without refs.
+	wonSQL = `($2::text is null or exists (select from tract_ref where repo = $1 and name = $2 and newest = $3))`
+
+	lineSQL = `insert into tract_line (repo, line, first, from_line, from_gen, sealed)
+select $1::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $5::bigint where ` + wonSQL
+
+	commitSQL = `insert into tract_tail (repo, line, gen, id, head, content, body, put)
+select $1::bigint, $4::bigint, case when exists (select from tract_line s where s.repo = $1 and s.line = $4 and s.sealed > $5) then null else $5::bigint end,
+	$6::bytea, $7::bytea, $8::bytea,
+	case when $10::bool and exists (select from tract_tombstone t where t.repo = $1 and t.id = $8) then null else $9::bytea end, $11::bigint
+where ` + wonSQL
+
+	blobSQL = `insert into tract_blob as o (repo, id, kind, codec, data, put)
+select $1::bigint, $4::bytea, $5::smallint, $6::smallint, $7::bytea, $8::bigint
+where ` + wonSQL + ` and not ($9::bool and exists (select from tract_tombstone t where t.repo = $1 and t.id = $4))
+on conflict (repo, id) do update set put = excluded.put where o.put < excluded.put - 3600000`
+)
 
 const (
-	maxWorkers    = 4       // statements at a time
+	maxWorkers    = 4       // groups at a time
 	maxGroup      = 256     // batches of one
 	maxGroupBytes = 4 << 20 // about how many bytes of one
 )
 
 // queue groups the writes of this process that come while others are being written.
 type queue struct {
-	slots chan struct{} // has an element for each statement that runs
+	slots chan struct{} // has an element for each group that is being written
 
 	mu      sync.Mutex
 	waiting []*request
@@ -87,7 +139,7 @@ func (q *queue) remove(r *request) bool {
 
 var errNotSent = errors.New("the write was not sent")
 
-// take returns the requests of the next statement, if any waits.
+// take returns the requests of the next group, if any waits.
 func (q *queue) take() (group []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,10 +162,11 @@ func (q *queue) take() (group []*request) {
 
 // writeGroup writes a group and tells each of its requests the outcome.
 func (s *store) writeGroup(ctx context.Context, group []*request) {
-	var versions []int64
-	args, refs := s.appendArgs(group)
-	err := s.attempt(ctx, statementTime, func(ctx context.Context) error {
-		return s.pool.QueryRow(ctx, appendSQL, args...).Scan(&versions)
+	var lost map[*write]bool
+	statements := s.statements(group)
+	err := s.attempt(ctx, statementTime, func(ctx context.Context) (err error) {
+		lost, err = send(ctx, s.pool, statements)
+		return err
 	})
 	if err != nil && len(group) > 1 && isUndone(err) {
 		for _, r := range group { // one of them is to blame
@@ -122,60 +175,126 @@ func (s *store) writeGroup(ctx context.Context, group []*request) {
 		return
 	}
 	for _, r := range group {
-		r.won, r.err = err == nil, err
-	}
-	for i, v := range versions {
-		refs[i].row.state.version = uint64(v)
-		if v == 0 {
-			group[refs[i].batch-1].won = false
-		}
-	}
-	for _, r := range group {
+		r.won, r.err = err == nil && !lost[r.write], err
 		close(r.done)
 	}
 }
 
-// numbered is a row of a batch of a group. The first batch has the number 1.
-type numbered[T any] struct {
-	batch int64
-	row   *T
+// statement is one of those that write a group.
+type statement struct {
+	sql  string
+	args []any
+	of   *write
+	ref  *refRow // that moveSQL moves; nil: it is another statement
+}
+
+// send runs statements, in one transaction. It sets the new versions of refs, and returns the
+// batches of which a ref has moved.
+func send(ctx context.Context, db interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}, list []statement) (lost map[*write]bool, err error) {
+	lost = map[*write]bool{}
+	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(list))}
+	for _, st := range list {
+		q := batch.Queue(st.sql, st.args...)
+		if st.ref == nil {
+			continue
+		}
+		q.QueryRow(func(row pgx.Row) error {
+			err := row.Scan(&st.ref.state.version)
+			if errors.Is(err, pgx.ErrNoRows) {
+				lost[st.of], err = true, nil
+			}
+			return err
+		})
+	}
+	return lost, db.SendBatch(ctx, batch).Close()
+}
+
+// rowOf is a row of a batch.
+type rowOf[T any] struct {
+	of  *write
+	row *T
 }
 
 // sorted returns rows of all batches in the order of their keys.
-func sorted[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []numbered[T]) {
-	for i, r := range group {
+func sorted[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []rowOf[T]) {
+	for _, r := range group {
 		of := rows(r.write)
 		for k := range of {
-			list = append(list, numbered[T]{int64(i + 1), &of[k]})
+			list = append(list, rowOf[T]{r.write, &of[k]})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b numbered[T]) int { return compare(a.row, b.row) })
+	slices.SortStableFunc(list, func(a, b rowOf[T]) int { return compare(a.row, b.row) })
 	return list
 }
 
-// appendArgs returns the parameters of appendSQL for a group, and the refs in their order there.
-func (s *store) appendArgs(group []*request) (args []any, refs []numbered[refRow]) {
-	var copies []bool
-	var names []string
-	var refNumbers, commits, blobs []int64
-	var refBytes, commitBytes, blobBytes [][]byte
-	refs = sorted(group, func(w *write) []refRow { return w.refs }, func(a, b *refRow) int { return strings.Compare(a.name, b.name) })
-	for _, r := range refs {
-		to := &r.row.state
-		names = append(names, r.row.name)
-		refNumbers = append(refNumbers, r.batch, to.at.line, to.at.gen, to.updated, int64(to.seq))
-		refBytes = append(refBytes, idOrNull(to.target), to.newest[:], idOrNull(r.row.prev), r.row.record)
+// statements returns the statements that write a group. Rows come in the order of their keys, so that two
+// groups do not deadlock.
+func (s *store) statements(group []*request) (list []statement) {
+	now := time.Now().UnixMilli()
+	others := false
+	for _, r := range sorted(group, func(w *write) []refRow { return w.refs }, func(a, b *refRow) int { return strings.Compare(a.name, b.name) }) {
+		others = others || r.row.prev.IsZero()
+		list = s.appendMove(list, r, now)
+	}
+	moves := len(list)
+	add := func(of *write, sql string, args ...any) {
+		var name, newest any
+		if len(of.refs) > 0 {
+			name, newest = of.refs[0].name, of.refs[0].state.newest[:]
+		}
+		list = append(list, statement{sql: sql, args: append([]any{s.repo, name, newest}, args...)})
 	}
 	for _, r := range group {
-		copies = append(copies, r.write.copies)
+		if refs := r.write.refs; len(refs) > 1 {
+			names := make([]string, len(refs))
+			for i := range refs {
+				names[i] = refs[i].name
+			}
+			list = append(list, statement{sql: togetherSQL, args: []any{s.repo, names, refs[0].state.newest[:]}})
+		}
 	}
 	for _, c := range sorted(group, func(w *write) []commitRow { return w.commits }, func(a, b *commitRow) int { return a.at.compare(b.at) }) {
-		commits = append(commits, c.batch, c.row.at.line, c.row.at.gen, c.row.from.line, c.row.from.gen)
-		commitBytes = append(commitBytes, c.row.id[:], c.row.head, idOrNull(c.row.content), c.row.body)
+		if from := c.row.from; from.line >= 0 {
+			add(c.of, lineSQL, c.row.at.line, c.row.at.gen, from.line, from.gen)
+		}
+		if c.row != c.of.moved() {
+			add(c.of, commitSQL, c.row.at.line, c.row.at.gen, c.row.id[:], c.row.head, idOrNull(c.row.content), c.row.body, c.of.copies, now)
+		}
 	}
 	for _, b := range sorted(group, func(w *write) []blobRow { return w.blobs }, func(a, b *blobRow) int { return a.id.Compare(b.id) }) {
-		blobs = append(blobs, b.batch, int64(b.row.kind), int64(b.row.codec))
-		blobBytes = append(blobBytes, b.row.id[:], b.row.data)
+		add(b.of, blobSQL, b.row.id[:], int16(b.row.kind), b.row.codec, b.row.data, now, b.of.copies)
 	}
-	return []any{s.repo, time.Now().UnixMilli(), lockClass, s.lockKey(), copies, names, refNumbers, refBytes, commits, commitBytes, blobs, blobBytes}, refs
+	if others || len(list) > moves {
+		list = slices.Insert(list, 0, statement{sql: lockSQL, args: []any{lockClass, s.lockKey()}})
+	}
+	return list
+}
+
+// appendMove appends the statements that move a ref.
+func (s *store) appendMove(list []statement, r rowOf[refRow], now int64) []statement {
+	to, prev := &r.row.state, r.row.prev[:]
+	if r.row.prev.IsZero() {
+		list, prev = append(list, statement{sql: newRefSQL, args: []any{s.repo, r.row.name}}), []byte{}
+	}
+	c := r.of.moved()
+	if c == nil || r.row != &r.of.refs[0] {
+		c = &commitRow{}
+	}
+	return append(list, statement{sql: moveSQL, args: []any{
+		s.repo, r.row.name, prev, idOrNull(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], r.row.record,
+		now, c.head, idOrNull(c.content), c.body,
+	}, of: r.of, ref: r.row})
+}
+
+// moved returns the commit that moveSQL inserts with the move of the first ref to it; nil: there is none.
+func (w *write) moved() *commitRow {
+	if len(w.refs) == 0 || len(w.commits) == 0 || w.copies {
+		return nil
+	}
+	if c := &w.commits[len(w.commits)-1]; c.id == w.refs[0].state.target {
+		return c
+	}
+	return nil
 }

@@ -80,7 +80,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	case err == nil && won:
 		a.s.cacheWritten(p)
 		return true, nil
-	case err == nil, hasCode(err, codeLost):
+	case err == nil, hasCode(err, codeDivisionByZero):
 		a.fresh = true
 		return false, nil
 	case hasCode(err, codeUniqueViolation), hasCode(err, codeNotNullViolation): // the position is taken
@@ -148,8 +148,7 @@ func (a *apply) entry(ctx context.Context, moves []objects.RefUpdate, states map
 		}
 		a.seq = seq
 	}
-	entry := objects.NewLogEntry(a.seq, a.batch.Note, moves)
-	return refRows(entry, entry.Record()), nil
+	return refRows(objects.EncodeLogEntry(a.seq, a.batch.Note, moves)), nil
 }
 
 // refRows are the rows of the refs that an entry moves. The first by name has the record.

@@ -32,7 +32,7 @@ const (
 	codeCrashShutdown        = "57P02"
 	codeCannotConnectNow     = "57P03"
 	codeIdleTimeout          = "57P05"
-	codeLost                 = "TRACT" // of append.sql
+	codeDivisionByZero       = "22012" // of togetherSQL
 )
 
 func hasCode(err error, codes ...string) bool {

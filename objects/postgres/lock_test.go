@@ -30,9 +30,11 @@ func lockRepo(t *testing.T, s objects.Store) (unlock func()) {
 	}
 }
 
-// TestLockOfOneRepo writes to a repo while another one of the same database is locked.
+// TestLockOfOneRepo writes to a repo while another one of the same database is locked. Both writes to this one
+// wait: objects without a ref, and the move of a ref.
 func TestLockOfOneRepo(t *testing.T) {
 	locked, free := openURL(t, freshURL(t)), openURL(t, freshURL(t))
+	grow(t, locked, "refs/heads/moved", "moved", 2, 1)
 	unlock := lockRepo(t, locked)
 	defer unlock()
 	grow(t, free, "refs/heads/main", "free", 3, 1)
@@ -41,6 +43,11 @@ func TestLockOfOneRepo(t *testing.T) {
 	c, content := counting(objects.ID{}, 1, "locked")
 	if err := locked.Apply(ctx, objects.Batch{Put: []objects.Object{c, content}}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a write to the locked repo: %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := increment(ctx, locked, "refs/heads/moved", "me"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a move of a ref of the locked repo: %v", err)
 	}
 	unlock()
 	grow(t, locked, "refs/heads/main", "locked", 3, 1)

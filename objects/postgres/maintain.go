@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,14 +44,18 @@ func (s *store) vacuum(ctx context.Context) {
 	})
 }
 
-// lockClass is the first key of the advisory lock of a repo. Every write holds the lock shared
-// until it is committed.
+// lockClass is the first key of the advisory lock of a repo. A write holds it shared until it is committed,
+// unless all it does is to move refs that have rows, and to insert the commits that they come to: it holds the locks
+// of these rows.
 const lockClass = 0x74726163 // "trac"
 
 // lock keeps others from writing to the repo, but not from reading, until the transaction ends.
-// It must be the first statement, so that those after it see all earlier writes.
+// It must come first, so that the statements after it see all earlier writes.
 func (s *store) lock(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1::int, $2::int)`, lockClass, s.lockKey())
+	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1::int, $2::int)`, lockClass, s.lockKey()); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `select from tract_ref where repo = $1 order by name for update`, s.repo)
 	return err
 }
 
@@ -85,8 +90,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 	}
 	q := direct{tx}
 	if last := list[len(list)-1]; maybeCommitted {
-		entry := objects.NewLogEntry(last.Seq, last.Note, last.Refs)
-		if done, err := s.hasEntry(ctx, q, refRows(entry, entry.Record())[0]); err != nil || done {
+		if done, err := s.hasEntry(ctx, q, refRows(objects.EncodeLogEntry(last.Seq, last.Note, last.Refs))[0]); err != nil || done {
 			return err
 		}
 	}
@@ -112,8 +116,7 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 		if err != nil {
 			return err
 		}
-		entry := objects.NewLogEntry(e.Seq, e.Note, e.Refs)
-		for _, r := range refRows(entry, entry.Record()) {
+		for _, r := range refRows(objects.EncodeLogEntry(e.Seq, e.Note, e.Refs)) {
 			w.refs, states[r.name] = append(w.refs, r), r.state
 		}
 		last = e.Seq
@@ -135,13 +138,12 @@ func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry,
 	for i := range w.refs { // where a ref comes to is known, and where it was between is not asked
 		w.refs[i].state.at = positions[w.refs[i].state.target]
 	}
-	var versions []int64
-	args, _ := s.appendArgs([]*request{{write: &w}})
-	if err := tx.QueryRow(ctx, appendSQL, args...).Scan(&versions); err != nil {
-		return err
+	var statements []statement
+	for i := range w.refs {
+		statements = s.appendMove(statements, rowOf[refRow]{&w, &w.refs[i]}, 0)
 	}
-	if slices.Contains(versions, 0) {
-		return errors.New("a ref has moved") // although this transaction has the lock
+	if lost, err := send(ctx, tx, statements); err != nil || len(lost) > 0 {
+		return cmp.Or(err, errors.New("a ref has moved")) // although this transaction has the lock
 	}
 	_, err = tx.Exec(ctx, advanceSQL, int64(last))
 	return err

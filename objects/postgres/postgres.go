@@ -11,7 +11,7 @@
 // is "tract".
 //
 // docs/postgres.md describes the tables, and how an append is one statement. Appends of one
-// process that come while another one runs go together in the next statement.
+// process that come while another one runs go together in the next transaction.
 //
 // What is promised beyond package objects:
 //
@@ -35,6 +35,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -140,9 +141,10 @@ func parseAddress(address string) (config *pgxpool.Config, repo, name string, er
 		config.ConnConfig.RuntimeParams["application_name"] = "tract"
 	}
 	if mode := config.ConnConfig.DefaultQueryExecMode; mode == pgx.QueryExecModeCacheStatement {
-		// Planning a lookup takes longer than running it, and a plan for other arrays is as
-		// good. A pooler, which may not know this parameter, has another mode.
-		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		// Planning a lookup takes longer than running it, and a plan for other arrays is as good. But a plan
+		// that was made while a table was small must not read all of it for ever; what has no index then seems to
+		// take so long that the server would compile it. A pooler, which may not know these parameters, has another mode.
+		maps.Copy(config.ConnConfig.RuntimeParams, map[string]string{"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "jit": "off"})
 	}
 	return config, repo, name, nil
 }

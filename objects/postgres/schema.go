@@ -9,17 +9,25 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// Versions of the schema: the one that this program knows, and the one that it upgrades.
+// Versions of the schema: the one that this program knows, and the oldest that it upgrades.
 const (
-	schemaVersion = 3
-	olderSchema   = 2
+	schemaVersion = 4
+	oldestSchema  = 2
 )
 
 //go:embed schema.sql
-var olderSQL string
+var schemaSQL string
 
-//go:embed append.sql
-var upgradeSQL string
+// upgradeSQL upgrades an older schema. Version 3 had a function that appended. No statement reads tract_ref.prev. The
+// indexes are those that take the least time to add a row.
+const upgradeSQL = `
+drop function if exists tract_append;
+alter table tract_ref drop column prev;
+drop index tract_log_name, tract_tail_content;
+alter table tract_log drop constraint tract_log_pkey, add primary key (repo, name, seq);
+create index tract_log_seq on tract_log (repo, seq);
+create index tract_tail_content on tract_tail (repo, content);
+update tract_schema set version = 4`
 
 // schemaLock is the key of the advisory lock under which the schema is made.
 const schemaLock = 0x7472616374 // "tract"
@@ -33,7 +41,7 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 		return fmt.Errorf("open store %s: the database: %w", s.name, objects.ErrNotFound)
 	case err != nil && !noTable:
 		return fmt.Errorf("open %w", err)
-	case create && (noTable || version == olderSchema):
+	case create && (noTable || version >= oldestSchema && version < schemaVersion):
 		if err := s.makeSchema(ctx); err != nil {
 			return fmt.Errorf("make the schema: %w", err)
 		}
@@ -42,7 +50,7 @@ func (s *store) prepare(ctx context.Context, repo string, create bool) error {
 	case version != schemaVersion:
 		hint := "use a newer tract"
 		if version < schemaVersion {
-			hint = fmt.Sprintf("tract init, run by the owner of the tables, upgrades version %d; copy an older store with the tract that made it: tract backup --to FOLDER", olderSchema)
+			hint = fmt.Sprintf("tract init, run by the owner of the tables, upgrades version %d and later; copy an older store with the tract that made it: tract backup --to FOLDER", oldestSchema)
 		}
 		return fmt.Errorf("open store %s: the schema has version %d and this program knows %d; %s: %w", s.name, version, schemaVersion, hint, objects.ErrFormat)
 	}
@@ -77,11 +85,10 @@ func (s *store) makeSchema(ctx context.Context) error {
 			return err
 		}
 		if !made {
-			if _, err := tx.Exec(ctx, olderSQL); err != nil {
-				return err
-			}
+			_, err := tx.Exec(ctx, schemaSQL)
+			return err
 		}
-		if err := tx.QueryRow(ctx, `select version from tract_schema`).Scan(&version); err != nil || version != olderSchema {
+		if err := tx.QueryRow(ctx, `select version from tract_schema`).Scan(&version); err != nil || version < oldestSchema || version >= schemaVersion {
 			return err
 		}
 		_, err := tx.Exec(ctx, upgradeSQL)

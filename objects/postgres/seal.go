@@ -69,7 +69,7 @@ func (s *store) seal(ctx context.Context, line int64, least int) error {
 // sealOne seals the oldest commits of a line that are not sealed. A line that another
 // process is about to seal is left to it.
 func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (sealed bool, err error) {
-	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock_shared($1::int, $2::int)`, lockClass, s.lockKey()); err != nil {
+	if _, err := tx.Exec(ctx, lockSQL, lockClass, s.lockKey()); err != nil {
 		return false, err
 	}
 	q := direct{tx}

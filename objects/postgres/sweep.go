@@ -65,6 +65,7 @@ func (s *store) sealLongTails(ctx context.Context) error {
 // the content that is stored with the commit.
 const sweepTables = `
 set local work_mem = '64MB';
+set local enable_seqscan = on;
 create temporary table swept_object (id bytea, line bigint, gen bigint, put bigint, size bigint) on commit drop;
 create temporary table swept_edge (line bigint, gen bigint, id bytea) on commit drop;
 create temporary table swept_root (id bytea) on commit drop;
