@@ -33,7 +33,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	defer src.close()
 	var out newFile
 	defer out.discard()
-	copier := newCopier(src, &out, nil)
+	copier := &copier{src: src, out: &out}
 	create := func() error { return out.create(s, path, journal.Binding{Generation: 1}) }
 	if err = inOrder(create, copier.rounds, out.sync); err != nil {
 		return err

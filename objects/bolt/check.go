@@ -262,24 +262,27 @@ func (a *checker) checkFile() {
 	)
 }
 
-// checkNewFile checks a file that nobody else uses, and counts its objects. Damage is an error.
-func checkNewFile(path string) (n int, err error) {
+// checkNewFile checks a file that nobody else uses and that has so many objects. Damage is an error.
+func checkNewFile(path string, want int) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = f.Close() }()
 	m, err := readMeta(f)
 	if err != nil {
-		return 0, err
+		return err
 	}
+	n := 0
 	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, meta: m, readable: true, sealed: true}
 	a := newChecker(h, objects.Audit{
 		Objects: func(list []objects.Object) error { n += len(list); return nil },
 		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	})
-	a.checkFile()
-	return n, a.stop
+	if a.checkFile(); a.stop == nil && n != want {
+		return fmt.Errorf("the new file has %d objects of %d", n, want)
+	}
+	return a.stop
 }
 
 // walk calls visit with the entries of a bucket from a key on, and reports damaged pages. An error of

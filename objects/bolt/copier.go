@@ -31,10 +31,6 @@ type copier struct {
 	room     arena            // for the pack that is open
 }
 
-func newCopier(src *source, out *newFile, m *marks) *copier {
-	return &copier{src: src, out: out, marks: m}
-}
-
 const (
 	roundBytes   = 4 << 20 // what a round may read of packs while the store is locked
 	mostRounds   = 10

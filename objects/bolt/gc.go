@@ -100,9 +100,9 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error
 
 // copy writes what is kept into the new file and reads it back.
 func (c *gc) copy(m *marks) error {
-	c.copier = newCopier(c.src, &c.out, m)
+	c.copier = &copier{src: c.src, out: &c.out, marks: m}
 	return inOrder(
-		c.copier.rounds, c.out.sync, func() error { return c.out.verify(c.copier.kept) },
+		c.copier.rounds, c.out.sync, func() error { return checkNewFile(c.out.path, c.copier.kept) },
 		c.copier.rounds, c.out.sync) // what was written while all of that was read
 }
 
@@ -152,13 +152,4 @@ func (c *gc) close() {
 		c.src.close()
 	}
 	c.out.discard()
-}
-
-// verify reads everything that was written.
-func (f *newFile) verify(kept int) error {
-	have, err := checkNewFile(f.path)
-	if err == nil && have != kept {
-		err = fmt.Errorf("the new file has %d objects of %d", have, kept)
-	}
-	return err
 }

@@ -171,7 +171,7 @@ func (s *store) releaseReader(r *readTx) {
 	}
 	last = last && !h.writer
 	if last && s.shared == h {
-		if h.idle = s.mayIdle(h); h.idle {
+		if h.idle = !s.closed && !s.wanted && time.Since(h.opened) < shareTime; h.idle { // the next reader may join it
 			last = false
 			time.AfterFunc(idleTime, func() { s.closeIdle(h) })
 		} else {
@@ -182,11 +182,6 @@ func (s *store) releaseReader(r *readTx) {
 	if last {
 		s.shut(h)
 	}
-}
-
-// mayIdle reports whether a handle without readers may stay open for the next one. mu is held.
-func (s *store) mayIdle(h *handle) bool {
-	return !s.closed && !s.wanted && time.Since(h.opened) < shareTime
 }
 
 // closeIdle closes the handle if nobody has used it since it became idle.

@@ -176,7 +176,7 @@ func TestObjectsAreHashedBeforeTheyAreWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.copier = newCopier(c.src, &c.out, m)
+		c.copier = &copier{src: c.src, out: &c.out, marks: m}
 		if err := c.copier.rounds(); !errors.Is(err, objects.ErrCorrupt) || c.out.packs > 0 {
 			t.Errorf("dense %t: %v, and %d packs were written", dense, err, c.out.packs)
 		}

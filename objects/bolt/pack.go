@@ -61,9 +61,7 @@ func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 		head = compressAfter(head, packIDs+len(ids), 8, packZstd>>8)
 		body = compressAfter(body, bodyStart, 8, byte(codecZstd))
 	}
-	key := packKey(n)
-	binary.BigEndian.PutUint64(head, checksum.Sum(key, head[8:]))
-	binary.BigEndian.PutUint64(body, checksum.Sum(key, body[8:]))
+	rawPack{n, head, body}.setSums()
 	return head, body
 }
 
