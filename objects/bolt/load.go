@@ -110,7 +110,7 @@ type loadWorker struct {
 
 	scan    readAdvice
 	kept    arena // has the data of the objects, which the caller keeps; it is never reset
-	scratch arena // has pages, and one compressed body
+	scratch arena // has one compressed body
 }
 
 // work loads one pack after another.
@@ -172,7 +172,6 @@ func (l *loadWorker) wantedBody(k *snapshot, ranges []bodyRange) []byte {
 	for _, a := range ranges {
 		wanted += int(a.size)
 	}
-	k = k.withArena(&l.scratch)
 	e, err := k.ofPack(bodiesBucket, ranges[0].pack)
 	if err != nil {
 		return nil
@@ -188,9 +187,6 @@ func (l *loadWorker) wantedBody(k *snapshot, ranges []bodyRange) []byte {
 	body, err := e.ValueIn(memory.pages())
 	if err != nil {
 		return nil
-	}
-	if len(body) < k.pages.Meta.PageSize { // it may be a part of its page
-		body = append(l.kept.pieces.Take(len(body))[:0], body...)
 	}
 	return body
 }
