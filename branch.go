@@ -18,7 +18,6 @@ type Branch struct {
 	name string
 
 	mu          sync.Mutex
-	written     *commit.Commit                 // the header of the commit that was written last; nil: none was
 	uncommitted map[objects.ID][]content.Block // reasoning that was not committed, by the commit that it comes before
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/commit"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/inspect"
 	"github.com/tract-vcs/tract/objects"
@@ -513,18 +512,5 @@ func TestExistingBranchNameIsRefused(t *testing.T) {
 	}
 	if err := repo.Tag(t.Context(), "v1", "main"); !errors.Is(err, objects.ErrExists) {
 		t.Errorf("tag: %v", err)
-	}
-}
-
-// TestTwoValuesOfOneBranch append in turns: the header that one of them wrote last is not the tip.
-func TestTwoValuesOfOneBranch(t *testing.T) {
-	repo := open(t)
-	values := []*tract.Branch{repo.Branch("main"), repo.Branch("main")}
-	for n := range 6 {
-		parent := must(values[0].Tip(t.Context()))(t)
-		id := must(values[n/2%2].AppendUser(t.Context(), fmt.Sprint(n)))(t)
-		if c := must(commit.Read(t.Context(), repo.Store(), id))(t); c.Parent() != parent || c.Depth != uint64(n) {
-			t.Errorf("commit %d has the parent %s and the depth %d", n, c.Parent().Short(), c.Depth)
-		}
 	}
 }

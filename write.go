@@ -21,10 +21,7 @@ func (b *Branch) write(ctx context.Context, c *callOptions, command string, draf
 		return nil, fmt.Errorf("%s: branch %w", command, err)
 	}
 	var ids []objects.ID
-	b.mu.Lock()
-	known := b.written
-	b.mu.Unlock()
-	commits, err := history.Write(ctx, b.repo.store, b.ref(), c.note(ctx, command), known, func(tip *commit.Commit) (drafts []commit.Draft, err error) {
+	commits, err := history.Write(ctx, b.repo.store, b.ref(), c.note(ctx, command), func(tip *commit.Commit) (drafts []commit.Draft, err error) {
 		ids = nil
 		if !c.key.IsZero() && tip != nil {
 			if ids, err = b.earlierCommits(ctx, c, tip.ID, draft); err != nil || len(ids) > 0 {
@@ -39,11 +36,6 @@ func (b *Branch) write(ctx context.Context, c *callOptions, command string, draf
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s on branch %s: %w", c.operationName(command), b.name, err)
-	}
-	if n := len(commits); n > 0 {
-		b.mu.Lock()
-		b.written = commits[n-1].Header()
-		b.mu.Unlock()
 	}
 	return append(ids, commitIDs(commits)...), nil
 }

@@ -110,13 +110,6 @@ func (c *Commit) Clone() *Commit {
 	return &own
 }
 
-// Header returns a copy of c without its block, as Read returns it.
-func (c *Commit) Header() *Commit {
-	own := c.Clone()
-	own.Locator, own.Block, own.Origin, own.Label, own.Tombstone = objects.Locator{}, nil, nil, Label{}, nil
-	return own
-}
-
 // ReadOrigin reads an origin; nil for the zero id.
 func ReadOrigin(ctx context.Context, r objects.Reader, id objects.ID) (*Origin, error) {
 	if id.IsZero() {

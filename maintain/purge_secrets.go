@@ -63,7 +63,7 @@ func (w *purge) commitMasksOnBranches(ctx context.Context) error {
 	operation := history.OperationOf(ctx)
 	for _, ref := range heads {
 		branch := refs.Name(ref.Name)
-		commits, err := history.Write(ctx, w.store, ref.Name, operation.Note(w.Time, w.Author, "purge"), nil, func(tip *commit.Commit) ([]commit.Draft, error) {
+		commits, err := history.Write(ctx, w.store, ref.Name, operation.Note(w.Time, w.Author, "purge"), func(tip *commit.Commit) ([]commit.Draft, error) {
 			if tip == nil { // it was deleted meanwhile
 				return nil, nil
 			}

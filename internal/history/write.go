@@ -14,20 +14,16 @@ import (
 // not there.
 
 // Write commits drafts to a ref in one batch, and returns their commits. It calls draft with the
-// header of the tip of the ref, which is nil when the ref does not exist, and calls it again when
-// the ref moves meanwhile. known is a header, or nil: if it is that of the tip, draft gets known,
-// which it must not change, and nothing is read.
-// Without drafts nothing is written.
+// tip of the ref, which is nil when the ref does not exist, and calls it again when the ref moves
+// meanwhile. Without drafts nothing is written.
 func Write(
-	ctx context.Context, s objects.Store, ref string, note objects.Note, known *commit.Commit, draft func(tip *commit.Commit) ([]commit.Draft, error),
+	ctx context.Context, s objects.Store, ref string, note objects.Note, draft func(tip *commit.Commit) ([]commit.Draft, error),
 ) (commits []*commit.Commit, err error) {
 	var move objects.RefUpdate
 	build := func(at objects.ID) (objects.Batch, error) {
 		var tip *commit.Commit
 		commits, err = nil, nil
-		if known != nil && known.ID == at {
-			tip = known
-		} else if !at.IsZero() {
+		if !at.IsZero() {
 			tip, err = commit.Read(ctx, s, at)
 		}
 		if err != nil {
