@@ -105,7 +105,7 @@ func (s *store) submit(ctx context.Context, w *write) (won bool, err error) {
 			return false, ctx.Err()
 		case q.slots <- struct{}{}:
 		}
-		switch group := q.take(); {
+		switch group := q.takeGroup(); {
 		case len(group) == 0: // another caller writes it
 			<-q.slots
 			select {
@@ -139,8 +139,8 @@ func (q *queue) remove(r *request) bool {
 
 var errNotSent = errors.New("the write was not sent")
 
-// take returns the requests of the next group, if any waits.
-func (q *queue) take() (group []*request) {
+// takeGroup returns the requests of the next group, if any waits.
+func (q *queue) takeGroup() (group []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	names, size := map[string]bool{}, 0
@@ -217,8 +217,8 @@ type rowOf[T any] struct {
 	row *T
 }
 
-// sorted returns rows of all batches in the order of their keys.
-func sorted[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []rowOf[T]) {
+// sortedRows returns rows of all batches in the order of their keys.
+func sortedRows[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []rowOf[T]) {
 	for _, r := range group {
 		of := rows(r.write)
 		for k := range of {
@@ -234,7 +234,7 @@ func sorted[T any](group []*request, rows func(*write) []T, compare func(a, b *T
 func (s *store) statements(group []*request) (list []statement) {
 	now := time.Now().UnixMilli()
 	others := false
-	for _, r := range sorted(group, func(w *write) []refRow { return w.refs }, func(a, b *refRow) int { return strings.Compare(a.name, b.name) }) {
+	for _, r := range sortedRows(group, func(w *write) []refRow { return w.refs }, func(a, b *refRow) int { return strings.Compare(a.name, b.name) }) {
 		others = others || r.row.prev.IsZero()
 		list = s.appendMove(list, r, now)
 	}
@@ -255,7 +255,7 @@ func (s *store) statements(group []*request) (list []statement) {
 			list = append(list, statement{sql: togetherSQL, args: []any{s.repo, names, refs[0].state.newest[:]}})
 		}
 	}
-	for _, c := range sorted(group, func(w *write) []commitRow { return w.commits }, func(a, b *commitRow) int { return a.at.compare(b.at) }) {
+	for _, c := range sortedRows(group, func(w *write) []commitRow { return w.commits }, func(a, b *commitRow) int { return a.at.compare(b.at) }) {
 		if from := c.row.from; from.line >= 0 {
 			add(c.of, lineSQL, c.row.at.line, c.row.at.gen, from.line, from.gen)
 		}
@@ -263,7 +263,7 @@ func (s *store) statements(group []*request) (list []statement) {
 			add(c.of, commitSQL, c.row.at.line, c.row.at.gen, c.row.id[:], c.row.head, idOrNull(c.row.content), c.row.body, c.of.copies, now)
 		}
 	}
-	for _, b := range sorted(group, func(w *write) []blobRow { return w.blobs }, func(a, b *blobRow) int { return a.id.Compare(b.id) }) {
+	for _, b := range sortedRows(group, func(w *write) []blobRow { return w.blobs }, func(a, b *blobRow) int { return a.id.Compare(b.id) }) {
 		add(b.of, blobSQL, b.row.id[:], int16(b.row.kind), b.row.codec, b.row.data, now, b.of.copies)
 	}
 	if others || len(list) > moves {

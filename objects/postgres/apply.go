@@ -58,7 +58,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 			return true, nil
 		}
 	}
-	refs, moved, err := a.moves(ctx)
+	refs, moved, err := a.planMoves(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -92,9 +92,9 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	return false, err
 }
 
-// moves returns the rows of the refs that the batch moves. moved says that some are already
+// planMoves returns the rows of the refs that the batch moves. moved says that some are already
 // where they are to be.
-func (a *apply) moves(ctx context.Context) (rows []refRow, moved bool, err error) {
+func (a *apply) planMoves(ctx context.Context) (rows []refRow, moved bool, err error) {
 	if len(a.batch.Refs) == 0 {
 		return nil, false, nil
 	}
@@ -105,7 +105,7 @@ func (a *apply) moves(ctx context.Context) (rows []refRow, moved bool, err error
 	moves, err := objects.PendingUpdates(a.batch.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
 	if (err != nil || len(moves) < len(a.batch.Refs)) && !a.fresh {
 		a.fresh = true
-		return a.moves(ctx)
+		return a.planMoves(ctx)
 	}
 	if err != nil {
 		return nil, false, err
@@ -114,7 +114,7 @@ func (a *apply) moves(ctx context.Context) (rows []refRow, moved bool, err error
 	if len(moves) == 0 {
 		return nil, true, nil
 	}
-	rows, err = a.entry(ctx, slices.Clone(moves), states)
+	rows, err = a.makeEntry(ctx, slices.Clone(moves), states)
 	return rows, moved, err
 }
 
@@ -134,15 +134,15 @@ func (a *apply) states(ctx context.Context) (map[string]refState, error) {
 	return a.s.states(ctx, a.s, names)
 }
 
-// entry makes the log entry of moves, and the rows of the refs after it.
-func (a *apply) entry(ctx context.Context, moves []objects.RefUpdate, states map[string]refState) ([]refRow, error) {
+// makeEntry makes the log entry of moves, and the rows of the refs after it.
+func (a *apply) makeEntry(ctx context.Context, moves []objects.RefUpdate, states map[string]refState) ([]refRow, error) {
 	last := uint64(0)
 	for i := range moves {
 		state := states[moves[i].Name]
 		moves[i].Prev, last = state.newest, max(last, state.seq)
 	}
 	if a.seq <= last { // else the one of an earlier try will do
-		seq, err := a.s.next(ctx, last)
+		seq, err := a.s.nextSeq(ctx, last)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (s *store) cacheWritten(p *planner) {
 	}
 	if len(p.put) <= recentBatch && s.purges.Load() == p.purges {
 		for id, o := range p.put {
-			if !p.copies && (isLasting(o) || isInline(o)) {
+			if !p.copies && (isCacheable(o) || isInline(o)) {
 				s.recent.put(id, o.Clone())
 			}
 		}

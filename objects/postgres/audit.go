@@ -62,7 +62,7 @@ type auditedLine struct {
 
 func (w *auditor) run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.begin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.compareRefsWithLog, w.checkForks,
+		w.reportBegin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.auditRefs, w.checkForks,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -87,8 +87,8 @@ func (w *auditor) reportDamage(where, what, means string) error {
 	return call(w, w.to.Damage, objects.Damage{Where: where, What: what, Means: means})
 }
 
-// object takes an object that was read from a row.
-func (w *auditor) object(where string, o objects.Object, err error) error {
+// queueObject queues an object that was read from a row, until flush passes on the list.
+func (w *auditor) queueObject(where string, o objects.Object, err error) error {
 	if err != nil {
 		return call(w, w.to.Damage, objects.Damage{ID: o.ID, Where: where, What: corruptionCause(err).Error()})
 	}
@@ -116,7 +116,7 @@ func (w *auditor) flush() error {
 const totalSQL = `select (2 * (select count(*) from tract_tail where repo = $1) + 2 * (select coalesce(sum(n), 0) from tract_seg where repo = $1)
 + (select count(*) from tract_blob where repo = $1))::bigint`
 
-func (w *auditor) begin(ctx context.Context) error {
+func (w *auditor) reportBegin(ctx context.Context) error {
 	err := w.q.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&w.total) }, totalSQL, w.s.repo)
 	if err != nil {
 		return err
@@ -184,9 +184,9 @@ func (w *auditor) readCommits(ctx context.Context) error {
 		case err != nil:
 			return err
 		case r.number > 0:
-			err = w.segment(r, index)
+			err = w.auditSegment(r, index)
 		default:
-			err = w.tailRow(r, content)
+			err = w.auditTailRow(r, content)
 		}
 		w.line.next, w.line.last = r.gen0+int64(r.n), r.tip // also where they could not be read
 		return err
@@ -201,8 +201,8 @@ func (w *auditor) readCommits(ctx context.Context) error {
 	return w.flush()
 }
 
-// segment takes a segment, and the hints of it that the index has.
-func (w *auditor) segment(r segmentRow, index []byte) error {
+// auditSegment takes a segment, and the hints of it that the index has.
+func (w *auditor) auditSegment(r segmentRow, index []byte) error {
 	where := fmt.Sprintf("segment %d of line %d", r.gen0, r.line)
 	seg, err := decodeSegment(r)
 	if err != nil {
@@ -213,14 +213,14 @@ func (w *auditor) segment(r segmentRow, index []byte) error {
 		known[h] = true
 	}
 	for i := range seg.table.Len() {
-		if !known[[hintSize]byte(hint(*seg.table.ID(i)))] {
+		if !known[[hintSize]byte(hintOf(*seg.table.ID(i)))] {
 			lost++
 		}
 		if seg.table.Kind(i) != objects.KindContent {
 			continue
 		}
 		o, err := seg.contentAt(i)
-		if err := w.object(where, o, err); err != nil {
+		if err := w.queueObject(where, o, err); err != nil {
 			return err
 		}
 	}
@@ -231,30 +231,30 @@ func (w *auditor) segment(r segmentRow, index []byte) error {
 		}
 	}
 	for i, c := range seg.commits {
-		if err := w.commit(where, r.gen0+int64(i), c); err != nil {
+		if err := w.queueCommit(where, r.gen0+int64(i), c); err != nil {
 			return err
 		}
 	}
 	return w.flush() // the objects share memory
 }
 
-func (w *auditor) tailRow(r segmentRow, content objects.ID) error {
+func (w *auditor) auditTailRow(r segmentRow, content objects.ID) error {
 	where := fmt.Sprintf("commit %d of line %d", r.gen0, r.line)
 	if r.bodies != nil {
 		o, err := readContent(content, r.bodies)
-		if err := w.object(where, o, err); err != nil {
+		if err := w.queueObject(where, o, err); err != nil {
 			return err
 		}
 	}
 	o, err := readObject(r.tip, r.heads)
 	if err != nil {
-		return w.object(where, o, err)
+		return w.queueObject(where, o, err)
 	}
-	return w.commit(where, r.gen0, o)
+	return w.queueCommit(where, r.gen0, o)
 }
 
-// commit takes the next commit of the line.
-func (w *auditor) commit(where string, gen int64, o objects.Object) error {
+// queueCommit checks the place of the next commit of the line, and queues it.
+func (w *auditor) queueCommit(where string, gen int64, o objects.Object) error {
 	l, at := &w.line, position{w.line.number, gen}
 	if _, named := w.at[at]; named {
 		w.at[at] = o.ID
@@ -271,7 +271,7 @@ func (w *auditor) commit(where string, gen int64, o objects.Object) error {
 		w.forks = append(w.forks, step{objects.Object{ID: parent}, l.from})
 	}
 	l.next, l.last = gen+1, o.ID
-	return errors.Join(err, w.object(where, o, nil))
+	return errors.Join(err, w.queueObject(where, o, nil))
 }
 
 // readBlobs reads blobs and tombstones.
@@ -286,7 +286,7 @@ func (w *auditor) readBlobs(ctx context.Context) error {
 		}
 		if codec != tombstone {
 			o, err := readBlob(id, codec, data)
-			return w.object("tract_blob", o, err)
+			return w.queueObject("tract_blob", o, err)
 		}
 		t, err := objects.ParseTombstone(id, data)
 		if err != nil {
@@ -301,8 +301,8 @@ union all select id, -1, record from tract_tombstone where repo = $1`, w.s.repo)
 	return w.flush()
 }
 
-// compareRefsWithLog reads the refs, and compares each with its newest log entry and with its commit.
-func (w *auditor) compareRefsWithLog(ctx context.Context) error {
+// auditRefs reads the refs, and compares each with its newest log entry and with its commit.
+func (w *auditor) auditRefs(ctx context.Context) error {
 	const changed = "its row was changed, or entries of the ref log were removed"
 	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
 		name, r, err := scanRef(row)
@@ -325,7 +325,7 @@ func (w *auditor) compareRefsWithLog(ctx context.Context) error {
 		if err != nil || r.target.IsZero() {
 			return err
 		}
-		return call(w, w.to.Ref, r.ref(name))
+		return call(w, w.to.Ref, r.toRef(name))
 	}, `select `+refColumns+` from tract_ref where repo = $1 order by name`, w.s.repo)
 	for name := range w.newest {
 		if err == nil {

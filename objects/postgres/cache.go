@@ -83,8 +83,8 @@ func (c *caches) setPurges(n uint64) {
 	}
 }
 
-// isLasting reports whether an object is small and is never purged: a commit, an origin, a manifest.
-func isLasting(o *objects.Object) bool {
+// isCacheable reports whether an object is small and is never purged: a commit, an origin, a manifest.
+func isCacheable(o *objects.Object) bool {
 	return !o.Kind.Purgeable() && len(o.Data)+int(idSize)*(len(o.Parents)+len(o.Links)) < inlineSize
 }
 
@@ -98,8 +98,8 @@ type refState struct {
 	newest  objects.ID // hash of the newest log entry; zero: the ref never was
 }
 
-// ref returns the ref as callers see it.
-func (r refState) ref(name string) objects.Ref {
+// toRef returns the ref as callers see it.
+func (r refState) toRef(name string) objects.Ref {
 	return objects.Ref{Name: name, Target: r.target, Version: r.version, Updated: time.UnixMilli(r.updated).UTC()}
 }
 
@@ -119,8 +119,8 @@ const (
 	drawTime    = time.Second
 )
 
-// next returns a number greater than last, which was drawn before.
-func (s *store) next(ctx context.Context, last uint64) (uint64, error) {
+// nextSeq returns a number greater than last, which was drawn before.
+func (s *store) nextSeq(ctx context.Context, last uint64) (uint64, error) {
 	after := int64(last)
 	q := &s.seqs
 	select {

@@ -47,7 +47,7 @@ func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
 	var wrong error // of what was at a position instead of next
 	for try := 0; !w.next.IsZero(); try++ {
 		located := w.at.line == 0
-		list, err = w.readOnce(ctx, limit)
+		list, err = w.readOrRelocate(ctx, limit)
 		switch {
 		case len(list) > 0:
 			return list, nil // the next call begins with what is wrong
@@ -66,15 +66,15 @@ func (w *walker) read(ctx context.Context, limit int) (list []step, err error) {
 	return nil, nil
 }
 
-// readOnce returns nothing when it has found that next is at another position.
-func (w *walker) readOnce(ctx context.Context, limit int) (list []step, err error) {
-	if list = w.recent(limit); len(list) > 0 {
+// readOrRelocate returns nothing when it has found that next is at another position.
+func (w *walker) readOrRelocate(ctx context.Context, limit int) (list []step, err error) {
+	if list = w.takeRecent(limit); len(list) > 0 {
 		return list, nil
 	}
 	if w.at.line == 0 {
 		return w.locate(ctx)
 	}
-	rows, err := w.rows(ctx, limit)
+	rows, err := w.readRows(ctx, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -110,16 +110,16 @@ func (w *walker) isIn(r segmentRow) bool {
 	return !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 && w.at.gen < r.gen0+int64(r.n)
 }
 
-// decodeCommits returns the commits of a row. id is of the commit that the walk has come to: the only one of
-// a row of the tail, and the one that an error names if the segment is damaged.
-func (r segmentRow) decodeCommits(id objects.ID) ([]objects.Object, error) {
+// decodeCommits returns all commits of a row. reached is the commit that the walk has come to: the only one
+// of a row of the tail, and the one that an error names if the segment is damaged.
+func (r segmentRow) decodeCommits(reached objects.ID) (oldestFirst []objects.Object, err error) {
 	if r.number == tailNumber {
-		o, err := readObject(id, r.heads)
+		o, err := readObject(reached, r.heads)
 		return []objects.Object{o}, err
 	}
 	seg, err := decodeSegment(r)
 	if err != nil {
-		return nil, &objects.CorruptError{ID: id, Cause: corruptionCause(err)}
+		return nil, &objects.CorruptError{ID: reached, Cause: corruptionCause(err)}
 	}
 	return seg.commits, nil
 }
@@ -142,8 +142,8 @@ union all
 select -1, from_line, from_gen, 0, null, 0, null, null from tract_line where repo = $1 and line = $2 and first > $3
 order by 3 desc`
 
-// rows reads some rows, more each time.
-func (w *walker) rows(ctx context.Context, limit int) (rows []segmentRow, err error) {
+// readRows reads some rows, more each time.
+func (w *walker) readRows(ctx context.Context, limit int) (rows []segmentRow, err error) {
 	page, segments := w.page, w.segments
 	w.page, w.segments = min(4*page, lastPage), min(2*segments, maxSegments)
 	if limit > 0 {
@@ -153,8 +153,8 @@ func (w *walker) rows(ctx context.Context, limit int) (rows []segmentRow, err er
 		rowsSQL, w.s.repo, w.at.line, w.at.gen, page, segments)
 }
 
-// recent returns commits that this process has written lately.
-func (w *walker) recent(limit int) (list []step) {
+// takeRecent returns commits that this process has written lately.
+func (w *walker) takeRecent(limit int) (list []step) {
 	for len(list) < recentPage && (limit <= 0 || len(list) < limit) {
 		commit, ok := w.s.recent.get(w.next)
 		at, known := w.s.positions.get(w.next)
@@ -208,7 +208,7 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 	known := map[objects.ID]objects.Object{}
 	walks := map[objects.ID]*walker{} // by the commit that each reads next
 	get := func(id objects.ID) (objects.Object, error) {
-		if err := s.usable(ctx); err != nil {
+		if err := s.checkUsable(ctx); err != nil {
 			return objects.Object{}, err
 		}
 		if obj, ok := known[id]; ok {
@@ -238,7 +238,7 @@ func (s *store) Chain(ctx context.Context, tip objects.ID, o objects.ChainOption
 // ChainRuns is objects.BulkReader. A locator is the position of the commit.
 func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.Seq2[objects.CommitRun, error] {
 	return func(yield func(objects.CommitRun, error) bool) {
-		if err := s.usable(ctx); err != nil {
+		if err := s.checkUsable(ctx); err != nil {
 			yield(objects.CommitRun{}, err)
 			return
 		}
@@ -246,7 +246,7 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 		for left := limit; limit <= 0 || left > 0; {
 			list, err := w.read(ctx, left)
 			if err == nil {
-				err = s.usable(ctx)
+				err = s.checkUsable(ctx)
 			}
 			if err != nil {
 				yield(objects.CommitRun{}, err)
@@ -256,14 +256,14 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 				list = list[:min(len(list), left)]
 				left -= len(list)
 			}
-			if len(list) == 0 || !yield(runOf(list), nil) {
+			if len(list) == 0 || !yield(toCommitRun(list), nil) {
 				return
 			}
 		}
 	}
 }
 
-func runOf(list []step) objects.CommitRun {
+func toCommitRun(list []step) objects.CommitRun {
 	run := objects.CommitRun{Objects: make([]objects.Object, len(list)), Locators: make([]objects.Locator, len(list))}
 	for i, st := range list {
 		run.Objects[i] = st.commit

@@ -82,7 +82,7 @@ func idOrNull(id objects.ID) []byte {
 	return id[:]
 }
 
-func allBytes(ids []objects.ID) [][]byte {
+func idBytes(ids []objects.ID) [][]byte {
 	list := make([][]byte, len(ids))
 	for i := range ids {
 		list[i] = ids[i][:]

@@ -47,11 +47,11 @@ func isTransient(err error) bool {
 		return strings.HasPrefix(e.Code, "08") || hasCode(err, codeSerializationFailure, codeDeadlock, codeInvalidStatementName,
 			codeReadOnly, codeTooManyConnections, codeLockNotAvailable, codeAdminShutdown, codeCrashShutdown, codeCannotConnectNow, codeIdleTimeout)
 	}
-	return isConnection(err)
+	return isConnectionLoss(err)
 }
 
-// isConnection reports whether the connection was lost or could not be made.
-func isConnection(err error) bool {
+// isConnectionLoss reports whether the connection was lost or could not be made.
+func isConnectionLoss(err error) bool {
 	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, new(net.Error)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "conn closed")
 }
@@ -81,7 +81,7 @@ func (s *store) repeat(ctx context.Context, f func() error) error {
 			return s.explain(ctx, err)
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrBusy, plain(err))
+			return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrBusy, withoutURL(err))
 		}
 		if err := s.pause(ctx, n); err != nil {
 			return err
@@ -132,15 +132,15 @@ func (s *store) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case hasCode(err, codePrivilege):
-		return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrReadOnly, plain(err))
-	case errors.As(err, new(*pgconn.PgError)) || isConnection(err) || errors.Is(err, errSlow):
-		return fmt.Errorf("store %s: %w", s.name, plain(err))
+		return fmt.Errorf("store %s: %w: %w", s.name, objects.ErrReadOnly, withoutURL(err))
+	case errors.As(err, new(*pgconn.PgError)) || isConnectionLoss(err) || errors.Is(err, errSlow):
+		return fmt.Errorf("store %s: %w", s.name, withoutURL(err))
 	}
 	return err
 }
 
-// plain removes from an error of pgx what may repeat the URL.
-func plain(err error) error {
+// withoutURL removes from an error of pgx what may repeat the URL.
+func withoutURL(err error) error {
 	if errors.As(err, new(*pgconn.ParseConfigError)) {
 		return errors.New("a parameter of the URL is invalid")
 	}

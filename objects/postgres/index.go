@@ -11,7 +11,7 @@ import (
 // hintSize is how many bytes of an id tract_index has. What is found by them is a candidate.
 const hintSize = 6
 
-func hint(id objects.ID) []byte { return id[:hintSize] }
+func hintOf(id objects.ID) []byte { return id[:hintSize] }
 
 // indexPart returns the part of tract_index that has ids with the same first byte.
 func indexPart(first byte) int16 { return int16(first >> 4) }

@@ -13,7 +13,7 @@ const loadPage = 512
 
 // Load is objects.BulkReader: it reads the contents that are stored with their commits.
 func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, err error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return nil, err
 	}
 	type wanted struct {
@@ -59,7 +59,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 				return nil, err
 			}
 		}
-		if err := s.usable(ctx); err != nil {
+		if err := s.checkUsable(ctx); err != nil {
 			return nil, err
 		}
 		list = list[n:]

@@ -20,7 +20,7 @@ func lockRepo(t *testing.T, s objects.Store) (unlock func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := in.lock(t.Context(), tx); err != nil {
+	if err := in.lockRepo(t.Context(), tx); err != nil {
 		t.Fatal(err)
 	}
 	return func() {

@@ -63,7 +63,7 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 	hints, parts := make([][]byte, len(ids)), []int16{}
 	wanted := map[[hintSize]byte][]objects.ID{} // by their hint
 	for i := range ids {
-		hints[i] = hint(ids[i])
+		hints[i] = hintOf(ids[i])
 		h := [hintSize]byte(hints[i])
 		wanted[h] = append(wanted[h], ids[i])
 		if p := indexPart(ids[i][0]); !slices.Contains(parts, p) {
@@ -88,7 +88,7 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 			}
 		}
 		return nil
-	}, lookupSQL, s.repo, allBytes(ids), hints, parts)
+	}, lookupSQL, s.repo, idBytes(ids), hints, parts)
 	if errors.Is(err, errCut) {
 		l.cut, err = true, nil
 	}
@@ -123,16 +123,16 @@ func (l *lookup) add(source int, id objects.ID, at position, codec int16, data [
 }
 
 // find looks up ids until it knows of each whether it exists, and calls give with those that
-// do, without a connection unless q has one. heads says that data of contents in segments is
+// do, without a connection unless q has one. withoutData says that data of contents in segments is
 // not wanted.
-func (s *store) find(ctx context.Context, q querier, ids []objects.ID, heads bool, give func(objects.ID, found) error) error {
+func (s *store) find(ctx context.Context, q querier, ids []objects.ID, withoutData bool, give func(objects.ID, found) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), lookupIDs)
 		l, err := s.lookup(ctx, q, ids[:n], lookupBytes)
 		if err != nil {
 			return err
 		}
-		if err := s.findInSegments(ctx, q, l, heads); err != nil {
+		if err := s.findInSegments(ctx, q, l, withoutData); err != nil {
 			return err
 		}
 		var open []objects.ID // to be looked up again
@@ -157,20 +157,20 @@ func (s *store) find(ctx context.Context, q querier, ids []objects.ID, heads boo
 }
 
 // findInSegments looks for the candidates of a lookup that were not found intact elsewhere.
-func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, heads bool) error {
+func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, withoutData bool) error {
 	for number, ids := range l.hits {
 		ids = slices.DeleteFunc(ids, func(id objects.ID) bool { f, ok := l.objects[id]; return ok && f.err == nil })
 		if len(ids) == 0 {
 			continue
 		}
-		seg, err := s.segment(ctx, q, number, !heads)
+		seg, err := s.segment(ctx, q, number, !withoutData)
 		if err != nil && !errors.Is(err, objects.ErrCorrupt) {
 			return err
 		}
 		for _, id := range ids {
 			if err != nil {
 				l.objects[id] = found{object: objects.Object{ID: id}, err: &objects.CorruptError{ID: id, Cause: corruptionCause(err)}}
-			} else if f, ok := seg.lookup(id, heads); ok {
+			} else if f, ok := seg.lookup(id, withoutData); ok {
 				l.objects[id] = f
 			}
 		}

@@ -49,9 +49,9 @@ func (s *store) vacuum(ctx context.Context) {
 // of these rows.
 const lockClass = 0x74726163 // "trac"
 
-// lock keeps others from writing to the repo, but not from reading, until the transaction ends.
+// lockRepo keeps others from writing to the repo, but not from reading, until the transaction ends.
 // It must come first, so that the statements after it see all earlier writes.
-func (s *store) lock(ctx context.Context, tx pgx.Tx) error {
+func (s *store) lockRepo(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1::int, $2::int)`, lockClass, s.lockKey()); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error {
 			maybeCommitted := again
 			again = true
-			return s.restore(ctx, tx, part, maybeCommitted)
+			return s.restoreEntries(ctx, tx, part, maybeCommitted)
 		})
 		if err != nil {
 			return err
@@ -82,10 +82,10 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
-// restore appends some entries. If maybeCommitted is set, it does nothing if the transaction before it was
+// restoreEntries appends some entries. If maybeCommitted is set, it does nothing if the transaction before it was
 // committed, which is unknown when the answer to COMMIT was lost.
-func (s *store) restore(ctx context.Context, tx pgx.Tx, list []objects.LogEntry, maybeCommitted bool) error {
-	if err := s.lock(ctx, tx); err != nil {
+func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.LogEntry, maybeCommitted bool) error {
+	if err := s.lockRepo(ctx, tx); err != nil {
 		return err
 	}
 	q := direct{tx}

@@ -86,7 +86,7 @@ func (s *store) plan(ctx context.Context, b *objects.Batch, lookUpAll bool) (*pl
 
 // lookUpKnown looks up which objects of the batch the store has, and the positions of first parents.
 func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Object, lookUpAll bool) error {
-	ask, commits := s.unknown(p, put, lookUpAll)
+	ask, commits := s.idsToLookUp(p, put, lookUpAll)
 	if len(ask) == 0 {
 		return nil
 	}
@@ -110,10 +110,10 @@ func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Objec
 	return s.findContinued(ctx, p)
 }
 
-// unknown returns the ids that must be looked up: of commits whose first parent is not in the
+// idsToLookUp returns the ids that must be looked up: of commits whose first parent is not in the
 // batch and of these parents, unless this process knows where the parent is; lookUpAll: of
-// everything. commits says that some are commits of the batch.
-func (s *store) unknown(p *planner, put []objects.Object, lookUpAll bool) (ask []objects.ID, commits bool) {
+// everything. hasCommits says that some are commits of the batch.
+func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (ask []objects.ID, hasCommits bool) {
 	for i := range put {
 		o := &put[i]
 		if o.Kind != objects.KindCommit {
@@ -131,12 +131,12 @@ func (s *store) unknown(p *planner, put []objects.Object, lookUpAll bool) (ask [
 			p.at[parent] = at
 			continue
 		}
-		ask, commits = append(ask, o.ID), true
+		ask, hasCommits = append(ask, o.ID), true
 		if p.put[parent] == nil {
 			ask = append(ask, parent)
 		}
 	}
-	return ask, commits
+	return ask, hasCommits
 }
 
 // findContinued finds the positions after which the line goes on with another commit.

@@ -93,7 +93,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", name, plain(err))
+		return nil, fmt.Errorf("open store %s: %w", name, withoutURL(err))
 	}
 	s := &store{
 		pool: pool, name: name, wait: min(cmp.Or(o.Wait, defaultWait), openWait), readOnly: o.ReadOnly || o.Damaged,
@@ -102,7 +102,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 	s.refs.limit, s.positions.limit, s.recent.limit = cacheSize, cacheSize, recentSize
 	s.sealer.ctx, s.sealer.stop = context.WithCancel(context.Background())
 	s.queue.slots = make(chan struct{}, min(maxWorkers, config.MaxConns))
-	if err := s.prepare(ctx, repo, o.Create && !s.readOnly); err != nil {
+	if err := s.findOrCreateRepo(ctx, repo, o.Create && !s.readOnly); err != nil {
 		pool.Close()
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func parseAddress(address string) (config *pgxpool.Config, repo, name string, er
 	name = strings.ReplaceAll(shown.String(), "%2F", "/")
 	config, err = pgxpool.ParseConfig(u.String())
 	if err != nil {
-		return nil, "", "", fmt.Errorf("open store %s: %w", name, plain(err))
+		return nil, "", "", fmt.Errorf("open store %s: %w", name, withoutURL(err))
 	}
 	if !query.Has("pool_max_conns") {
 		config.MaxConns = defaultConns
@@ -155,7 +155,7 @@ func (s *store) Close() error {
 	if s.closed.Load() {
 		return objects.ErrClosed
 	}
-	s.sealer.finish()
+	s.sealer.waitForSeals()
 	s.using.Lock()
 	defer s.using.Unlock()
 	s.closed.Store(true)

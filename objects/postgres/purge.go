@@ -35,7 +35,7 @@ func (s *store) purgeInTx(ctx context.Context, list []objects.Tombstone, progres
 	var version uint64
 	err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
 		p = &purge{s: s, q: direct{tx}, segments: map[int32]map[objects.ID]bool{}}
-		if err := s.lock(ctx, tx); err != nil {
+		if err := s.lockRepo(ctx, tx); err != nil {
 			return err
 		}
 		done := 0
@@ -47,7 +47,7 @@ func (s *store) purgeInTx(ctx context.Context, list []objects.Tombstone, progres
 				progress(int64(done), int64(2*len(list)))
 			}
 		}
-		if err := p.write(ctx, tx); err != nil {
+		if err := p.replaceByTombstones(ctx, tx); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `update tract_repo set purges = purges + $2 where id = $1 returning purges`, s.repo, min(len(p.tombstones), 1)).Scan(&version)
@@ -116,8 +116,8 @@ func (p *purge) find(ctx context.Context, list []objects.Tombstone) error {
 	return nil
 }
 
-// write replaces the objects with their tombstones.
-func (p *purge) write(ctx context.Context, tx pgx.Tx) error {
+// replaceByTombstones replaces the objects with their tombstones.
+func (p *purge) replaceByTombstones(ctx context.Context, tx pgx.Tx) error {
 	var ids, records [][]byte
 	for i := range p.tombstones {
 		t := &p.tombstones[i]

@@ -19,7 +19,7 @@ import (
 func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Object, error] {
 	return func(yield func(objects.Object, error) bool) {
 		stop := errors.New("the loop has ended")
-		err := s.usable(ctx)
+		err := s.checkUsable(ctx)
 		rest := slices.DeleteFunc(objects.Unique(ids), func(id objects.ID) bool {
 			o, known := s.recent.get(id)
 			known = known && err == nil && !o.Kind.Purgeable() // others may have been purged
@@ -30,8 +30,8 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 		})
 		if err == nil {
 			err = s.find(ctx, s, rest, false, func(_ objects.ID, f found) error {
-				err := s.usable(ctx)
-				if o := &f.object; err == nil && f.err == nil && isLasting(o) {
+				err := s.checkUsable(ctx)
+				if o := &f.object; err == nil && f.err == nil && isCacheable(o) {
 					s.recent.put(o.ID, o.Clone())
 				}
 				if err == nil && !yield(f.object, f.err) {
@@ -46,8 +46,8 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 	}
 }
 
-// usable returns the error of a call that needs no connection.
-func (s *store) usable(ctx context.Context) error {
+// checkUsable returns the error of a call that needs no connection.
+func (s *store) checkUsable(ctx context.Context) error {
 	if s.closed.Load() {
 		return objects.ErrClosed
 	}
@@ -56,7 +56,7 @@ func (s *store) usable(ctx context.Context) error {
 
 // Missing is objects.Reader.
 func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return nil, err
 	}
 	there := map[objects.ID]bool{}
@@ -87,7 +87,7 @@ select id, 0, record from tract_tombstone where repo = $1 and id between $2 and 
 
 // Find is objects.Reader.
 func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limit int) ([]objects.ID, error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return nil, err
 	}
 	prefix = strings.ToLower(prefix)

@@ -43,7 +43,7 @@ func (s *store) states(ctx context.Context, q querier, names []string) (map[stri
 
 // GetRefs is objects.RefReader.
 func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Ref, err error) {
-	if err := s.usable(ctx); err != nil || len(names) == 0 {
+	if err := s.checkUsable(ctx); err != nil || len(names) == 0 {
 		return nil, err
 	}
 	got, err := s.states(ctx, s, names)
@@ -52,7 +52,7 @@ func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Re
 	}
 	for _, name := range names {
 		if r, ok := got[name]; ok && !r.target.IsZero() {
-			refs = append(refs, r.ref(name))
+			refs = append(refs, r.toRef(name))
 		}
 	}
 	return refs, nil
@@ -60,7 +60,7 @@ func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Re
 
 // Refs is objects.RefReader.
 func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Ref, err error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return nil, err
 	}
 	if !isText(q.Prefix) {
@@ -83,7 +83,7 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	return collect(ctx, s, func(row pgx.CollectableRow) (objects.Ref, error) {
 		name, r, err := scanRef(row)
 		s.cachePosition(r.target, r.at)
-		return r.ref(name), err
+		return r.toRef(name), err
 	}, `select `+refColumns+` from tract_ref where repo = $1 and name > $2 and name >= $3 and name < $4
 and target is not null order by `+order+` limit nullif($5::bigint, 0)`, s.repo, q.After, q.Prefix, q.Prefix+string(unicode.MaxRune), int64(q.Limit))
 }
@@ -93,7 +93,7 @@ func isText(s string) bool { return strings.ToValidUTF8(s, "") == s && !strings.
 
 // Log is objects.RefReader.
 func (s *store) Log(ctx context.Context, name string, before uint64, limit int) (entries []objects.LogEntry, err error) {
-	if err := s.usable(ctx); err != nil {
+	if err := s.checkUsable(ctx); err != nil {
 		return nil, err
 	}
 	if before == 0 || before > 1<<62 {

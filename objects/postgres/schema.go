@@ -32,8 +32,8 @@ update tract_schema set version = 4`
 // schemaLock is the key of the advisory lock under which the schema is made.
 const schemaLock = 0x7472616374 // "tract"
 
-// prepare finds the repo of a name. If create says so it makes what is not there, and upgrades the schema.
-func (s *store) prepare(ctx context.Context, repo string, create bool) error {
+// findOrCreateRepo finds the repo of a name. If create says so it makes what is not there, and upgrades the schema.
+func (s *store) findOrCreateRepo(ctx context.Context, repo string, create bool) error {
 	version := 0
 	err := s.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&version) }, `select version from tract_schema`)
 	switch noTable := hasCode(err, codeNoTable); {

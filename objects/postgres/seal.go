@@ -44,8 +44,8 @@ func (s *store) sealLater(line int64) {
 	})
 }
 
-// finish waits until everything is sealed, or for closeTime.
-func (z *sealer) finish() {
+// waitForSeals waits until everything is sealed, or for closeTime.
+func (z *sealer) waitForSeals() {
 	defer z.stop()
 	defer time.AfterFunc(closeTime, z.stop).Stop()
 	z.running.Wait()

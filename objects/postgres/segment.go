@@ -74,7 +74,7 @@ func encodeSegment(line, gen0 int64, list []entry, put int64) (row segmentRow, h
 		if all[i].Kind != objects.KindCommit {
 			stored = append(stored, all[i].ID[:]...)
 		}
-		hints = append(hints, hint(all[i].ID))
+		hints = append(hints, hintOf(all[i].ID))
 	}
 	stored = append(stored, ids[len(all)*int(idSize):]...)
 	heads := binary.AppendUvarint(nil, uint64(len(all)))
@@ -167,8 +167,8 @@ func (s *segment) contentAt(row int) (objects.Object, error) {
 	return readContent(*s.table.ID(row), append([]byte(nil), s.body[from:from+size]...))
 }
 
-// lookup finds an object; nil has none. heads says that data of contents is not wanted.
-func (s *segment) lookup(id objects.ID, heads bool) (f found, ok bool) {
+// lookup finds an object; nil has none. withoutData says that data of contents is not wanted.
+func (s *segment) lookup(id objects.ID, withoutData bool) (f found, ok bool) {
 	if s == nil {
 		return f, false
 	}
@@ -179,7 +179,7 @@ func (s *segment) lookup(id objects.ID, heads bool) (f found, ok bool) {
 		if i := slices.Index(s.rows, row); i >= 0 {
 			return found{object: s.commits[i], at: position{s.line, s.gen0 + int64(i)}}, true
 		}
-		if heads {
+		if withoutData {
 			return found{object: objects.Object{ID: id, Kind: s.table.Kind(row)}}, true
 		}
 		f.object, f.err = s.contentAt(row)

@@ -128,7 +128,7 @@ func TestIndexHints(t *testing.T) {
 	for range 1000 {
 		id := objects.Hash(binary.BigEndian.AppendUint64(nil, r.Uint64()))
 		ids = append(ids, id)
-		data = append(data, hint(id)...)
+		data = append(data, hintOf(id)...)
 	}
 	for n, id := range ids {
 		for _, digits := range []int{0, 1, 5, 12, 64} {

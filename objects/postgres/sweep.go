@@ -25,7 +25,7 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (done objects.Swept,
 	})
 	if err == nil && done.Removed > 0 && !o.Dry {
 		err = s.inTx(ctx, pgx.TxOptions{}, longTime, func(ctx context.Context, tx pgx.Tx) error {
-			if err := s.lock(ctx, tx); err != nil {
+			if err := s.lockRepo(ctx, tx); err != nil {
 				return err
 			}
 			done, err = s.sweep(ctx, tx, o, true)
@@ -127,10 +127,10 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 	if _, err := tx.Exec(ctx, sweepIndexes); err != nil {
 		return done, err
 	}
-	if _, err := tx.Exec(ctx, `insert into swept_root select * from unnest($1::bytea[])`, allBytes(o.Keep)); err != nil {
+	if _, err := tx.Exec(ctx, `insert into swept_root select * from unnest($1::bytea[])`, idBytes(o.Keep)); err != nil {
 		return done, err
 	}
-	if err := w.reach(ctx); err != nil {
+	if err := w.markReachable(ctx); err != nil {
 		return done, err
 	}
 	if err := tx.QueryRow(ctx, countSQL).Scan(&done.Kept, nil, nil); err != nil {
@@ -139,7 +139,7 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 	if _, err := tx.Exec(ctx, `insert into swept_root select distinct id from swept_object where $1 or put >= $2`, o.Before.IsZero(), o.Before.UnixMilli()); err != nil {
 		return done, err
 	}
-	if err := w.reach(ctx); err != nil {
+	if err := w.markReachable(ctx); err != nil {
 		return done, err
 	}
 	if err := tx.QueryRow(ctx, countSQL).Scan(&done.Young, &done.Removed, &done.RemovedBytes); err != nil {
@@ -159,12 +159,12 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 	if err != nil || !remove {
 		return done, err
 	}
-	return done, w.remove(ctx)
+	return done, w.deleteUnreached(ctx)
 }
 
-// read calls scan for every row of a query, and writes what it has added to the tables. Each
+// collectRows calls scan for every row of a query, and writes what it has added to the tables. Each
 // query has a cursor of its own, since a statement with the same text must have the same columns.
-func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx.CollectableRow) error, sql string) error {
+func (w *sweeper) collectRows(ctx context.Context, name string, page int, scan func(pgx.CollectableRow) error, sql string) error {
 	cursor := "swept_" + name
 	if _, err := w.tx.Exec(ctx, `declare `+cursor+` no scroll cursor for `+sql, w.s.repo); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx
 		if err != nil {
 			return err
 		}
-		if err := w.flush(ctx); err != nil {
+		if err := w.flushToTempTables(ctx); err != nil {
 			return err
 		}
 	}
@@ -184,8 +184,8 @@ func (w *sweeper) read(ctx context.Context, name string, page int, scan func(pgx
 	return err
 }
 
-// flush writes objects, edges and roots to the tables.
-func (w *sweeper) flush(ctx context.Context) error {
+// flushToTempTables writes the collected objects, edges and roots to the temporary tables.
+func (w *sweeper) flushToTempTables(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`insert into swept_object select * from unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])`,
 		w.objectIDs, w.objects[0], w.objects[1], w.objects[2], w.objects[3])
@@ -198,8 +198,8 @@ func (w *sweeper) flush(ctx context.Context) error {
 	return w.tx.SendBatch(ctx, batch).Close()
 }
 
-// object adds an object.
-func (w *sweeper) object(id objects.ID, at position, put, size int64) {
+// collectObject adds an object.
+func (w *sweeper) collectObject(id objects.ID, at position, put, size int64) {
 	w.done++
 	w.objectIDs = append(w.objectIDs, id[:])
 	for i, v := range [4]int64{at.line, at.gen, put, size} {
@@ -207,8 +207,8 @@ func (w *sweeper) object(id objects.ID, at position, put, size int64) {
 	}
 }
 
-// commit adds a commit, and its edges: content is the one that is stored with it.
-func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put int64) {
+// collectCommit adds a commit, and its edges: content is the one that is stored with it.
+func (w *sweeper) collectCommit(o *objects.Object, content objects.ID, at position, put int64) {
 	const most = 1 << 12 // targets that are remembered
 	if w.line != at.line || at.gen <= w.gen || len(w.seen) > most {
 		w.seen = map[objects.ID]bool{}
@@ -216,7 +216,7 @@ func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put
 	if w.line != at.line {
 		w.line, w.last = at.line, objects.ID{}
 	}
-	w.object(o.ID, at, put, int64(len(o.Data)))
+	w.collectObject(o.ID, at, put, int64(len(o.Data)))
 	for _, ids := range [2][]objects.ID{o.Parents, o.Links} {
 		for _, id := range ids {
 			// An older commit of the line that has the same edge is reached as well.
@@ -232,7 +232,7 @@ func (w *sweeper) commit(o *objects.Object, content objects.ID, at position, put
 
 // readCommits reads one line after the other, each from its first commit on.
 func (w *sweeper) readCommits(ctx context.Context) error {
-	return w.read(ctx, "commits", 16, func(row pgx.CollectableRow) error {
+	return w.collectRows(ctx, "commits", 16, func(row pgx.CollectableRow) error {
 		var content objects.ID
 		var size int64 // of the content that is stored with a commit of the tail; -1: none is
 		r, err := scanSegment(row, idColumn{&content}, &size)
@@ -245,9 +245,9 @@ func (w *sweeper) readCommits(ctx context.Context) error {
 			if size < 0 {
 				content = objects.ID{}
 			} else {
-				w.object(content, at, r.put, size)
+				w.collectObject(content, at, r.put, size)
 			}
-			w.commit(&o, content, at, r.put)
+			w.collectCommit(&o, content, at, r.put)
 			return err
 		}
 		seg, err := decodeSegment(r)
@@ -259,9 +259,9 @@ func (w *sweeper) readCommits(ctx context.Context) error {
 			if k := seg.table.Link(seg.rows[i]); k >= 0 && seg.table.Kind(k) == objects.KindContent {
 				_, size := seg.table.Data(k)
 				content = *seg.table.ID(k)
-				w.object(content, at, r.put, int64(size))
+				w.collectObject(content, at, r.put, int64(size))
 			}
-			w.commit(&seg.commits[i], content, at, r.put)
+			w.collectCommit(&seg.commits[i], content, at, r.put)
 			at.gen++
 		}
 		return nil
@@ -271,7 +271,7 @@ order by 2, 3`)
 }
 
 func (w *sweeper) addBlobs(ctx context.Context) error {
-	return w.read(ctx, "blobs", 1024, func(row pgx.CollectableRow) error {
+	return w.collectRows(ctx, "blobs", 1024, func(row pgx.CollectableRow) error {
 		var id objects.ID
 		var data []byte
 		var codec int16
@@ -281,14 +281,14 @@ func (w *sweeper) addBlobs(ctx context.Context) error {
 		}
 		o, err := readBlob(id, codec, data)
 		w.lines--
-		w.commit(&o, objects.ID{}, position{w.lines, 0}, put)
+		w.collectCommit(&o, objects.ID{}, position{w.lines, 0}, put)
 		return err
 	}, `select id, codec, data, put from tract_blob where repo = $1`)
 }
 
 // readRoots reads what refs and the ref log name.
 func (w *sweeper) readRoots(ctx context.Context) error {
-	err := w.read(ctx, "log", 1024, func(row pgx.CollectableRow) error {
+	err := w.collectRows(ctx, "log", 1024, func(row pgx.CollectableRow) error {
 		e, err := scanEntry(row)
 		for _, u := range e.Refs {
 			w.rootIDs = append(w.rootIDs, u.Old[:], u.New[:])
@@ -302,8 +302,8 @@ func (w *sweeper) readRoots(ctx context.Context) error {
 	return err
 }
 
-// reach reaches everything that the roots lead to.
-func (w *sweeper) reach(ctx context.Context) error {
+// markReachable reaches everything that the roots lead to.
+func (w *sweeper) markReachable(ctx context.Context) error {
 	for {
 		reached, err := w.tx.Exec(ctx, reachSQL)
 		if err != nil || reached.RowsAffected() == 0 {
@@ -319,8 +319,8 @@ func (w *sweeper) reach(ctx context.Context) error {
 	}
 }
 
-// remove deletes what was not reached: rows of blobs, and the newest commits of lines.
-func (w *sweeper) remove(ctx context.Context) error {
+// deleteUnreached deletes what was not reached: rows of blobs, and the newest commits of lines.
+func (w *sweeper) deleteUnreached(ctx context.Context) error {
 	type part struct {
 		Number int32
 		N      int64 // commits that stay
