@@ -30,11 +30,11 @@ var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // The encoders and the decoder are made when they are first needed, and used by any
 // number of goroutines: each call is one frame in memory. The best encoder works on two
-// frames at a time, since each takes about 8 MB. (The level above it takes 40 MB and three
-// times as long for 4 % less.) Packs have about half a megabyte, so a longer window would
-// only take memory.
+// frames at a time, since each takes about 40 MB. (The level below it takes 8 MB and less than
+// half of the time, and leaves 4 % more.) Packs have about half a megabyte, so a longer window
+// would only take memory.
 var (
-	best    = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedBetterCompression, 2) })
+	best    = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedBestCompression, 2) })
 	fastest = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedFastest, 1) })
 	decoder = sync.OnceValue(func() *zstd.Decoder {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxSize),

@@ -38,7 +38,7 @@ type newFile struct {
 // How much is written in one transaction, each of which reads pages of all trees through the map of
 // bbolt, where they stay in memory; and how many entries of the index are in memory.
 const (
-	writeBytes   = 16 << 20
+	writeBytes   = 32 << 20
 	indexEntries = 1 << 19
 	indexParts   = 16 // most often that all heads are read for the index
 )
