@@ -62,17 +62,22 @@ func decodeAges(value []byte) (list []packAge, err error) {
 	return list, err
 }
 
-// packAgeChange returns the change that records the last pack, if the last record is old enough.
-func (l *snapshot) packAgeChange(changes []journal.Change, now time.Time) ([]journal.Change, error) {
-	list, err := l.packAges()
-	if err != nil {
-		return nil, err
-	}
-	last := uint32(0)
+// lastPackIn returns the last pack that changes write; 0: they write none.
+func lastPackIn(changes []journal.Change) (last uint32) {
 	for _, c := range changes {
 		if c.Bucket == headsBucket {
 			last = max(last, binary.BigEndian.Uint32(c.Key))
 		}
+	}
+	return last
+}
+
+// packAgeChange returns the change that records the time of the last pack; none if there is no pack,
+// or if the last record is not old enough.
+func (l *snapshot) packAgeChange(last uint32, now time.Time) ([]journal.Change, error) {
+	list, err := l.packAges()
+	if err != nil {
+		return nil, err
 	}
 	ms := uint64(max(now.UnixMilli(), 0))
 	if last == 0 || len(list) > 0 && int64(ms-list[len(list)-1].ms) < ageStep {

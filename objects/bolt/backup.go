@@ -35,7 +35,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	defer out.discard()
 	copier := &copier{src: src, out: &out}
 	create := func() error { return out.create(s, path, journal.Binding{Generation: 1}) }
-	if err = inOrder(create, copier.rounds, out.sync); err != nil {
+	if err = runInOrder(create, copier.rounds, out.sync); err != nil {
 		return err
 	}
 	var meta []journal.Change

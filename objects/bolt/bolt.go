@@ -110,9 +110,9 @@ type store struct {
 	wrote   bool          // a writer was granted
 	tidied  bool          // leftovers were removed; only the lease goroutine uses it
 
-	file   os.FileInfo // of the file that was opened last
-	before uint64      // how many files had the name before it
-	files  uint64      // how many were opened
+	file        os.FileInfo // of the file that was opened last
+	fileChanges uint64      // how often the file was replaced, or packs in it rewritten, as it keeps the count
+	files       uint64      // how many were opened
 
 	mem      *memtable.Table  // of the journal, as the last handle left it; nil: to be read again
 	position journal.Position // up to which mem has the journal

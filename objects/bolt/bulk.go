@@ -49,7 +49,7 @@ func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 			there, err = w.planned.inNoPack(&o.ID)
 		}
 		if there && err == nil {
-			there, err = w.planned.there(o, b.Copies)
+			there, err = w.planned.isStored(o, b.Copies)
 		}
 		if err != nil {
 			return nil, err

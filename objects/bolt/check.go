@@ -255,10 +255,10 @@ func (a *checker) checkFile() {
 		a.stop = a.files.detach()
 	}
 	_ = a.steps(
-		func() { a.each(headsBucket, a.checkPack) },
+		func() { a.forEach(headsBucket, a.checkPack) },
 		a.checkBodies,
 		a.checkIndex,
-		func() { a.each(logBucket, func(v value) { a.logRow(v.key, v.data) }) },
+		func() { a.forEach(logBucket, func(v value) { a.checkLogRow(v.key, v.data) }) },
 	)
 }
 
@@ -367,7 +367,7 @@ func (a *checker) checkValue(bucket int, e page.Entry) error {
 	case indexBucket:
 		return a.index.addChunk(e.Key, value)
 	default:
-		a.nameRow(bucket, e.Key, value)
+		a.readRefRow(bucket, e.Key, value)
 	}
 	return nil
 }

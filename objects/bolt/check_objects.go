@@ -20,10 +20,10 @@ type value struct {
 	bodyErr   error
 }
 
-// each calls visit with the keys and values of a bucket that were there at the moment of the
+// forEach calls visit with the keys and values of a bucket that were there at the moment of the
 // snapshot. It reads some of them at a time in a view, and visits them while others write. A value
 // is valid until visit returns.
-func (a *checker) each(bucket int, visit func(v value)) {
+func (a *checker) forEach(bucket int, visit func(v value)) {
 	for from := []byte{}; from != nil && a.stop == nil; {
 		a.room.reset()
 		var list []value
@@ -122,7 +122,7 @@ func (a *checker) checkPack(v value) {
 	if a.intact[n] && !sound {
 		a.reportDamage(where, errors.New("a checksum of it is wrong"), "nothing is lost: its objects match their ids")
 	}
-	a.pass(list)
+	a.passObjects(list)
 }
 
 // checkBodies reports the bodies without a head.
@@ -147,7 +147,7 @@ func (a *checker) checkObject(where string, key, record []byte) {
 	}
 	switch {
 	case err == nil:
-		a.pass([]objects.Object{o})
+		a.passObjects([]objects.Object{o})
 	case errors.Is(err, objects.ErrPurged):
 		a.passTombstone(err)
 	default:
@@ -155,8 +155,8 @@ func (a *checker) checkObject(where string, key, record []byte) {
 	}
 }
 
-// pass passes intact objects to the callback.
-func (a *checker) pass(list []objects.Object) {
+// passObjects passes intact objects to the callback.
+func (a *checker) passObjects(list []objects.Object) {
 	if a.stop == nil && a.to.Objects != nil && len(list) > 0 {
 		a.stop = a.to.Objects(list)
 	}

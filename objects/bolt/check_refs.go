@@ -44,8 +44,8 @@ func (t *tally) add(key []byte) {
 	t.count, t.sum = t.count+1, t.sum+h.Sum64()
 }
 
-// nameRow adds a key of the buckets about refs; a nil value deletes it.
-func (a *checker) nameRow(bucket int, key, value []byte) {
+// readRefRow adds a key of the buckets about refs; a nil value deletes it.
+func (a *checker) readRefRow(bucket int, key, value []byte) {
 	n := &a.refs
 	switch bucket {
 	case refsBucket:
@@ -59,31 +59,31 @@ func (a *checker) nameRow(bucket int, key, value []byte) {
 	case movesBucket:
 		n.moves.add(key)
 	case logBucket:
-		a.logRow(key, value)
+		a.checkLogRow(key, value)
 	}
 }
 
-func (a *checker) logRow(key, value []byte) {
+func (a *checker) checkLogRow(key, value []byte) {
 	list, err := decodeEntries(key, value)
 	if err != nil {
 		a.damaged[logBucket] = true
 		a.reportDamage("ref log", err, meanings[logBucket])
 		return
 	}
-	for _, key := range movesOf(list) {
+	for _, key := range moveKeysOf(list) {
 		a.refs.logged.add(key)
 	}
 	for _, e := range list {
 		if a.to.Deep { // salvage may find more
 			a.refs.entries[e.Seq] = e
 		} else {
-			a.logEntry(e)
+			a.checkLogEntry(e)
 		}
 	}
 }
 
-// logEntry adds the next entry and checks that it follows those before it.
-func (a *checker) logEntry(e objects.LogEntry) {
+// checkLogEntry adds the next entry and checks that it follows those before it.
+func (a *checker) checkLogEntry(e objects.LogEntry) {
 	const means = "moves of refs are lost or were changed, no commits"
 	n := &a.refs
 	if e.Seq <= n.last {
@@ -126,7 +126,7 @@ func (a *checker) checkJournalRecords() {
 	}
 	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
 		for _, e := range a.mem.Sorted(name, seen) {
-			a.nameRow(name, e.Key, e.Value)
+			a.readRefRow(name, e.Key, e.Value)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (a *checker) checkJournalRecords() {
 func (a *checker) checkRefs() {
 	n := &a.refs
 	for _, seq := range slices.Sorted(maps.Keys(n.entries)) {
-		a.logEntry(n.entries[seq])
+		a.checkLogEntry(n.entries[seq])
 	}
 	refs := map[string]refRecord{}
 	for _, name := range slices.Sorted(maps.Keys(n.refs)) {
@@ -152,7 +152,7 @@ func (a *checker) checkRefs() {
 	}
 	a.compareRefs(refs)
 	if a.to.Deep {
-		a.addLost(refs)
+		a.addLostRefs(refs)
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if a.stop == nil && a.to.Ref != nil {
@@ -161,9 +161,9 @@ func (a *checker) checkRefs() {
 	}
 }
 
-// addLost adds refs that only the log has, or a page that no tree has, if refs are lost. Of what
+// addLostRefs adds refs that only the log has, or a page that no tree has, if refs are lost. Of what
 // is known of a ref, the newest counts.
-func (a *checker) addLost(refs map[string]refRecord) {
+func (a *checker) addLostRefs(refs map[string]refRecord) {
 	n := &a.refs
 	if !a.damaged[refsBucket] && a.files.readable {
 		return

@@ -35,7 +35,7 @@ func (s *store) checkpoint(h *handle, mark memtable.Mark, bulk ...objects.Object
 	if own {
 		bound.Sequence++
 	}
-	list, err := s.changes(h, bound, mark, bulk)
+	list, err := s.checkpointChanges(h, bound, mark, bulk)
 	if err != nil {
 		return s.explain("write", err)
 	}
@@ -49,7 +49,7 @@ func (s *store) checkpoint(h *handle, mark memtable.Mark, bulk ...objects.Object
 	if err != nil {
 		return err
 	}
-	h.acknowledge()
+	h.writeAnchor()
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (s *store) rewrite(h *handle, list []journal.Change) error {
 		return err
 	}
 	h.number = s.noteFile(h.info, bound.File)
-	h.acknowledge()
+	h.writeAnchor()
 	return nil
 }
 
@@ -105,9 +105,9 @@ func sortChanges(list []journal.Change) {
 	})
 }
 
-// changes returns the changes of a checkpoint, after it has checked the pages that bbolt will
+// checkpointChanges returns the changes of a checkpoint, after it has checked the pages that bbolt will
 // touch.
-func (s *store) changes(h *handle, bound journal.Binding, mark memtable.Mark, bulk []objects.Object) (list []journal.Change, err error) {
+func (s *store) checkpointChanges(h *handle, bound journal.Binding, mark memtable.Mark, bulk []objects.Object) (list []journal.Change, err error) {
 	l := newSnapshot(h.file, h.now.meta)
 	l.number = h.number
 	err = protect(func() error {
@@ -115,7 +115,7 @@ func (s *store) changes(h *handle, bound journal.Binding, mark memtable.Mark, bu
 		if err != nil {
 			return err
 		}
-		age, err := l.packAgeChange(list, time.Now())
+		age, err := l.packAgeChange(lastPackIn(list), time.Now())
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *store) transact(h *handle, list []journal.Change) (err error) {
 		_ = f.Close()
 		return err
 	}
-	if err = protect(func() error { return s.change(h, f, db, list) }); err != nil {
+	if err = protect(func() error { return s.writeChanges(h, f, db, list) }); err != nil {
 		// bbolt may hold its own locks for ever. Closing the file releases the lock of
 		// the file at once; the memory map goes if bbolt lets it.
 		_ = f.Close()
@@ -255,8 +255,8 @@ func checkMapSize(path string, size, limit int64) error {
 		path, size>>20, (limit+1)>>20, objects.ErrReadOnly)
 }
 
-// change writes changes, if nobody else has written to the file.
-func (s *store) change(h *handle, f *os.File, db *bbolt.DB, list []journal.Change) error {
+// writeChanges writes changes, if nobody else has written to the file.
+func (s *store) writeChanges(h *handle, f *os.File, db *bbolt.DB, list []journal.Change) error {
 	db.AllocSize = 0 // otherwise bbolt doubles the file
 	mine, err := h.file.Stat()
 	if err != nil {

@@ -57,7 +57,7 @@ func TestPlannerReadsTheNewestVersionOfTheFile(t *testing.T) {
 	if r, err := w.planned.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
 		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
 	}
-	w.written(g)
+	w.onWritten(g)
 	h.close()
 	h.side.release()
 }

@@ -56,13 +56,13 @@ func (c *copier) rounds() error {
 // copyRound copies what was written since the last round.
 func (c *copier) copyRound() error {
 	c.size = 0
-	return inOrder(
+	return runInOrder(
 		func() error { return c.src.packs(c.pack, c.copyPack) },
 		c.copyEntries, c.copyReferred, c.copyTombstones, c.flush, c.copyRefs, c.out.write)
 }
 
-// inOrder calls functions until one returns an error.
-func inOrder(steps ...func() error) error {
+// runInOrder calls functions until one returns an error.
+func runInOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err

@@ -34,21 +34,22 @@ func (s *store) create(ctx context.Context) error {
 	defer cancel()
 	side, err := s.lock(waiting, true)
 	if err != nil {
-		return s.waited(ctx, "create", err)
+		return s.waitError(ctx, "create", err)
 	}
 	defer side.release()
 	if _, err := os.Lstat(s.path); err == nil {
 		return nil // another process was faster
 	}
 	removeLeftovers(s.path, false)
-	return explainPath("create", s.path, s.publish(dir))
+	return explainPath("create", s.path, s.createFiles(dir))
 }
 
-// publish builds the file and gives it its name.
-func (s *store) publish(dir string) error {
+// createFiles builds an empty journal and an empty file in a folder, and gives them their names. A
+// file that another process created first stays.
+func (s *store) createFiles(dir string) error {
 	bound := journal.Binding{Generation: 1}
 	_, _ = rand.Read(bound.Salt[:])
-	if err := s.publishJournal(dir, bound.Salt); err != nil {
+	if err := s.createJournal(dir, bound.Salt); err != nil {
 		return err
 	}
 	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound)
@@ -70,10 +71,10 @@ func (s *store) publish(dir string) error {
 	return safefile.SyncFolder(dir)
 }
 
-// publishJournal creates the journal before its database file, so that a file always has a
+// createJournal creates the journal before its database file, so that a file always has a
 // journal. A journal of an interrupted creation is empty; any other has lost its store, and is not
 // overwritten.
-func (s *store) publishJournal(dir string, salt [journal.SaltSize]byte) error {
+func (s *store) createJournal(dir string, salt [journal.SaltSize]byte) error {
 	name := journalPath(s.path)
 	old, err := s.policy.Open(name, os.O_RDONLY, 0)
 	switch {

@@ -460,7 +460,7 @@ func TestErrorsOfTheSystemKeepTheirNumber(t *testing.T) {
 	s := &store{path: "/x/tract.db"}
 	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EDQUOT} {
 		flat := fmt.Errorf("file resize error: %s", &os.PathError{Op: "truncate", Path: "/x/tract.db", Err: number})
-		err := s.explain("write", unflatten(flat))
+		err := s.explain("write", restoreErrno(flat))
 		if !errors.Is(err, number) || errors.Is(err, objects.ErrCorrupt) || !strings.HasPrefix(err.Error(), "write store /x/tract.db: ") {
 			t.Errorf("%v lost its number: %v", number, err)
 		}

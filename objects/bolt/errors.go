@@ -68,8 +68,8 @@ var flattened = []syscall.Errno{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EPERM, syscall.ENOMEM,
 }
 
-// unflatten restores the number of an error of the system from its text.
-func unflatten(err error) error {
+// restoreErrno restores the number of an error of the system from its text.
+func restoreErrno(err error) error {
 	if err == nil || errors.As(err, new(syscall.Errno)) {
 		return err
 	}
@@ -89,5 +89,5 @@ func protect(f func() error) (err error) {
 			err = fmt.Errorf("a page is damaged: %v", r)
 		}
 	}()
-	return unflatten(f())
+	return restoreErrno(f())
 }

@@ -27,9 +27,9 @@ func (e stopError) Unwrap() error { return e.error }
 // is read into memory at once, so the lock is held only in slices. What never changes is read
 // later, in views. It is for one goroutine.
 type fileSnapshot struct {
-	store   *store
-	ctx     context.Context //nolint:containedctx // it is one call, and an io.ReaderAt
-	patient bool            // the lock is released between slices
+	store      *store
+	ctx        context.Context //nolint:containedctx // it is one call, and an io.ReaderAt
+	yieldsLock bool            // the lock is released between slices
 
 	file     *os.File
 	detached bool // the lock was released: only views read what is in the file now
@@ -60,9 +60,9 @@ func (s *store) twin() *store {
 	}
 }
 
-// openSnapshot opens the files and reads what changes. A patient snapshot releases the lock
+// openSnapshot opens the files and reads what changes. With yieldLock the snapshot releases the lock
 // between slices.
-func (s *store) openSnapshot(ctx context.Context, patient bool, progress func(done, total int64)) (*fileSnapshot, error) {
+func (s *store) openSnapshot(ctx context.Context, yieldLock bool, progress func(done, total int64)) (*fileSnapshot, error) {
 	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *store) openSnapshot(ctx context.Context, patient bool, progress func(do
 	if err != nil {
 		return nil, err
 	}
-	h := &fileSnapshot{store: s.twin(), ctx: ctx, patient: patient, progress: progress, file: file}
+	h := &fileSnapshot{store: s.twin(), ctx: ctx, yieldsLock: yieldLock, progress: progress, file: file}
 	if err = h.take(); err == nil {
 		err = h.readState()
 	}
@@ -119,7 +119,7 @@ func (h *fileSnapshot) readState() error {
 	if h.meta, h.metaErr = page.ReadMeta(h.file, h.size); errors.Is(h.metaErr, objects.ErrFormat) {
 		return fmt.Errorf("open store %s: %w", h.store.path, h.metaErr)
 	} else if h.metaErr != nil {
-		h.patient = false // later changes could not be noticed
+		h.yieldsLock = false // later changes could not be noticed
 		h.meta, h.readable = check.BetterMeta(h.file, h.size)
 	}
 	if h.readable {
@@ -143,7 +143,7 @@ const mostJournal = 64 << 20
 // ReadAt reads the file.
 func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 	err := h.ctx.Err()
-	if err == nil && h.patient && !h.detached && time.Since(h.since) > slice {
+	if err == nil && h.yieldsLock && !h.detached && time.Since(h.since) > slice {
 		err = h.relock()
 	}
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *store) withFileSnapshot(ctx context.Context, op string, progress func(d
 		h, err := s.openSnapshot(ctx, try <= patience, progress)
 		if err == nil {
 			err = f(h)
-			if err == nil && h.patient && !h.detached {
+			if err == nil && h.yieldsLock && !h.detached {
 				err = h.relock() // nothing that was read had been overwritten
 			}
 			h.close()

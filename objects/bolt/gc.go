@@ -44,12 +44,12 @@ func (s *store) sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 	swept.SizeAfter = swept.SizeBefore
 	marks, err := c.mark(ctx, s, o)
 	if err == nil {
-		err = marks.report(&swept)
+		err = marks.countSwept(&swept)
 	}
 	if err != nil || o.Dry {
 		return swept, err
 	}
-	if err = inOrder(func() error { return c.copy(marks) }, c.replace); err == nil {
+	if err = runInOrder(func() error { return c.copy(marks) }, c.replace); err == nil {
 		_, swept.SizeAfter, err = s.Size(ctx)
 	}
 	return swept, err
@@ -67,7 +67,7 @@ type gc struct {
 // meanwhile, and the new file from then on: nobody takes it for a leftover.
 func (c *gc) begin(ctx context.Context, s *store) error {
 	t := s.twin()
-	return t.exclusively(ctx, "clean", func(h *handle) error {
+	return t.withExclusiveHandle(ctx, "clean", func(h *handle) error {
 		removeLeftovers(t.path, false)
 		if err := t.resumePurge(h); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error
 // copy writes what is kept into the new file and reads it back.
 func (c *gc) copy(m *marks) error {
 	c.copier = &copier{src: c.src, out: &c.out, marks: m}
-	return inOrder(
+	return runInOrder(
 		c.copier.rounds, c.out.sync, func() error { return checkNewFile(c.out.path, c.copier.kept) },
 		c.copier.rounds, c.out.sync) // what was written while all of that was read
 }
@@ -110,7 +110,7 @@ func (c *gc) copy(m *marks) error {
 func (c *gc) replace() error {
 	src := c.src
 	t := src.store
-	return t.exclusively(src.ctx, src.op, func(h *handle) error {
+	return t.withExclusiveHandle(src.ctx, src.op, func(h *handle) error {
 		if h.number != src.number {
 			return src.replacedError()
 		}
@@ -127,7 +127,7 @@ func (c *gc) replace() error {
 		if c.out.packs > 0 { // the ages of the packs begin anew
 			meta = append(meta, setKey(metaBucket, agesKey, encodeAges([]packAge{{c.out.packs, uint64(max(time.Now().UnixMilli(), 0))}})))
 		}
-		err := inOrder(func() error { return c.out.finish(meta...) }, src.ctx.Err, func() error {
+		err := runInOrder(func() error { return c.out.finish(meta...) }, src.ctx.Err, func() error {
 			_ = h.file.Close() // not every system gives the name of an open file away
 			return os.Rename(c.out.path, t.path)
 		})
@@ -141,7 +141,7 @@ func (c *gc) replace() error {
 			return err
 		}
 		h.restartJournal(bound)
-		h.acknowledge() // the name is durable: no power failure brings the old file back
+		h.writeAnchor() // the name is durable: no power failure brings the old file back
 		h.journal.Discard()
 		return nil
 	})

@@ -216,14 +216,14 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 // that is there with other bytes is damaged, and putting it must not seem to succeed. One
 // that was purged counts as there for a batch of copies, which is looked for.
 func (w *writer) put(g *group, o *objects.Object, copies bool) error {
-	if have := w.planned.record(o.ID); have != nil {
+	if have := w.planned.journalRecord(o.ID); have != nil {
 		if !bytes.Equal(have, encodeObject(*o)) {
 			return differentBytesError(o.ID)
 		}
 		return nil
 	}
 	if copies {
-		if there, err := w.planned.there(o, copies); there || err != nil {
+		if there, err := w.planned.isStored(o, copies); there || err != nil {
 			return err
 		}
 	}
@@ -231,8 +231,8 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 	return nil
 }
 
-// there reports whether an object is stored as it should be.
-func (l *snapshot) there(o *objects.Object, copies bool) (bool, error) {
+// isStored reports whether an object is stored as it should be.
+func (l *snapshot) isStored(o *objects.Object, copies bool) (bool, error) {
 	found, err := l.object(o.ID)
 	switch {
 	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrPurged) && !copies:
@@ -332,15 +332,15 @@ func (w *writer) write(g *group) {
 	} else {
 		g.err = w.store.commitGroup(w.h, g)
 	}
-	w.written(g)
+	w.onWritten(g)
 	close(g.done)
 	w.store.checkpointIfFull(w)
-	w.closeIfContended() // before another leader can write
+	w.closeIfBrokenOrContended() // before another leader can write
 	w.commit.Unlock()
 }
 
-// written takes in a group that is durable now, or has failed. commit is held, mu is not.
-func (w *writer) written(g *group) {
+// onWritten takes in a group that is durable now, or has failed. commit is held, mu is not.
+func (w *writer) onWritten(g *group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closing = w.closing || w.h.broken.Load()
@@ -397,7 +397,7 @@ func (s *store) append(h *handle, g *group) error {
 		}
 		return err
 	}
-	h.acknowledge()
+	h.writeAnchor()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.mark = g.mark

@@ -84,7 +84,7 @@ func TestBatchesOnAFailedGroupAreRetried(t *testing.T) {
 	second := plan("first", "second")
 	_ = h.journal.File.Close()
 	first.err = in.commitGroup(h, first)
-	w.written(first)
+	w.onWritten(first)
 	if first.err == nil {
 		t.Fatal("a journal that is closed was written")
 	}

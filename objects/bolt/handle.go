@@ -104,15 +104,15 @@ func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
 			return r, err
 		case changed == nil:
 			h, err := s.openHandle(waiting, false)
-			if r = s.share(h, err); r == nil {
-				return nil, s.waited(ctx, op, err)
+			if r = s.shareHandle(h, err); r == nil {
+				return nil, s.waitError(ctx, op, err)
 			}
 			return r, nil
 		}
 		select {
 		case <-changed:
 		case <-waiting.Done():
-			return nil, s.waited(ctx, op, waiting.Err())
+			return nil, s.waitError(ctx, op, waiting.Err())
 		}
 	}
 }
@@ -132,18 +132,18 @@ func (s *store) joinShared() (r *readTx, changed chan struct{}, err error) {
 		s.shared, s.opening = nil, true
 		return nil, nil, nil
 	}
-	return s.read(s.shared), nil, nil
+	return s.newReadTx(s.shared), nil, nil
 }
 
-// read counts one more reader of a handle. mu is held.
-func (s *store) read(h *handle) *readTx {
+// newReadTx counts one more reader of a handle. mu is held.
+func (s *store) newReadTx(h *handle) *readTx {
 	h.idle = false
 	h.now.readers++
 	return &readTx{handle: h, state: h.now, snapshot: h.snapshot()}
 }
 
-// share lets other readers join a handle that the caller has opened, if there is no error.
-func (s *store) share(h *handle, err error) (r *readTx) {
+// shareHandle lets other readers join a handle that the caller has opened, if there is no error.
+func (s *store) shareHandle(h *handle, err error) (r *readTx) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.signal()
@@ -155,7 +155,7 @@ func (s *store) share(h *handle, err error) (r *readTx) {
 	if !s.wanted && s.shared == nil {
 		s.shared = h
 	}
-	return s.read(h)
+	return s.newReadTx(h)
 }
 
 // releaseReader ends the use of a handle. If it was the last one, the handle becomes idle or is
@@ -218,8 +218,8 @@ func (h *handle) close() {
 	}
 }
 
-// waited returns the error of a wait for a handle that ends no later than ctx.
-func (s *store) waited(ctx context.Context, op string, err error) error {
+// waitError returns the error of a wait for a handle that ends no later than ctx.
+func (s *store) waitError(ctx context.Context, op string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return s.busy(op)
 	}
@@ -261,7 +261,7 @@ func (s *store) openFiles(ctx context.Context, side *ticketLock, flags int) (*ha
 	h := &handle{file: f, side: side, opened: time.Now(), bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
 		var bound journal.Binding
-		if bound, err = s.inspect(h); err == nil {
+		if bound, err = s.checkMetaAndFormat(h); err == nil {
 			err = s.openJournal(h, bound, flags)
 		}
 	}
@@ -299,9 +299,9 @@ func readMeta(f *os.File) (page.Meta, error) {
 	return page.ReadMeta(f, info.Size())
 }
 
-// inspect refuses a file that is damaged or has an unknown format, before anything else of
+// checkMetaAndFormat refuses a file that is damaged or has an unknown format, before anything else of
 // it is read.
-func (s *store) inspect(h *handle) (bound journal.Binding, err error) {
+func (s *store) checkMetaAndFormat(h *handle) (bound journal.Binding, err error) {
 	if h.info, err = h.file.Stat(); err != nil {
 		return bound, err
 	}

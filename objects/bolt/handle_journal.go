@@ -115,7 +115,7 @@ func (h *handle) recoverTail() error {
 			return err
 		}
 	}
-	h.acknowledge()
+	h.writeAnchor()
 	return nil
 }
 
@@ -135,8 +135,8 @@ func (h *handle) syncFile() error {
 	return errors.Join(h.file.Sync(), safefile.SyncFolder(filepath.Dir(h.file.Name())))
 }
 
-// acknowledge writes the anchor. If that fails, only the check for lost frames is weaker.
-func (h *handle) acknowledge() { _, _ = h.side.gate.WriteAt(h.journal.EncodeAnchor(), 0) }
+// writeAnchor writes the anchor. If that fails, only the check for lost frames is weaker.
+func (h *handle) writeAnchor() { _, _ = h.side.gate.WriteAt(h.journal.EncodeAnchor(), 0) }
 
 // restartJournal begins the next generation of the journal, of which nothing is written.
 func (h *handle) restartJournal(bound journal.Binding) {

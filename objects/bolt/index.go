@@ -76,10 +76,10 @@ func (l *snapshot) readChunk(r index.Run, e page.Entry) ([]index.Entry, error) {
 	return entries, nil
 }
 
-// chunks yields the chunks of a run, from the one in which a prefix may come first. It checks the
+// chunksFrom yields the chunks of a run, from the one in which a prefix may come first. It checks the
 // chunks before and after them, which may be of other runs: their keys may be damaged. Each chunk is
 // valid until the next one is read.
-func (l *snapshot) chunks(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, error] {
+func (l *snapshot) chunksFrom(r index.Run, prefix uint32) iter.Seq2[[]index.Entry, error] {
 	return func(yield func([]index.Entry, error) bool) {
 		var first page.Entry
 		var entries []index.Entry
@@ -179,7 +179,7 @@ func (l *snapshot) entriesOf(r index.Run, id objects.ID) ([]index.Entry, error) 
 
 // chunkOf returns the first chunk of a run that ends with a prefix or behind it; empty: there is none.
 func (l *snapshot) chunkOf(r index.Run, prefix uint32) ([]index.Entry, error) {
-	for chunk, err := range l.chunks(r, prefix) {
+	for chunk, err := range l.chunksFrom(r, prefix) {
 		if err != nil || prefix <= chunk[len(chunk)-1].Prefix {
 			return chunk, err
 		}
@@ -194,10 +194,10 @@ type cachedChunk struct {
 	entries []index.Entry
 }
 
-// addRun returns the changes that write a run of new entries, and merge runs of a level that is
+// changesToAddRun returns the changes that write a run of new entries, and merge runs of a level that is
 // full. Runs are only merged with all newer ones, since the list is in the order of their age: an
 // object that replaces a damaged one is in a newer run and must be found first.
-func (l *snapshot) addRun(entries []index.Entry) (list []journal.Change, err error) {
+func (l *snapshot) changesToAddRun(entries []index.Entry) (list []journal.Change, err error) {
 	all, err := l.runs()
 	if err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (l *snapshot) addRun(entries []index.Entry) (list []journal.Change, err err
 
 // readRun reads a whole run, and returns the changes that delete it.
 func (l *snapshot) readRun(r index.Run) (entries []index.Entry, gone []journal.Change, err error) {
-	for chunk, err := range l.chunks(r, 0) {
+	for chunk, err := range l.chunksFrom(r, 0) {
 		if err != nil {
 			return nil, nil, err
 		}

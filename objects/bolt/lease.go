@@ -172,9 +172,9 @@ func (w *writer) close() {
 	w.store.mu.Unlock()
 }
 
-// closeIfContended closes a writer that is broken, or whose lock another process waits for.
+// closeIfBrokenOrContended closes a writer that is broken, or whose lock another process waits for.
 // commit is held.
-func (w *writer) closeIfContended() {
+func (w *writer) closeIfBrokenOrContended() {
 	if w.h.broken.Load() || w.h.side.contended() {
 		w.close()
 	}

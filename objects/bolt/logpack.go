@@ -112,8 +112,8 @@ func parseEntries(b []byte) (list []objects.LogEntry, err error) {
 	return list, nil
 }
 
-// movesOf returns the keys of the index by name for the entries of one value.
-func movesOf(list []objects.LogEntry) (keys [][]byte) {
+// moveKeysOf returns the keys of the index by name for the entries of one value.
+func moveKeysOf(list []objects.LogEntry) (keys [][]byte) {
 	seen := map[string]bool{}
 	for _, e := range list {
 		for _, u := range e.Refs {
@@ -148,7 +148,7 @@ func (r *entryRun) flush() []journal.Change {
 	}
 	key, value := encodeEntries(r.list)
 	list := []journal.Change{setKey(logBucket, key, value)}
-	for _, key := range movesOf(r.list) {
+	for _, key := range moveKeysOf(r.list) {
 		list = append(list, setKey(movesBucket, key, []byte{}))
 	}
 	r.list, r.moves = r.list[:0], 0

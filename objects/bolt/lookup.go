@@ -14,9 +14,9 @@ import (
 // keepPacks is how many heads of packs a snapshot keeps.
 const keepPacks = 8
 
-// record returns the record of an object of the journal, or of a group that is planned; nil:
+// journalRecord returns the record of an object of the journal, or of a group that is planned; nil:
 // there is none.
-func (l *snapshot) record(id objects.ID) []byte {
+func (l *snapshot) journalRecord(id objects.ID) []byte {
 	if l.mem == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (l *snapshot) record(id objects.ID) []byte {
 // object reads one object, of a group that is planned too. The object has the id, or the error is a
 // *CorruptError; a missing one is a *NotFoundError.
 func (l *snapshot) object(id objects.ID) (objects.Object, error) {
-	if value := l.record(id); value != nil {
+	if value := l.journalRecord(id); value != nil {
 		return decodeObject(id, value) // it was hashed when it came
 	}
 	at, ok, err := l.locate(id)
@@ -75,7 +75,7 @@ func (l *snapshot) ofPack(bucket int, n uint32) (page.Entry, error) {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, buckets[bucket])
 	}
 	if f, isFile := l.pages.File.(*os.File); isFile && err == nil && l.scan != nil {
-		l.scan.near(f, bucket, e)
+		l.scan.adviseNear(f, bucket, e)
 	}
 	return e, err
 }
@@ -91,7 +91,7 @@ const (
 	bodiesAhead = 4 << 20
 )
 
-func (s *readAdvice) near(f *os.File, bucket int, e page.Entry) {
+func (s *readAdvice) adviseNear(f *os.File, bucket int, e page.Entry) {
 	from, to := e.Page().Offset, e.Page().Offset+int64(e.Page().Size)
 	switch {
 	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):

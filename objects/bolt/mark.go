@@ -70,7 +70,7 @@ func findKept(src *source, keep []objects.ID, before time.Time, old uint32) (*ma
 	for _, id := range keep {
 		m.addRoot(id)
 	}
-	if err := inOrder(m.readRoots, m.readRecords, m.readHeads, m.mark); err != nil {
+	if err := runInOrder(m.readRoots, m.readRecords, m.readHeads, m.mark); err != nil {
 		return nil, err
 	}
 	if m.reachable = m.count(); !before.Before(time.Now()) {
@@ -179,7 +179,7 @@ func (m *marks) markRootAndYoungRecords() error {
 	return m.src.view(func(l *snapshot) error {
 		for id, k := range m.records {
 			if !m.withYoung && m.isRoot(&id) || m.withYoung && k.young {
-				if err := m.markID(l, id); err != nil {
+				if err := m.markWithReferences(l, id); err != nil {
 					return err
 				}
 			}
@@ -188,8 +188,8 @@ func (m *marks) markRootAndYoungRecords() error {
 	})
 }
 
-// markID marks an object by its id, and what it refers to if it is in no pack.
-func (m *marks) markID(l *snapshot, id objects.ID) error {
+// markWithReferences marks an object by its id, and what it refers to if it is in no pack.
+func (m *marks) markWithReferences(l *snapshot, id objects.ID) error {
 	for todo := []objects.ID{id}; len(todo) > 0; {
 		edges, _, err := m.visit(l, todo[len(todo)-1])
 		if err != nil {
@@ -279,7 +279,7 @@ func (m *marks) followPack(l *snapshot, at int) error {
 		}
 	}
 	for k := range others {
-		if err := m.markID(l, *p.ID(k)); err != nil {
+		if err := m.markWithReferences(l, *p.ID(k)); err != nil {
 			return err
 		}
 	}
@@ -299,8 +299,8 @@ func (m *marks) removes(id objects.ID) bool {
 	return k != nil && !k.kept
 }
 
-// report counts what is kept and what is not.
-func (m *marks) report(swept *objects.Swept) error {
+// countSwept counts what is kept and what is not.
+func (m *marks) countSwept(swept *objects.Swept) error {
 	swept.Kept, swept.Young = m.reachable, m.count()-m.reachable
 	remove := func(id objects.ID, size int) {
 		swept.Removed++

@@ -71,7 +71,7 @@ func TestMarkFollowsEdgesAndAges(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got objects.Swept
-		if err := m.report(&got); err != nil || got.Kept != want.kept || got.Young != want.young || got.Removed != want.removed {
+		if err := m.countSwept(&got); err != nil || got.Kept != want.kept || got.Young != want.young || got.Removed != want.removed {
 			t.Errorf("%+v: %+v, %v", want, got, err)
 		}
 	}

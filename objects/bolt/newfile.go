@@ -189,13 +189,13 @@ func (f *newFile) write() error {
 
 // sync adds what is missing to the index, and makes everything durable.
 func (f *newFile) sync() error {
-	return inOrder(f.addRun, f.write, func() error { return protect(f.db.Sync) })
+	return runInOrder(f.indexNewPacks, f.write, func() error { return protect(f.db.Sync) })
 }
 
 // finish adds what the file says about itself, makes it durable and closes it.
 func (f *newFile) finish(meta ...journal.Change) error {
-	return inOrder(
-		f.addRun,
+	return runInOrder(
+		f.indexNewPacks,
 		func() error { return f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.index)))...) },
 		f.write,
 		func() error {
@@ -205,9 +205,9 @@ func (f *newFile) finish(meta ...journal.Change) error {
 		})
 }
 
-// addRun adds a run of the index for the packs that are in none. Its entries are sorted a
+// indexNewPacks adds a run of the index for the packs that are in none. Its entries are sorted a
 // part of the ids at a time: that bounds the memory.
-func (f *newFile) addRun() error {
+func (f *newFile) indexNewPacks() error {
 	if f.entries == 0 {
 		return nil
 	}

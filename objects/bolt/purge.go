@@ -49,7 +49,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 		return 0, fmt.Errorf("%s store %s: %w", op, s.path, objects.ErrReadOnly)
 	}
 	t := s.twin()
-	err = t.exclusively(ctx, op, func(h *handle) error {
+	err = t.withExclusiveHandle(ctx, op, func(h *handle) error {
 		removeLeftovers(t.path, true)
 		return t.resumePurge(h) // its list would be replaced by this one, and its objects count as purged already
 	})
@@ -62,7 +62,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	}
 	purged = len(p.rest)
 	for done := false; !done; {
-		err := t.exclusively(ctx, op, func(h *handle) (err error) {
+		err := t.withExclusiveHandle(ctx, op, func(h *handle) (err error) {
 			done, err = p.step(t, h)
 			return err
 		})
@@ -76,14 +76,14 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	return purged, nil
 }
 
-// exclusively calls f with the store open for writing. It is for a twin, which waits for
+// withExclusiveHandle calls f with the store open for writing. It is for a twin, which waits for
 // the lock as another process would.
-func (s *store) exclusively(ctx context.Context, op string, f func(h *handle) error) error {
+func (s *store) withExclusiveHandle(ctx context.Context, op string, f func(h *handle) error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	h, err := s.openHandle(waiting, true)
 	if err != nil {
-		return s.waited(ctx, op, err)
+		return s.waitError(ctx, op, err)
 	}
 	s.mu.Lock()
 	s.open++

@@ -211,7 +211,7 @@ func TestControlOfPurge(t *testing.T) {
 		omit(p)
 		for done := false; !done; {
 			twin := in.twin()
-			err := twin.exclusively(t.Context(), "purge in", func(h *handle) (err error) {
+			err := twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) (err error) {
 				done, err = p.step(twin, h)
 				return err
 			})
@@ -252,7 +252,7 @@ func TestInterruptedPurgeIsCompletedByTheNextWriter(t *testing.T) {
 		p, done := &purge{rest: rest, bytes: 20 << 10}, false
 		for i := 0; i < stop && !done; i++ {
 			twin := in.twin()
-			err := twin.exclusively(t.Context(), "purge in", func(h *handle) (err error) {
+			err := twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) (err error) {
 				done, err = p.step(twin, h)
 				return err
 			})
@@ -300,7 +300,7 @@ func TestPurgeCompletesAnInterruptedOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		twin, p := in.twin(), &purge{rest: rest, bytes: 20 << 10}
-		err = twin.exclusively(t.Context(), "purge in", func(h *handle) error {
+		err = twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) error {
 			_, err := p.step(twin, h)
 			return err
 		})

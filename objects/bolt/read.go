@@ -24,7 +24,7 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 		g := &getter{rest: objects.Unique(ids)}
 		for len(g.rest) > 0 {
 			g.page = g.page[:0]
-			err := s.view(ctx, "read", g.read)
+			err := s.view(ctx, "read", g.readPage)
 			for _, e := range g.page {
 				if !yield(e.object, e.err) {
 					return
@@ -58,9 +58,9 @@ type located struct {
 	id objects.ID
 }
 
-// read reads the next page in the order of the packs. It ends with the object with which the
+// readPage reads the next page in the order of the packs. It ends with the object with which the
 // page has getBytes of data.
-func (g *getter) read(l *snapshot) error {
+func (g *getter) readPage(l *snapshot) error {
 	list := make([]located, min(len(g.rest), getObjects))
 	if len(list) > pageObjects {
 		l.scan = &g.scan
@@ -68,7 +68,7 @@ func (g *getter) read(l *snapshot) error {
 	last := place{}
 	for i := range list {
 		list[i].id = g.rest[i]
-		if l.record(g.rest[i]) != nil {
+		if l.journalRecord(g.rest[i]) != nil {
 			continue
 		}
 		at, ok := l.locateNear(last, g.rest[i])

@@ -13,7 +13,7 @@ const restoreStep = 1024
 func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	for len(list) > 0 {
 		err := s.submit(ctx, func(_ context.Context, w *writer) error {
-			n, err := w.restore(list[:min(len(list), restoreStep)])
+			n, err := w.restoreSome(list[:min(len(list), restoreStep)])
 			list = list[n:]
 			return err
 		})
@@ -24,9 +24,9 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
-// restore writes entries up to the first that fails, or for which the group has no room, and
-// returns how many it wrote.
-func (w *writer) restore(list []objects.LogEntry) (n int, err error) {
+// restoreSome writes entries up to the first that fails, or for which the group has no room, and
+// returns how many it wrote: the caller calls it again for the others.
+func (w *writer) restoreSome(list []objects.LogEntry) (n int, err error) {
 	var failed error // of the entry after those that are planned
 	g, leads, err := w.join(func(g *group) error {
 		for n < len(list) && g.frame.Size() < groupBytes {

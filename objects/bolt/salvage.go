@@ -57,7 +57,7 @@ func (a *checker) salvageElement(e salvage.Element) error {
 	case len(e.Key) == idSize:
 		o, err := decodeObject(objects.ID(e.Key), e.Read(a.files.file))
 		if err == nil && o.Check() == nil {
-			a.pass([]objects.Object{o})
+			a.passObjects([]objects.Object{o})
 		}
 		a.passTombstone(err)
 	case len(e.Key) == 8:
@@ -86,7 +86,7 @@ func (a *checker) salvagePack(n uint32, found []salvage.Element) {
 			if k == i {
 				body = nil // the commits are in the head
 			}
-			salvageObjects(head, body, a.pass)
+			salvageObjects(head, body, a.passObjects)
 		}
 	}
 }

@@ -30,12 +30,12 @@ func sealObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) (
 	if err != nil {
 		return nil, err
 	}
-	back, err := l.dropTombstones(list)
+	back, err := l.tombstoneDeletions(list)
 	if err != nil {
 		return nil, err
 	}
 	packs, entries := encodePacks(n, splitPacks(inHistoryOrder(list), young))
-	run, err := l.addRun(entries)
+	run, err := l.changesToAddRun(entries)
 	return slices.Concat(back, packs, run), err
 }
 

@@ -36,7 +36,7 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 		}
 		return err
 	})
-	q.cut()
+	q.keepSmallest()
 	return q.ids, err
 }
 
@@ -93,7 +93,7 @@ func kindOf(e page.Entry) (objects.Kind, error) {
 // run searches a run of the index.
 func (q *search) run(l *snapshot, r index.Run, from uint32) error {
 	n, digits := len(q.ids), q.prefix[:min(len(q.prefix), 8)]
-	for entries, err := range l.chunks(r, from) {
+	for entries, err := range l.chunksFrom(r, from) {
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (q *search) packs(l *snapshot) error {
 			q.match(p, i)
 		}
 		if q.limit > 0 && len(q.ids) > pageKeys+2*q.limit {
-			q.cut()
+			q.keepSmallest()
 		}
 	}
 	return nil
@@ -147,8 +147,8 @@ func (q *search) match(p *pack, slot int) {
 	}
 }
 
-// cut keeps the smallest ids, as many as are wanted.
-func (q *search) cut() {
+// keepSmallest keeps the smallest ids, as many as are wanted.
+func (q *search) keepSmallest() {
 	slices.SortFunc(q.ids, objects.ID.Compare)
 	q.ids = slices.Compact(q.ids)
 	if q.limit > 0 && len(q.ids) > q.limit {

@@ -122,7 +122,11 @@ func decoded[T any](entries iter.Seq2[page.Entry, error], decode func(key, value
 // merged yields what the file and the journal have, in one order. For a key that both have
 // the journal counts.
 func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
-	file, rest := l.scanFile(bucket, from, descending), l.journalFrom(bucket, from, descending)
+	file := l.scanFile(bucket, from, descending)
+	below, rest := l.journalAround(bucket, from)
+	if descending {
+		rest = below
+	}
 	if len(rest) == 0 {
 		return file
 	}
@@ -130,13 +134,13 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[pa
 		rest := rest
 		next := func() bool { // the journal's next, unless it is deleted
 			var e memtable.Entry
-			e, rest = takeFirst(rest, descending)
+			e, rest = takeNext(rest, descending)
 			return e.Value == nil || yield(page.MemoryEntry(e.Key, e.Value), nil)
 		}
 		for e, err := range file {
 			replaced := false
 			for err == nil && len(rest) > 0 && !replaced {
-				first, _ := takeFirst(rest, descending)
+				first, _ := takeNext(rest, descending)
 				c := bytes.Compare(first.Key, e.Key)
 				if replaced = c == 0; !replaced && (c > 0) != descending {
 					break
@@ -154,24 +158,21 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[pa
 	}
 }
 
-// takeFirst returns the first of ascending entries, or the last one when descending, and the others.
-func takeFirst(list []memtable.Entry, descending bool) (memtable.Entry, []memtable.Entry) {
+// takeNext returns the first of ascending entries, or the last one when descending, and the others.
+func takeNext(list []memtable.Entry, descending bool) (next memtable.Entry, others []memtable.Entry) {
 	if n := len(list) - 1; descending {
 		return list[n], list[:n]
 	}
 	return list[0], list[1:]
 }
 
-// journalFrom returns what the journal has from a key on; descending, what it has below the key.
-// Both are in ascending order, and shared: the caller must not change them.
-func (l *snapshot) journalFrom(bucket int, from []byte, descending bool) []memtable.Entry {
+// journalAround returns what the journal has below a key, and from it on. Both are in ascending
+// order, and shared: the caller must not change them.
+func (l *snapshot) journalAround(bucket int, key []byte) (below, from []memtable.Entry) {
 	if l.mem == nil {
-		return nil
+		return nil, nil
 	}
 	list := l.mem.Sorted(bucket, l.mark)
-	at, _ := slices.BinarySearchFunc(list, from, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
-	if descending {
-		return list[:at]
-	}
-	return list[at:]
+	at, _ := slices.BinarySearchFunc(list, key, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
+	return list[:at], list[at:]
 }

@@ -69,7 +69,7 @@ func (l *snapshot) indexed(list []objects.Object) (map[objects.ID][]place, error
 
 // inNoPack reports whether an object is in the journal or was purged.
 func (l *snapshot) inNoPack(id *objects.ID) (bool, error) {
-	if l.record(*id) != nil {
+	if l.journalRecord(*id) != nil {
 		return true, nil
 	}
 	_, ok, err := l.find(objectsBucket, id[:])

@@ -44,9 +44,9 @@ func purgedError(id objects.ID, value []byte) error {
 	return &objects.PurgedError{Tombstone: t}
 }
 
-// dropTombstones returns the changes that delete the tombstones of objects that were put
+// tombstoneDeletions returns the changes that delete the tombstones of objects that were put
 // again.
-func (l *snapshot) dropTombstones(list []objects.Object) (changes []journal.Change, err error) {
+func (l *snapshot) tombstoneDeletions(list []objects.Object) (changes []journal.Change, err error) {
 	for i := range list {
 		id := &list[i].ID
 		value, err := l.get(objectsBucket, id[:])
@@ -71,11 +71,11 @@ func (s *store) purges() uint64 {
 // noteFile returns the number of a file, which is a new one when the file was replaced or
 // packs in it were rewritten. The count that the file keeps of both decides: the system may
 // give a new file the identity of an old one.
-func (s *store) noteFile(info os.FileInfo, before uint64) uint64 {
+func (s *store) noteFile(info os.FileInfo, fileChanges uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.file == nil || s.before != before || !os.SameFile(s.file, info) {
-		s.file, s.before = info, before
+	if s.file == nil || s.fileChanges != fileChanges || !os.SameFile(s.file, info) {
+		s.file, s.fileChanges = info, fileChanges
 		s.files++
 		s.bodies.forget()
 	}

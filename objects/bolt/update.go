@@ -23,7 +23,7 @@ func (s *store) Update(ctx context.Context, ref string, f func(tip objects.ID) (
 	return s.submit(ctx, func(waiting context.Context, w *writer) error {
 		unlock, err := w.refs.lock(waiting, ref)
 		if err != nil {
-			return s.waited(ctx, "write", err)
+			return s.waitError(ctx, "write", err)
 		}
 		return w.finish(w.update(ref, unlock, f))
 	})
@@ -40,7 +40,7 @@ func (s *store) submit(ctx context.Context, f func(waiting context.Context, w *w
 	for admitted := false; ; admitted = true {
 		w, err := s.acquireWriter(waiting, admitted)
 		if err != nil {
-			return s.waited(ctx, "write", err)
+			return s.waitError(ctx, "write", err)
 		}
 		err = func() error {
 			defer s.releaseWriter(w) // f may panic

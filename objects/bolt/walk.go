@@ -105,7 +105,7 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 		l.scan = &c.scan
 	}
 	for packs := 0; packs < c.packs && len(b.list) < pageObjects*c.packs && b.loose < c.loose*c.packs && c.hasMore(); {
-		if first && b.loose > 0 && l.record(c.tip) == nil {
+		if first && b.loose > 0 && l.journalRecord(c.tip) == nil {
 			break // a caller that has compiled before goes no further than what is new
 		}
 		from := len(b.list)
@@ -162,12 +162,12 @@ func (c *chainReader) readNext(l *snapshot, b *chainBatch) (whole bool, err erro
 
 // packOf returns the pack that has an object, and its row in it; nil: it is in none. A
 // commit whose child begins a pack is first looked for at the end of the pack before.
-func (l *snapshot) packOf(id objects.ID, after uint32) (*pack, int, error) {
-	if l.record(id) != nil {
+func (l *snapshot) packOf(id objects.ID, childPack uint32) (_ *pack, row int, err error) {
+	if l.journalRecord(id) != nil {
 		return nil, 0, nil
 	}
-	if after > 1 {
-		p, err := l.pack(after - 1)
+	if childPack > 1 {
+		p, err := l.pack(childPack - 1)
 		if err == nil && p.has(p.Len()-1, id) {
 			return p, p.Len() - 1, nil
 		}
