@@ -74,7 +74,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	}
 	complete("branch", a.completeBranches)
 	complete("from", a.completeRevisions)
-	complete("color", words("auto", "always", "never"))
+	complete("color", completeWords("auto", "always", "never"))
 	complete("set", a.completeSettings)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if debug, ok := os.LookupEnv("TRACT_DEBUG"); ok && debug != "" && debug != "0" {
@@ -179,9 +179,9 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 	return repo, nil
 }
 
-// settingChanges returns the current settings that differ from those that the repo was opened
+// settingsChangedSinceOpen returns the current settings that differ from those that the repo was opened
 // with.
-func (a *app) settingChanges() (map[string]string, error) {
+func (a *app) settingsChangedSinceOpen() (map[string]string, error) {
 	v, err := a.settings()
 	return v.Over(a.openedWith), err
 }
@@ -314,12 +314,12 @@ func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, erro
 	}
 	r.Head = ""
 	if slices.ContainsFunc(revs, usesHead) {
-		return r, a.emptyBranch(ctx, h.branch)
+		return r, a.emptyBranchError(ctx, h.branch)
 	}
 	return r, nil
 }
 
-func (a *app) emptyBranch(ctx context.Context, name string) error {
+func (a *app) emptyBranchError(ctx context.Context, name string) error {
 	return &failure{
 		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("branch %q has no commits yet", name),
 		hint: a.emptyHint(ctx),

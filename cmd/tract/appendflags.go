@@ -47,7 +47,7 @@ func (o *appendFlags) flags(a *app, cmd *cobra.Command) {
 	})
 	timeFlag(cmd, &o.date, "date", "`time` of the block, such as 2026-11-01T10:00")
 	f.StringVar(&o.key, "key", "", "idempotency key: repeating the command commits nothing; other content under the same key is refused")
-	a.completeFlag(cmd, "priority", words("skip", "normal", "pinned"))
+	a.completeFlag(cmd, "priority", completeWords("skip", "normal", "pinned"))
 }
 
 // appendOptions returns the library options for the flags.
@@ -100,7 +100,7 @@ func (a *app) printAppended(ctx context.Context, b *tract.Branch, ids ...objects
 			p.Receipt(b.Name(), format.Commit{Commit: c, Level: c.Priority})
 			continue
 		}
-		shown, err := a.withDetails(ctx, c)
+		shown, err := a.loadDetails(ctx, c)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func (a *app) backup(ctx context.Context, dest, url string) error {
 			return err
 		}
 	}
-	step, end := a.progress("backing up")
+	step, end := a.startProgress("backing up")
 	o := maintain.BackupOptions{Progress: step}
 	var health *maintain.FsckResult
 	if url == "" {

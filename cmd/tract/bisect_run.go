@@ -45,7 +45,7 @@ func (a *app) bisectRun(ctx context.Context, args []string) error {
 	}
 	for b.next != nil {
 		id := b.next.ID
-		code, err := a.judge(ctx, id, args)
+		code, err := a.runOnPrompt(ctx, id, args)
 		if err != nil {
 			return err
 		}
@@ -69,13 +69,13 @@ func (a *app) bisectRun(ctx context.Context, args []string) error {
 		return err
 	}
 	if !b.found {
-		return negative()
+		return negativeAnswer()
 	}
 	return nil
 }
 
-// judge runs the command on the prompt of a commit and returns its exit code.
-func (a *app) judge(ctx context.Context, id objects.ID, args []string) (int, error) {
+// runOnPrompt runs the command on the prompt of a commit and returns its exit code.
+func (a *app) runOnPrompt(ctx context.Context, id objects.ID, args []string) (exitCode int, err error) {
 	p, err := a.repo.Compile(ctx, id.String(), tract.CompileOptions{})
 	if err != nil {
 		return 0, err

@@ -73,8 +73,10 @@ func (a *app) branches(ctx context.Context, o *branchOptions, args []string) err
 		return a.deleteBranches(ctx, o, args)
 	case o.describe:
 		return a.describeBranch(ctx, args)
-	case o.copy || o.move:
-		return a.renameBranch(ctx, o, args)
+	case o.copy:
+		return a.copyBranch(ctx, args)
+	case o.move:
+		return a.renameBranch(ctx, args)
 	case o.list || o.all || o.contains != "" || len(args) == 0:
 		return a.listBranches(ctx, o, args)
 	}
@@ -340,8 +342,24 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	return a.printRef("branch", "described", name, tip)
 }
 
-// renameBranch renames or copies a branch. HEAD follows if its branch is renamed.
-func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string) error {
+// oldAndNewName returns the names in the arguments of a copy or of a renaming. Without an old name, it
+// is that of the branch of HEAD.
+func oldAndNewName(h head, args []string) (from, to string, err error) {
+	from, to = h.branch, args[len(args)-1]
+	if len(args) == 2 {
+		from = args[0]
+	}
+	if err := checkName("branch", to); err != nil {
+		return "", "", err
+	}
+	if from == "" {
+		return "", "", withHint(errors.New("rename branch: HEAD is detached"), "tract branch -m OLD NEW")
+	}
+	return from, to, nil
+}
+
+// copyBranch creates a branch at the tip of another one.
+func (a *app) copyBranch(ctx context.Context, args []string) error {
 	repo, err := a.open(ctx, true)
 	if err != nil {
 		return err
@@ -350,26 +368,38 @@ func (a *app) renameBranch(ctx context.Context, o *branchOptions, args []string)
 	if err != nil {
 		return err
 	}
-	from, to := h.branch, args[len(args)-1]
-	if err := checkName("branch", to); err != nil {
+	from, to, err := oldAndNewName(h, args)
+	if err != nil {
 		return err
 	}
-	if len(args) == 2 {
-		from = args[0]
+	tip, err := repo.Branch(from).Tip(ctx)
+	if err != nil {
+		return err
 	}
-	if from == "" {
-		return withHint(errors.New("rename branch: HEAD is detached"), "tract branch -m OLD NEW")
+	if tip.IsZero() {
+		return refs.None(refs.Heads + from)
+	}
+	return a.createAndPrintBranch(ctx, to, refs.Heads+from)
+}
+
+// renameBranch renames a branch. HEAD follows if it is on that branch.
+func (a *app) renameBranch(ctx context.Context, args []string) error {
+	repo, err := a.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	h, err := a.head()
+	if err != nil {
+		return err
+	}
+	from, to, err := oldAndNewName(h, args)
+	if err != nil {
+		return err
 	}
 	old := repo.Branch(from)
 	tip, err := old.Tip(ctx)
 	if err != nil {
 		return err
-	}
-	if o.copy {
-		if tip.IsZero() {
-			return refs.None(refs.Heads + from)
-		}
-		return a.createAndPrintBranch(ctx, to, refs.Heads+from)
 	}
 	if err := checkBranchIsNew(ctx, repo.Branch(to)); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, opts, err := a.prepare(ctx, &o.requestFlags)
+	client, opts, err := a.clientAndOptions(ctx, &o.requestFlags)
 	if err != nil {
 		return err
 	}

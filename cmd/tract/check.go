@@ -30,7 +30,7 @@ exit code is 1 if the prompt would be refused.`,
 	}
 	o.promptFlags.flags(cmd)
 	cmd.Flags().StringVar(&o.to, "for", "", "DIALECT or provider, with /MODEL")
-	a.completeFlag(cmd, "for", words(providers.Names()...))
+	a.completeFlag(cmd, "for", completeWords(providers.Names()...))
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func (a *app) check(ctx context.Context, o *checkOptions, id objects.ID) error {
 		}
 	})
 	if err == nil && !v.OK {
-		return negative()
+		return negativeAnswer()
 	}
 	return err
 }

@@ -43,8 +43,8 @@ given as a path or a URL.`,
 	f.StringVar(&o.name, "name", "", "name of the tool, the instruction, or the file")
 	f.StringVar(&o.path, "file", "", "path or URL of an image or a file")
 	f.StringVar(&o.edit, "edit", "", "replace the text of this commit in later prompts")
-	a.completeFlag(cmd, "kind", words(kindNames()...))
-	a.completeFlag(cmd, "role", words("system", "user", "assistant", "tool", "none"))
+	a.completeFlag(cmd, "kind", completeWords(kindNames()...))
+	a.completeFlag(cmd, "role", completeWords("system", "user", "assistant", "tool", "none"))
 	a.completeFlag(cmd, "edit", a.completeRevisions)
 	return cmd
 }

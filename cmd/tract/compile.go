@@ -62,7 +62,7 @@ provider is set.`,
 	f.StringVar(&o.to, "for", "", "print the request body for a DIALECT or provider, with /MODEL")
 	a.choiceFlag(cmd, &o.style, "format", "text, or json for the provider-neutral form", "text", "json")
 	f.BoolVar(&o.explain, "explain", false, "list every commit with its priority and the reason")
-	a.completeFlag(cmd, "for", words(providers.Names()...))
+	a.completeFlag(cmd, "for", completeWords(providers.Names()...))
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
 // configuredOptions returns the options with the current settings and, if one is set, their
 // provider, whose rules affect the prompt.
 func (a *app) configuredOptions() (tract.CompileOptions, error) {
-	set, err := a.settingChanges()
+	set, err := a.settingsChangedSinceOpen()
 	if err != nil {
 		return tract.CompileOptions{}, err
 	}

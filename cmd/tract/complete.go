@@ -21,7 +21,7 @@ func (a *app) completeFlag(cmd *cobra.Command, name string, c cobra.CompletionFu
 	}
 }
 
-func words(list ...string) cobra.CompletionFunc {
+func completeWords(list ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
@@ -133,7 +133,7 @@ func rescueNames(ctx context.Context, repo *tract.Repo) ([]string, error) {
 // completeKeys completes the name of a setting, then its value.
 func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 1 {
-		return choices(args[0]), cobra.ShellCompDirectiveNoFileComp
+		return settingChoices(args[0]), cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
 	for _, k := range settings.Keys() {
@@ -142,7 +142,7 @@ func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string,
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func choices(key string) []string {
+func settingChoices(key string) []string {
 	k, err := settings.Find(key)
 	switch {
 	case err != nil:
@@ -156,7 +156,7 @@ func choices(key string) []string {
 func (a *app) completeSettings(_ *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	if key, _, ok := strings.Cut(begin, "="); ok {
-		for _, c := range choices(key) {
+		for _, c := range settingChoices(key) {
 			list = append(list, key+"="+c)
 		}
 		return list, cobra.ShellCompDirectiveNoFileComp

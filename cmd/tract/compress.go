@@ -83,7 +83,7 @@ func (a *app) compress(ctx context.Context, o *compressOptions, args []string) e
 	if r.Widened {
 		a.info("the range is widened to %s..%s so that nothing is split", r.First.Short(), r.Last.Short())
 	}
-	if err := a.summaryFrom(ctx, o, &opts); err != nil {
+	if err := a.setSummaryText(ctx, o, &opts); err != nil {
 		return err
 	}
 	opts.DryRun = false
@@ -94,15 +94,15 @@ func (a *app) compress(ctx context.Context, o *compressOptions, args []string) e
 	return a.printAppended(ctx, b, r.ID)
 }
 
-// summaryFrom sets the text of the summary from -F or, without -F, the model that writes it.
-func (a *app) summaryFrom(ctx context.Context, o *compressOptions, opts *tract.CompressOptions) (err error) {
+// setSummaryText sets the text of the summary from -F or, without -F, the model that writes it.
+func (a *app) setSummaryText(ctx context.Context, o *compressOptions, opts *tract.CompressOptions) (err error) {
 	if o.file != "" {
 		if opts.Text, err = (&textFlags{file: o.file}).read(ctx, a, nil, ""); err == nil {
 			a.warnInvalidUTF8(opts.Text)
 		}
 		return err
 	}
-	client, ask, err := a.prepare(ctx, &o.requestFlags)
+	client, ask, err := a.clientAndOptions(ctx, &o.requestFlags)
 	if err != nil {
 		f := classify(err)
 		f.hint = "give the summary with -F FILE, or -F - for stdin; for a model: " + f.hint

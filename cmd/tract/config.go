@@ -141,7 +141,7 @@ func (a *app) configGet(o *configOptions, key string) error {
 	case a.json:
 		return format.Encode(a.out, list[0])
 	case len(list) == 1 && item.Value == "" && item.Origin.Layer == settings.Default:
-		return negative()
+		return negativeAnswer()
 	}
 	p := a.printer()
 	for _, s := range list {
@@ -240,7 +240,7 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	if value, err = k.Parse(value); err != nil {
 		return err
 	}
-	if err := knownProvider(k, value); err != nil {
+	if err := checkProviderName(k, value); err != nil {
 		return err
 	}
 	files, err := a.settingFiles(o.global)
@@ -264,8 +264,8 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	})
 }
 
-// knownProvider returns an error if a value of the setting provider is not the name of a provider.
-func knownProvider(k settings.Key, value string) error {
+// checkProviderName returns an error if a value of the setting provider is not the name of a provider.
+func checkProviderName(k settings.Key, value string) error {
 	if k.Name != "provider" || value == "" {
 		return nil
 	}
@@ -310,5 +310,5 @@ func (a *app) configUnset(o *configOptions, key string) error {
 		return err
 	}
 	a.info("%s is not set in %s", key, firstNonEmpty(files.folder.Path, files.own.Path))
-	return negative()
+	return negativeAnswer()
 }

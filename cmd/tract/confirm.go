@@ -32,7 +32,7 @@ func (a *app) confirm(ctx context.Context, yes bool, what string) error {
 	})
 	if err == nil && answer != "y" && answer != "yes" {
 		a.info("nothing was changed")
-		err = negative()
+		err = negativeAnswer()
 	}
 	return err
 }

@@ -38,8 +38,8 @@ messages that represent the response in the next request.`,
 	f.StringVar(&o.model, "model", "", "model that wrote the response; stored with its seals")
 	a.choiceFlag(cmd, &o.stream, "stream", "yes: a stream, no: one JSON text (default: detected)", "yes", "no")
 	f.BoolVar(&o.replay, "replay", false, "print the messages that represent the response in the next request")
-	a.completeFlag(cmd, "api", words(providers.Dialects()...))
-	a.completeFlag(cmd, "provider", words(providers.Names()...))
+	a.completeFlag(cmd, "api", completeWords(providers.Dialects()...))
+	a.completeFlag(cmd, "provider", completeWords(providers.Names()...))
 	return cmd
 }
 
@@ -57,7 +57,7 @@ func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
 		defer f.Close()
 		body = f
 	}
-	api, body, err := o.dialect(body)
+	api, body, err := o.chooseDialect(body)
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func collectResponse(events iter.Seq2[llm.Event, error]) (*llm.Response, error) 
 	return r, err
 }
 
-// dialect returns the requested wire format, the one detected in the body, or that of the
+// chooseDialect returns the requested wire format, the one detected in the body, or that of the
 // provider.
-func (o *decodeOptions) dialect(body io.Reader) (string, io.Reader, error) {
+func (o *decodeOptions) chooseDialect(body io.Reader) (dialect string, wholeBody io.Reader, err error) {
 	if name, known := providers.FindDialect(o.api); known {
 		return name, body, nil
 	}

@@ -68,7 +68,7 @@ func (a *app) diff(ctx context.Context, o *diffOptions, args []string) error {
 		differ, err = a.diffPrompts(ctx, o, before, after)
 	}
 	if err == nil && differ && o.exitCode {
-		return negative()
+		return negativeAnswer()
 	}
 	return err
 }

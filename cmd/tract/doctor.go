@@ -77,7 +77,7 @@ func (a *app) doctor(ctx context.Context) error {
 	if err := a.emitRows(list, rows); err != nil || !bad {
 		return err
 	}
-	return negative()
+	return negativeAnswer()
 }
 
 func (a *app) checkSettings(context.Context) (string, error) {

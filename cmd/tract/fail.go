@@ -64,8 +64,8 @@ func usageError(format string, args ...any) error {
 	return &failure{code: codeUsage, kind: "usage", cause: fmt.Errorf(format, args...)}
 }
 
-// negative returns the error for a negative answer: exit code 1 and no message.
-func negative() error {
+// negativeAnswer returns the error for a negative answer: exit code 1 and no message.
+func negativeAnswer() error {
 	return &failure{code: codeNo, kind: "no", quiet: true, cause: errors.New("no")}
 }
 
@@ -259,13 +259,13 @@ func (a *app) report(ctx context.Context, err error) int {
 	case f.quiet:
 	case a.json:
 		e := format.ErrorJSON{
-			Code: f.code, Kind: f.kind, Message: message(f), Hint: f.hint, Rescued: f.rescued,
-			Errors: mapSlice(f.errors, message), Conflicts: f.conflicts,
+			Code: f.code, Kind: f.kind, Message: messageWithoutSecrets(f), Hint: f.hint, Rescued: f.rescued,
+			Errors: mapSlice(f.errors, messageWithoutSecrets), Conflicts: f.conflicts,
 		}
 		_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 	default:
 		for _, err := range append(slices.Clip(f.errors), f) {
-			fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(message(err)))
+			fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(messageWithoutSecrets(err)))
 		}
 		if f.hint != "" {
 			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
@@ -274,7 +274,7 @@ func (a *app) report(ctx context.Context, err error) int {
 	return f.code
 }
 
-// message returns the text of an error, without secrets.
-func message(err error) string {
+// messageWithoutSecrets returns the text of an error, without secrets.
+func messageWithoutSecrets(err error) string {
 	return strings.ReplaceAll(secrets.Mask(err.Error()), context.Canceled.Error(), "interrupted")
 }

@@ -52,7 +52,7 @@ func orList(words []string) string {
 // choiceFlag adds a flag whose value is one of list, and its completion. *to has the default.
 func (a *app) choiceFlag(cmd *cobra.Command, to *string, name, help string, list ...string) {
 	cmd.Flags().Var(&choice{to, list}, name, help)
-	a.completeFlag(cmd, name, words(list...))
+	a.completeFlag(cmd, name, completeWords(list...))
 }
 
 // settingFlag adds a flag that sets a setting for one command, as --set does.

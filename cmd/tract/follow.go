@@ -35,7 +35,7 @@ func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 		last, err := collectUntilError(w.newestFirst(ctx, tip.String()))
 		for _, c := range slices.Backward(last) {
 			if err == nil {
-				err = a.printNewCommit(o, c)
+				err = a.printNewCommit(o.LogStyle, o.jsonl, c)
 			}
 		}
 		if err != nil {
@@ -92,19 +92,19 @@ func (a *app) showChange(ctx context.Context, o *logOptions, change tract.Branch
 		if !o.matches(c) {
 			continue
 		}
-		if err := a.printNewCommit(o, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
+		if err := a.printNewCommit(o.LogStyle, o.jsonl, format.Commit{Commit: c, Level: c.Priority, Damaged: damaged}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// printNewCommit prints one commit at once; with --json, on one line.
-func (a *app) printNewCommit(o *logOptions, c format.Commit) error {
-	if a.json || o.jsonl {
+// printNewCommit prints one commit at once; as JSON on one line, with --json or jsonl.
+func (a *app) printNewCommit(style format.LogStyle, jsonl bool, c format.Commit) error {
+	if a.json || jsonl {
 		return format.EncodeLine(a.out, format.CommitJSON(c))
 	}
 	p := a.screen.shadedPrinter(a.out)
-	p.Log(c, o.LogStyle)
+	p.Log(c, style)
 	return p.Err()
 }

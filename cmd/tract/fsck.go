@@ -66,7 +66,7 @@ func (a *app) fsck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	step, end := a.progress("checking")
+	step, end := a.startProgress("checking")
 	health, err := maintain.Fsck(ctx, p.url, maintain.FsckOptions{Files: p.files, Progress: step})
 	end()
 	if errors.Is(err, objects.ErrNotFound) {

@@ -47,7 +47,7 @@ Other processes may use the store meanwhile. Nothing is removed from a damaged s
 	f.StringVar(&o.grace, "grace", "14d", "keep unreachable objects newer than this, such as 12h, 3d or 0")
 	cmd.MarkFlagsMutuallyExclusive("prune", "pack", "dry-run")
 	cmd.MarkFlagsMutuallyExclusive("pack", "grace")
-	a.completeFlag(cmd, "grace", words("14d", "1d", "1h", "0"))
+	a.completeFlag(cmd, "grace", completeWords("14d", "1d", "1h", "0"))
 	return cmd
 }
 
@@ -88,9 +88,9 @@ func (a *app) gc(ctx context.Context, o *gcOptions) error {
 	}
 	old, err := a.purgeExpired(ctx, o)
 	if err != nil {
-		return a.withPurgeHint(err)
+		return a.withRecoverHint(err)
 	}
-	step, end := a.progress("searching")
+	step, end := a.startProgress("searching")
 	s.Progress = step
 	got, err := maintain.GC(ctx, repo, s)
 	end()
@@ -117,7 +117,7 @@ func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if err := a.confirm(ctx, o.yes, fmt.Sprintf("purge %s, %d bytes", old, old.Bytes)); err != nil {
 		return nil, err
 	}
-	step, end := a.progress("purging")
+	step, end := a.startProgress("purging")
 	defer end()
 	p := old.purgeOptions()
 	p.Progress, p.Spools = step, []string{a.spoolFolder()}

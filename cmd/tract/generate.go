@@ -31,7 +31,7 @@ stdout. Keys are read from environment variables such as ANTHROPIC_API_KEY.`,
 }
 
 func (a *app) generate(ctx context.Context, o *requestFlags) error {
-	client, opts, err := a.prepare(ctx, o)
+	client, opts, err := a.clientAndOptions(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *app) generate(ctx context.Context, o *requestFlags) error {
 		return err
 	}
 	if tip.IsZero() {
-		return a.emptyBranch(ctx, b.Name())
+		return a.emptyBranchError(ctx, b.Name())
 	}
 	_, err = a.ask(ctx, o, b, client, nil, opts)
 	return err
@@ -63,8 +63,8 @@ type model interface {
 	llm.Target
 }
 
-// prepare returns the client and the options for a request.
-func (a *app) prepare(ctx context.Context, o *requestFlags) (model, tract.AskOptions, error) {
+// clientAndOptions returns the client and the options for a request.
+func (a *app) clientAndOptions(ctx context.Context, o *requestFlags) (model, tract.AskOptions, error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, tract.AskOptions{}, err

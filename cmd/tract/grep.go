@@ -39,7 +39,7 @@ printed as they are found, newest first. The exit code is 1 if nothing matches.`
 	f.BoolVarP(&o.names, "name-only", "l", false, "only list the commits")
 	limitFlag(cmd, &o.limit, "stop after this many lines")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write one JSON value per line")
-	a.completeFlag(cmd, "kind", words(kindNames()...))
+	a.completeFlag(cmd, "kind", completeWords(kindNames()...))
 	return cmd
 }
 
@@ -102,7 +102,7 @@ func (a *app) grep(ctx context.Context, o *grepOptions, args []string) error {
 	}
 	err = emitList(a, o.jsonl, matches, format.MatchJSON, o.print)
 	if err == nil && found == 0 {
-		err = negative()
+		err = negativeAnswer()
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 			m.total += info.Size()
 		}
 	}
-	step, end := a.progress("importing")
+	step, end := a.startProgress("importing")
 	m.step = step
 	for _, file := range files {
 		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {

@@ -76,7 +76,7 @@ numbers; ids never change.`,
 	o.register(cmd, "commits")
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "no-reasoning")
 	cmd.MarkFlagsMutuallyExclusive("graph", "reverse")
-	a.completeFlag(cmd, "kind", words(kindNames()...))
+	a.completeFlag(cmd, "kind", completeWords(kindNames()...))
 	return cmd
 }
 

@@ -109,7 +109,7 @@ func (o *mergeOptions) prepare(ctx context.Context, a *app) error {
 	if !o.summarize && o.provider == "" && o.model == "" && o.baseURL == "" {
 		return nil
 	}
-	client, ask, err := a.prepare(ctx, &o.requestFlags)
+	client, ask, err := a.clientAndOptions(ctx, &o.requestFlags)
 	o.Summarize, o.Ask = client, ask
 	return err
 }
@@ -193,9 +193,9 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 	case tract.UpToDate:
 		p.Text("Already up to date.\n")
 	case tract.FastForward:
-		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capital(done), shortOrDashes(r.Ours), r.Theirs.Short(), brought))
+		p.Text(fmt.Sprintf("%s %s..%s\nFast-forward: %s\n", capitalize(done), shortOrDashes(r.Ours), r.Theirs.Short(), brought))
 	default:
-		text := fmt.Sprintf("%s %s of %s into %s", capital(done), brought, r.Theirs.Short(), b.Name())
+		text := fmt.Sprintf("%s %s of %s into %s", capitalize(done), brought, r.Theirs.Short(), b.Name())
 		if r.Kind == tract.Squashed {
 			text += ", squashed"
 		}

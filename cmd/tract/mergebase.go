@@ -50,7 +50,7 @@ func (a *app) mergeBase(ctx context.Context, o *mergeBaseOptions, args []string)
 		if len(bases) == 1 && bases[0] == left {
 			return nil
 		}
-		return negative()
+		return negativeAnswer()
 	}
 	if !o.all {
 		bases = bases[:min(len(bases), 1)]
@@ -61,7 +61,7 @@ func (a *app) mergeBase(ctx context.Context, o *mergeBaseOptions, args []string)
 		}
 	})
 	if err == nil && len(bases) == 0 {
-		return negative()
+		return negativeAnswer()
 	}
 	return err
 }

@@ -12,9 +12,9 @@ const (
 	barEvery = 100 * time.Millisecond
 )
 
-// progress returns functions that draw and remove a progress bar. Without a terminal, and with
+// startProgress returns functions that draw and remove a progress bar. Without a terminal, and with
 // --json, step is nil and end does nothing.
-func (a *app) progress(what string) (step func(done, total int64), end func()) {
+func (a *app) startProgress(what string) (step func(done, total int64), end func()) {
 	if a.json || !isTerminal(a.err) {
 		return nil, func() {}
 	}

@@ -261,7 +261,7 @@ func (a *app) proxyEnded(s *proxyServer, strict bool) error {
 	}
 	a.info("%s", line)
 	if strict && lost+stats.Pending > 0 {
-		return negative()
+		return negativeAnswer()
 	}
 	return nil
 }

@@ -75,7 +75,9 @@ A later import skips the purged content; a commit of the same content restores i
   tract purge --reasoning --older-than 30d --dry-run
   tract purge --secrets --mask --yes
   tract purge --secrets --rule private-key main`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.withPurgeHint(a.purge(cmd.Context(), o, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withRecoverHint(a.purge(cmd.Context(), o, args))
+		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is older than --older-than")
@@ -88,12 +90,12 @@ A later import skips the purged content; a commit of the same content restores i
 	f.BoolVarP(&o.yes, "yes", "y", false, yesHelp)
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "secrets")
 	cmd.ValidArgsFunction = a.completeRevisions
-	a.completeFlag(cmd, "older-than", words("7d", "30d", "12h", "0"))
+	a.completeFlag(cmd, "older-than", completeWords("7d", "30d", "12h", "0"))
 	return cmd
 }
 
-// withPurgeHint adds a hint to an error about damage, because damaged files cannot be rewritten.
-func (a *app) withPurgeHint(err error) error {
+// withRecoverHint adds a hint to an error about damage, because damaged files cannot be rewritten.
+func (a *app) withRecoverHint(err error) error {
 	if !errors.Is(err, objects.ErrCorrupt) || a.location == nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 		return err
 	}
 	run := func(dry bool) (*maintain.PurgeResult, error) {
-		step, end := a.progress("purging")
+		step, end := a.startProgress("purging")
 		defer end()
 		o.DryRun, o.Progress = dry, step
 		o.Spools = []string{a.spoolFolder()}
@@ -340,5 +342,5 @@ func (a *app) reportUnpurged(list []maintain.Leak, err error) error {
 		}
 		a.info("not purged: %s in %s of %s: %s", s.Rule, what, s.Commit.ID.Short(), s.Why)
 	}
-	return negative()
+	return negativeAnswer()
 }

@@ -61,7 +61,7 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	step, end := a.progress("recovering")
+	step, end := a.startProgress("recovering")
 	got, err := maintain.Recover(ctx, from, to, maintain.RecoverOptions{Files: files, Progress: step})
 	end()
 	switch {

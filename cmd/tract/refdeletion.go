@@ -43,7 +43,7 @@ func (d *refDeletion) run(ctx context.Context, a *app) (int, error) {
 		}
 		full = append(full, ref.Name)
 		list = append(list, map[string]any{d.member: name, "target": ref.Target, "done": done})
-		lines = append(lines, capital(fmt.Sprintf(d.line, done, name, ref.Target.Short())))
+		lines = append(lines, capitalize(fmt.Sprintf(d.line, done, name, ref.Target.Short())))
 	}
 	if !d.dryRun {
 		if err := repo.DeleteRefs(tract.AsOperation(ctx, d.command), full); err != nil {
@@ -68,9 +68,9 @@ func oneOrAll(list []any) any {
 // printRef prints what was done to a branch or a tag.
 func (a *app) printRef(kind, done, name string, at objects.ID) error {
 	return a.emit(map[string]any{kind: name, "target": at, "done": done}, func(p *format.Printer) {
-		p.Line(capital(done) + " " + kind + " " + name + " (at " + at.Short() + ")")
+		p.Line(capitalize(done) + " " + kind + " " + name + " (at " + at.Short() + ")")
 	})
 }
 
-// capital returns the text with an upper-case first letter.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+// capitalize returns the text with an upper-case first letter.
+func capitalize(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -33,8 +33,8 @@ func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
 	a.settingFlag(cmd, &o.baseURL, "base-url", "", "base_url", "address of the provider, if not its own")
 	a.settingFlag(cmd, &o.effort, "effort", "", "reasoning.effort", "reasoning effort: none, minimal, low, medium, high, xhigh, max; none turns reasoning off")
 	a.settingFlag(cmd, &o.maxTokens, "max-tokens", "", "max_output_tokens", "largest number of `tokens` in the response")
-	a.completeFlag(cmd, "provider", words(providers.Names()...))
-	a.completeFlag(cmd, "effort", words(choices("reasoning.effort")...))
+	a.completeFlag(cmd, "provider", completeWords(providers.Names()...))
+	a.completeFlag(cmd, "effort", completeWords(settingChoices("reasoning.effort")...))
 }
 
 func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
@@ -131,7 +131,7 @@ func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (
 // askOptions returns request options with the current settings and with functions that print
 // warnings and, with -v, details.
 func (a *app) askOptions() (tract.AskOptions, error) {
-	set, err := a.settingChanges()
+	set, err := a.settingsChangedSinceOpen()
 	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}, err
 }
 

@@ -50,6 +50,6 @@ func (a *app) reset(ctx context.Context, rev string, dryRun bool) error {
 		return err
 	}
 	p := a.printer()
-	p.Line(capital(what) + " " + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
+	p.Line(capitalize(what) + " " + b.Name() + " from " + from.Short() + " to " + to.Short() + ": " + format.SummaryOf(c, 60))
 	return p.Err()
 }

@@ -110,7 +110,7 @@ led to, and the prompt of any moment can be compiled again.`,
 		defer cmd.Print(exitCodeHelp)
 		return usageOf(cmd)
 	})
-	a.wrapRun(root)
+	a.addCommonBehavior(root)
 	return root
 }
 
@@ -124,10 +124,10 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return f
 }
 
-// wrapRun adds to a command and its subcommands what all of them need: a wrong number of arguments
+// addCommonBehavior adds to a command and its subcommands what all of them need: a wrong number of arguments
 // is a usage error, arguments are completed, and RunE records that the command has started, since
 // earlier errors are usage errors.
-func (a *app) wrapRun(cmd *cobra.Command) {
+func (a *app) addCommonBehavior(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -158,6 +158,6 @@ func (a *app) wrapRun(cmd *cobra.Command) {
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		a.wrapRun(sub)
+		a.addCommonBehavior(sub)
 	}
 }

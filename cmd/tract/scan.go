@@ -77,7 +77,7 @@ func (a *app) scan(ctx context.Context, o *scanOptions, args []string) error {
 		}
 	}
 	looked := uint64(0)
-	step, end := a.progress("scanning")
+	step, end := a.startProgress("scanning")
 	s.Progress = func(done, total int64) {
 		if looked = uint64(done); step != nil {
 			step(done, total)
@@ -99,7 +99,7 @@ func (a *app) scan(ctx context.Context, o *scanOptions, args []string) error {
 
 func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
 	cmd.Flags().StringSliceVar(rules, "rule", nil, help)
-	a.completeFlag(cmd, "rule", words(ruleNames()...))
+	a.completeFlag(cmd, "rule", completeWords(ruleNames()...))
 }
 
 // checkRules returns an error for rules that do not exist.
@@ -125,7 +125,7 @@ func (a *app) showSecrets(list []format.Secret, looked uint64) error {
 		a.info("%s in %s", count(len(list), "secret"), count(looked, "commit"))
 	}
 	if err == nil && len(list) > 0 {
-		return negative()
+		return negativeAnswer()
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	// Ctrl-C cancels the context of one response, not that of the process.
 	ctx := context.WithoutCancel(cmd.Context())
 	cmd.SetContext(ctx)
-	if _, _, err := a.prepare(ctx, &o.requestFlags); err != nil {
+	if _, _, err := a.clientAndOptions(ctx, &o.requestFlags); err != nil {
 		return err
 	}
 	if err := a.selectBranch(cmd, o); err != nil {
@@ -61,7 +61,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	}
 	a.inSession = true
 	a.info("branch %s; /help lists commands, Ctrl-D quits", b.Name())
-	if _, err := s.listPending(ctx, b); err != nil {
+	if _, err := s.printPending(ctx, b); err != nil {
 		a.report(ctx, err)
 	}
 	for !s.quit {
@@ -124,7 +124,7 @@ func (s *session) send(ctx context.Context, text string) error {
 func (s *session) ask(ctx context.Context, message []content.Block) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	client, opts, err := s.a.prepare(ctx, &s.o.requestFlags)
+	client, opts, err := s.a.clientAndOptions(ctx, &s.o.requestFlags)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func sessionCommands() []sessionCommand {
 		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model continues", false, (*session).result},
 		{"/attach", "FILE|URL", "attach an image or a file to the next message", false, (*session).attachFile},
 		{"/new", "[NAME]", "start an empty conversation", true, (*session).newConversation},
-		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).listOrSwitchBranch},
+		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).branch},
 		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).retry},
 		{"/log", "", "show the last commits", false, (*session).log},
 		{"/undo", "", "undo the last turn", true, (*session).undo},
@@ -235,7 +235,7 @@ func (s *session) setForSession(set map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if err := knownProvider(k, set[key]); err != nil {
+		if err := checkProviderName(k, set[key]); err != nil {
 			return err
 		}
 		if v, err = v.Put(key, set[key], settings.Origin{Layer: settings.Call, Name: "/set"}); err != nil {
@@ -276,12 +276,16 @@ func (s *session) newConversation(ctx context.Context, rest string) error {
 	return s.a.startConversation(ctx, nameOrTimestamp(firstNonEmpty(rest, newNameDefault)))
 }
 
-// listOrSwitchBranch switches to a branch and creates it if it is missing. Without a name it lists the
-// branches.
-func (s *session) listOrSwitchBranch(ctx context.Context, name string) error {
+// branch handles /branch: it switches to a branch, or lists the branches.
+func (s *session) branch(ctx context.Context, name string) error {
 	if name == "" {
 		return s.a.listBranches(ctx, &branchOptions{sort: "name"}, nil)
 	}
+	return s.switchToOrCreate(ctx, name)
+}
+
+// switchToOrCreate switches to a branch. If it is missing, it begins at HEAD.
+func (s *session) switchToOrCreate(ctx context.Context, name string) error {
 	s.a.branch = ""
 	if tip, err := s.a.repo.Branch(name).Tip(ctx); err != nil || !tip.IsZero() {
 		if err != nil {

@@ -18,7 +18,7 @@ func (s *session) result(ctx context.Context, rest string) error {
 		return err
 	}
 	if rest == "" {
-		waits, err := s.listPending(ctx, b)
+		waits, err := s.printPending(ctx, b)
 		if err == nil && !waits {
 			s.a.info("no tool call is pending")
 		}
@@ -31,7 +31,7 @@ func (s *session) result(ctx context.Context, rest string) error {
 	if err := s.a.commitBlock(ctx, result, tract.AppendOptions{}); err != nil {
 		return err
 	}
-	if waits, err := s.listPending(ctx, b); err != nil || waits {
+	if waits, err := s.printPending(ctx, b); err != nil || waits {
 		return err
 	}
 	return s.ask(ctx, nil)
@@ -75,8 +75,8 @@ func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (c
 	return result, err
 }
 
-// listPending lists the tool calls that wait for a result, and reports whether any does.
-func (s *session) listPending(ctx context.Context, b *tract.Branch) (bool, error) {
+// printPending prints the tool calls that wait for a result, and reports whether any does.
+func (s *session) printPending(ctx context.Context, b *tract.Branch) (any bool, err error) {
 	calls, err := b.Pending(ctx)
 	for _, c := range calls {
 		s.a.info("%s is waiting for its result: %s", c.Name, s.a.toolResultCommandOf(c.CallID))

@@ -69,7 +69,7 @@ func (a *app) showCommit(ctx context.Context, id objects.ID, raw bool) error {
 		_, err := io.WriteString(a.out, rawText(c.Block))
 		return err
 	}
-	dressed, err := a.withDetails(ctx, c)
+	dressed, err := a.loadDetails(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func rawText(b content.Block) string {
 	return b.String()
 }
 
-// withDetails adds the changes of a commit, on the current branch if it has the commit,
+// loadDetails returns a commit with its changes, on the current branch if it has the commit,
 // otherwise up to it. Damage is recorded.
-func (a *app) withDetails(ctx context.Context, c *commit.Commit) (format.Commit, error) {
+func (a *app) loadDetails(ctx context.Context, c *commit.Commit) (format.Commit, error) {
 	dressed := format.Commit{Commit: c}
 	names, err := a.decorations(ctx, a.repo)
 	if err != nil {

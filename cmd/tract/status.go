@@ -166,7 +166,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	}
 	p, err := repo.Compile(ctx, s.Head.String(), opts)
 	if errors.Is(err, objects.ErrCorrupt) {
-		return s, a.damagedStatus(ctx, s, err)
+		return s, a.fillDamagedStatus(ctx, s, err)
 	}
 	if err != nil {
 		return nil, err
@@ -179,8 +179,8 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	return s, a.budgetStatus(ctx, s)
 }
 
-// damagedStatus fills in what is known without the prompt.
-func (a *app) damagedStatus(ctx context.Context, s *statusJSON, why error) error {
+// fillDamagedStatus fills in what is known without the prompt.
+func (a *app) fillDamagedStatus(ctx context.Context, s *statusJSON, why error) error {
 	s.damage, s.Damaged = why, format.Line(why.Error())
 	if c, err := a.repo.Show(ctx, s.Head.String()); c != nil {
 		s.Commits = c.Depth + 1

@@ -55,7 +55,7 @@ reported output minus the text of the response.`,
 	o.register(cmd, "responses")
 	f.StringVar(&o.session, "session", "", "only responses on this branch, or on a branch below it: forks, sub-agents and side calls of a recorded session")
 	f.StringVar(&o.name, "model", "", "only responses of models with this name; * matches anything")
-	a.completeFlag(cmd, "by", words(usageKeys...))
+	a.completeFlag(cmd, "by", completeWords(usageKeys...))
 	a.completeFlag(cmd, "session", a.completeBranches)
 	return cmd
 }

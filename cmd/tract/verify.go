@@ -62,7 +62,7 @@ func (a *app) verify(ctx context.Context, all bool, args []string) error {
 		err = a.printVerified(v)
 	}
 	if err == nil && v.Differs > 0 {
-		return negative()
+		return negativeAnswer()
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 		}
 		o.Revs = []string{id.String()}
 	}
-	step, end := a.progress("verifying")
+	step, end := a.startProgress("verifying")
 	defer end()
 	for x, err := range inspect.Verify(ctx, repo, manifestTarget, o) {
 		if err != nil {
