@@ -44,7 +44,7 @@ func memory(t *testing.T) string {
 // nothing that was acknowledged is lost, and the same command works.
 func TestFaultAtEveryStepOfEveryCommand(t *testing.T) {
 	t.Parallel()
-	base, env := faultDir(t)
+	base, env, commits := faultDir(t)
 	dir := memory(t)
 	faults, struck, step := 0, 0, faultRounds(397, 97, 1)
 	for _, args := range verbs {
@@ -73,7 +73,7 @@ func TestFaultAtEveryStepOfEveryCommand(t *testing.T) {
 				if said := trace.Output("2"); trace.Code > 0 && (!strings.Contains(said, "tract: error: ") || strings.Contains(said, "goroutine ")) {
 					t.Errorf("%s: code %d: %s", what, trace.Code, said)
 				}
-				if err := usable(t, dir, env, args, heard, base); err != nil {
+				if err := usable(t, dir, env, args, heard, commits); err != nil {
 					t.Errorf("%s: %v", what, err)
 				}
 				if trace.Struck {
@@ -92,7 +92,7 @@ func TestFaultAtEveryStepOfEveryCommand(t *testing.T) {
 // command that changes something. What bears the name of a copy is sound.
 func TestPowerFailureDuringEveryCommand(t *testing.T) {
 	t.Parallel()
-	base, env := faultDir(t)
+	base, env, commits := faultDir(t)
 	dir := memory(t)
 	states, step := 0, faultRounds(211, 41, 1)
 	for _, args := range verbs {
@@ -120,7 +120,7 @@ func TestPowerFailureDuringEveryCommand(t *testing.T) {
 					t.Errorf("%s: %s: %s", what, name, out)
 				}
 			}
-			if err := usable(t, dir, env, args, saidBy(trace, c.After), base); err != nil {
+			if err := usable(t, dir, env, args, saidBy(trace, c.After), commits); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

@@ -65,7 +65,7 @@ func TestImportUntilDiskIsFull(t *testing.T) {
 // TestImportToFullDiskChangesNothing changes nothing, and says so.
 func TestImportToFullDiskChangesNothing(t *testing.T) {
 	t.Parallel()
-	dir, env := faultDir(t)
+	dir, env, _ := faultDir(t)
 	out, err := program(t, dir, env, 1, []string{"import", "log.json", "--as", "b"}).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "nothing was changed\n") {
 		t.Errorf("%v, %s", err, out)
