@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/llm/llmtest"
 )
 
@@ -30,6 +31,7 @@ const faultEnv = "TRACT_TEST_PROGRAM"
 
 // asProgram is the program under a limit of file sizes, which stands for a full disk.
 func asProgram(limit string) int {
+	faulttest.FilterCalls()
 	n, err := strconv.ParseUint(limit, 10, 63)
 	if err == nil && n > 0 {
 		signal.Ignore(syscall.SIGXFSZ)

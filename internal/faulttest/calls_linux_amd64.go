@@ -93,7 +93,7 @@ func fdPath(id, fd int) string { return fmt.Sprintf("/proc/%d/fd/%d", id, fd) }
 
 // opening gives an openat that makes a file, or opens one for writing.
 func (t *tracer) opening(id int, dir, name uint64, flags int) (*call, error) {
-	if flags&(syscall.O_CREAT|syscall.O_WRONLY|syscall.O_RDWR|syscall.O_TRUNC) == 0 {
+	if flags&opensForChange == 0 {
 		return nil, nil
 	}
 	c, err := t.naming(id, Open, dir, name, 0, 0)

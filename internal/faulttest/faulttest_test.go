@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,6 +21,9 @@ const roleEnv = "FAULTTEST_ROLE"
 func TestMain(m *testing.M) {
 	if os.Getenv(roleEnv) == "" {
 		os.Exit(m.Run())
+	}
+	if len(os.Args) == 2 {
+		faulttest.FilterCalls()
 	}
 	if err := work(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,10 +59,10 @@ func work(dir string) error {
 	return errors.Join(err, f.Truncate(800), f.Close())
 }
 
-func follow(t *testing.T, fault *faulttest.Fault) (*faulttest.Trace, string) {
+func follow(t *testing.T, fault *faulttest.Fault, more ...string) (*faulttest.Trace, string) {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], dir)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{dir}, more...)...)
 	cmd.Env = append(os.Environ(), roleEnv+"=1")
 	trace, err := faulttest.Run(dir, fault, cmd)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -92,6 +96,16 @@ func TestEveryStepIsNoted(t *testing.T) {
 	}
 	if w := trace.Steps[9]; string(w.Data) != "bb" || w.At != 600 {
 		t.Errorf("second write: %q at %d", w.Data, w.At)
+	}
+}
+
+// TestFilterLosesNoStep runs the program without FilterCalls too: it is followed all the same, and
+// takes the same steps.
+func TestFilterLosesNoStep(t *testing.T) {
+	filtered, _ := follow(t, nil)
+	whole, _ := follow(t, nil, "without a filter")
+	if !reflect.DeepEqual(filtered.Steps, whole.Steps) {
+		t.Errorf("with a filter\n%+v\nwithout\n%+v", filtered.Steps, whole.Steps)
 	}
 }
 

@@ -13,3 +13,6 @@ import (
 func Run(string, *Fault, ...*exec.Cmd) (*Trace, error) {
 	return nil, fmt.Errorf("trace a command: %w on this system", errors.ErrUnsupported)
 }
+
+// FilterCalls does nothing on this system.
+func FilterCalls() {}

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	if !ok {
 		os.Exit(runInMemory(m))
 	}
+	faulttest.FilterCalls()
 	if err := role(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
