@@ -94,6 +94,7 @@ func (s *store) submit(ctx context.Context, w *write) (won bool, err error) {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
 	q.mu.Unlock()
+	slots := q.slots // nil: another caller writes it
 	for {
 		select {
 		case <-r.done:
@@ -103,17 +104,12 @@ func (s *store) submit(ctx context.Context, w *write) (won bool, err error) {
 				return false, errors.Join(errNotSent, ctx.Err())
 			}
 			return false, ctx.Err()
-		case q.slots <- struct{}{}:
+		case slots <- struct{}{}:
 		}
 		switch group := q.takeGroup(); {
-		case len(group) == 0: // another caller writes it
+		case len(group) == 0:
 			<-q.slots
-			select {
-			case <-r.done:
-				return r.won, r.err
-			case <-ctx.Done():
-				return false, ctx.Err()
-			}
+			slots = nil
 		case len(group) == 1 && group[0] == r:
 			s.writeGroup(ctx, group)
 			<-q.slots
@@ -233,12 +229,10 @@ func sortedRows[T any](group []*request, rows func(*write) []T, compare func(a, 
 // groups do not deadlock.
 func (s *store) statements(group []*request) (list []statement) {
 	now := time.Now().UnixMilli()
-	others := false
-	for _, r := range sortedRows(group, func(w *write) []refRow { return w.refs }, func(a, b *refRow) int { return strings.Compare(a.name, b.name) }) {
-		others = others || r.row.prev.IsZero()
+	moves := sortedRows(group, func(w *write) []refRow { return w.refs }, func(a, b *refRow) int { return strings.Compare(a.name, b.name) })
+	for _, r := range moves {
 		list = s.appendMove(list, r, now)
 	}
-	moves := len(list)
 	add := func(of *write, sql string, args ...any) {
 		var name, newest any
 		if len(of.refs) > 0 {
@@ -266,7 +260,7 @@ func (s *store) statements(group []*request) (list []statement) {
 	for _, b := range sortedRows(group, func(w *write) []blobRow { return w.blobs }, func(a, b *blobRow) int { return a.id.Compare(b.id) }) {
 		add(b.of, blobSQL, b.row.id[:], int16(b.row.kind), b.row.codec, b.row.data, now, b.of.copies)
 	}
-	if others || len(list) > moves {
+	if len(list) > len(moves) { // not all of them are moves
 		list = slices.Insert(list, 0, statement{sql: lockSQL, args: []any{lockClass, s.lockKey()}})
 	}
 	return list

@@ -49,14 +49,13 @@ type apply struct {
 // at once: what this process knew of the store is out of date.
 func (a *apply) try(ctx context.Context) (done bool, err error) {
 	if a.sent != nil {
-		written, err := a.isWritten(ctx)
-		if err != nil {
-			return false, err
+		// It has happened if its log entry is there, or without refs, everything that it put, which the plan finds out.
+		if refs := a.sent.refs; len(refs) > 0 {
+			if written, err := a.s.hasEntry(ctx, a.s, refs[0]); err != nil || written {
+				return written, err
+			}
 		}
 		a.sent = nil
-		if written {
-			return true, nil
-		}
 	}
 	refs, moved, err := a.planMoves(ctx)
 	if err != nil {
@@ -67,11 +66,9 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	for i := range refs {
-		r := &refs[i].state
-		if at, ok := p.at[r.target]; ok {
-			r.at = at
-		} else if at, ok := a.s.positions.get(r.target); ok {
-			r.at = at
+		r, known := &refs[i].state, false
+		if r.at, known = p.at[r.target]; !known {
+			r.at, _ = a.s.positions.get(r.target)
 		}
 	}
 	p.refs = refs
@@ -103,16 +100,13 @@ func (a *apply) planMoves(ctx context.Context) (rows []refRow, moved bool, err e
 		return nil, false, err
 	}
 	moves, err := objects.PendingUpdates(a.batch.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
-	if (err != nil || len(moves) < len(a.batch.Refs)) && !a.fresh {
+	moved = len(moves) < len(a.batch.Refs)
+	if (err != nil || moved) && !a.fresh {
 		a.fresh = true
 		return a.planMoves(ctx)
 	}
-	if err != nil {
-		return nil, false, err
-	}
-	moved = len(moves) < len(a.batch.Refs)
-	if len(moves) == 0 {
-		return nil, true, nil
+	if err != nil || len(moves) == 0 {
+		return nil, moved, err
 	}
 	rows, err = a.makeEntry(ctx, slices.Clone(moves), states)
 	return rows, moved, err
@@ -162,15 +156,6 @@ func refRows(entry objects.LogEntry, record []byte) []refRow {
 	slices.SortFunc(rows, func(a, b refRow) int { return strings.Compare(a.name, b.name) })
 	rows[0].record = record
 	return rows
-}
-
-// isWritten reports whether the write whose outcome was unknown has happened: its log entry is
-// there, or without refs, everything that it put, which the next plan finds out.
-func (a *apply) isWritten(ctx context.Context) (bool, error) {
-	if len(a.sent.refs) == 0 {
-		return false, nil
-	}
-	return a.s.hasEntry(ctx, a.s, a.sent.refs[0])
 }
 
 // hasEntry reports whether the log has the entry that moves a ref.

@@ -171,13 +171,11 @@ func (w *walker) locate(ctx context.Context) (list []step, err error) {
 	var one found
 	err = w.s.find(ctx, w.s, []objects.ID{w.next}, false, func(_ objects.ID, f found) error {
 		one = f
-		return nil
+		return f.err
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case one.err != nil:
-		return nil, one.err
 	case one.object.Kind == 0:
 		return nil, &objects.NotFoundError{ID: w.next}
 	}

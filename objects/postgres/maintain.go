@@ -135,12 +135,11 @@ func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.Lo
 	if err != nil {
 		return err
 	}
-	for i := range w.refs { // where a ref comes to is known, and where it was between is not asked
-		w.refs[i].state.at = positions[w.refs[i].state.target]
-	}
 	var statements []statement
 	for i := range w.refs {
-		statements = s.appendMove(statements, rowOf[refRow]{&w, &w.refs[i]}, 0)
+		r := &w.refs[i]
+		r.state.at = positions[r.state.target] // where a ref comes to is known, and where it was between is not asked
+		statements = s.appendMove(statements, rowOf[refRow]{&w, r}, 0)
 	}
 	if lost, err := send(ctx, tx, statements); err != nil || len(lost) > 0 {
 		return cmp.Or(err, errors.New("a ref has moved")) // although this transaction has the lock

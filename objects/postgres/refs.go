@@ -29,16 +29,11 @@ func (s *store) states(ctx context.Context, q querier, names []string) (map[stri
 		if err == nil {
 			got[name] = r
 			s.setPurges(purges)
+			s.cacheRef(name, r)
 		}
 		return err
 	}, `select `+refColumns+`, (select purges from tract_repo where id = $1) from tract_ref where repo = $1 and name = any($2::text[])`, s.repo, names)
-	if err != nil {
-		return nil, err
-	}
-	for name, r := range got {
-		s.cacheRef(name, r)
-	}
-	return got, nil
+	return got, err
 }
 
 // GetRefs is objects.RefReader.

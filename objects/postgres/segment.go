@@ -108,18 +108,15 @@ func decodeSegment(row segmentRow) (*segment, error) {
 		return nil, wrong(errSegment)
 	}
 	size, b, ok := readUvarint(b, uint64(len(b)))
-	if !ok || size > uint64(len(b)) || size%idSize != 0 || n == 0 {
+	// There are as many ids as objects and objects elsewhere; those of commits come below.
+	commits := uint64(row.n)
+	if !ok || size > uint64(len(b)) || size%idSize != 0 || row.n <= 0 || commits > n || (n-commits)*idSize > size {
 		return nil, wrong(errSegment)
 	}
 	stored := b[:size]
 	raw, err := compression.Append(nil, b[size:])
 	if err != nil {
 		return nil, wrong(err)
-	}
-	// There are as many ids as objects and objects elsewhere; those of commits come below.
-	commits := uint64(row.n)
-	if row.n <= 0 || commits > n || (n-commits)*idSize > size {
-		return nil, wrong(errSegment)
 	}
 	ids := make([]byte, size+commits*idSize)
 	copy(ids[n*idSize:], stored[(n-commits)*idSize:])

@@ -127,22 +127,12 @@ func (s *store) sweep(ctx context.Context, tx pgx.Tx, o objects.Sweep, remove bo
 	if _, err := tx.Exec(ctx, sweepIndexes); err != nil {
 		return done, err
 	}
-	if _, err := tx.Exec(ctx, `insert into swept_root select * from unnest($1::bytea[])`, idBytes(o.Keep)); err != nil {
+	if err := w.markReachable(ctx, []any{&done.Kept, nil, nil}, `insert into swept_root select * from unnest($1::bytea[])`, idBytes(o.Keep)); err != nil {
 		return done, err
 	}
-	if err := w.markReachable(ctx); err != nil {
-		return done, err
-	}
-	if err := tx.QueryRow(ctx, countSQL).Scan(&done.Kept, nil, nil); err != nil {
-		return done, err
-	}
-	if _, err := tx.Exec(ctx, `insert into swept_root select distinct id from swept_object where $1 or put >= $2`, o.Before.IsZero(), o.Before.UnixMilli()); err != nil {
-		return done, err
-	}
-	if err := w.markReachable(ctx); err != nil {
-		return done, err
-	}
-	if err := tx.QueryRow(ctx, countSQL).Scan(&done.Young, &done.Removed, &done.RemovedBytes); err != nil {
+	err = w.markReachable(ctx, []any{&done.Young, &done.Removed, &done.RemovedBytes},
+		`insert into swept_root select distinct id from swept_object where $1 or put >= $2`, o.Before.IsZero(), o.Before.UnixMilli())
+	if err != nil {
 		return done, err
 	}
 	done.Young -= done.Kept
@@ -302,12 +292,19 @@ func (w *sweeper) readRoots(ctx context.Context) error {
 	return err
 }
 
-// markReachable reaches everything that the roots lead to.
-func (w *sweeper) markReachable(ctx context.Context) error {
+// markReachable adds the roots that a statement inserts, reaches everything that the roots lead to, and scans the row
+// of countSQL into count.
+func (w *sweeper) markReachable(ctx context.Context, count []any, insertRoots string, args ...any) error {
+	if _, err := w.tx.Exec(ctx, insertRoots, args...); err != nil {
+		return err
+	}
 	for {
 		reached, err := w.tx.Exec(ctx, reachSQL)
-		if err != nil || reached.RowsAffected() == 0 {
+		if err != nil {
 			return err
+		}
+		if reached.RowsAffected() == 0 {
+			return w.tx.QueryRow(ctx, countSQL).Scan(count...)
 		}
 		batch := &pgx.Batch{}
 		batch.Queue(`delete from swept_root`)
