@@ -43,8 +43,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 		for n < min(len(list), loadPage) && list[n].at.line == list[0].at.line && list[n].at.gen-list[0].at.gen < loadPage {
 			n++
 		}
-		low, high := list[0].at, list[n-1].at
-		contents, err := s.contentsOf(ctx, low.line, low.gen, high.gen)
+		contents, err := s.contentsOf(ctx, list[0].at.line, list[0].at.gen, list[n-1].at.gen)
 		if err != nil {
 			return nil, err
 		}
