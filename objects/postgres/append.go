@@ -23,8 +23,8 @@ import (
 // the hash of the newest log entry, which no two states of a ref share. What comes after the moves looks whether
 // the first ref of its batch was moved: a batch that has lost inserts nothing.
 //
-// A position that another commit has, in a segment or in the tail, is an error: the writer did not know of
-// that commit, and begins a line of its own.
+// A position that another commit has, in the tail or in a segment, is an error: the writer did not know of
+// that commit, and begins a line of its own. tract_check_position looks into segments after the insert.
 const (
 	lockSQL = `select pg_advisory_xact_lock_shared($1::int, $2::int)`
 
@@ -39,8 +39,8 @@ const (
 	insert into tract_log (repo, seq, name, record) select $1, $8, $2, $10 from moved
 ), put as (
 	insert into tract_tail (repo, line, gen, id, head, content, body, put)
-	select $1, $5, case when exists (select from tract_line s where s.repo = $1 and s.line = $5 and s.sealed > $6) then null else $6 end,
-		$4, $12::bytea, $13::bytea, $14::bytea, $11::bigint from moved where $12 is not null
+	select $1, $5, $6, $4, $12::bytea, $13::bytea, $14::bytea, $11::bigint from moved where $12 is not null
+	returning tract_check_position(repo, line, gen)
 ) select version from moved`
 
 	// togetherSQL fails, by a division by zero, if some of the refs of a batch were moved and others not.
@@ -53,10 +53,9 @@ const (
 select $1::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $5::bigint where ` + wonSQL
 
 	commitSQL = `insert into tract_tail (repo, line, gen, id, head, content, body, put)
-select $1::bigint, $4::bigint, case when exists (select from tract_line s where s.repo = $1 and s.line = $4 and s.sealed > $5) then null else $5::bigint end,
-	$6::bytea, $7::bytea, $8::bytea,
+select $1::bigint, $4::bigint, $5::bigint, $6::bytea, $7::bytea, $8::bytea,
 	case when $10::bool and exists (select from tract_tombstone t where t.repo = $1 and t.id = $8) then null else $9::bytea end, $11::bigint
-where ` + wonSQL
+where ` + wonSQL + ` returning tract_check_position(repo, line, gen)`
 
 	blobSQL = `insert into tract_blob as o (repo, id, kind, codec, data, put)
 select $1::bigint, $4::bytea, $5::smallint, $6::smallint, $7::bytea, $8::bigint

@@ -80,7 +80,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	case err == nil, hasCode(err, codeDivisionByZero):
 		a.fresh = true
 		return false, nil
-	case hasCode(err, codeUniqueViolation), hasCode(err, codeNotNullViolation): // the position is taken
+	case hasCode(err, codeUniqueViolation): // the position is taken
 		a.lookUpAll = true
 		return false, nil
 	case !isUndone(err):

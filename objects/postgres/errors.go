@@ -18,7 +18,6 @@ import (
 // SQLSTATE codes, from the appendix "PostgreSQL Error Codes" of the manual.
 const (
 	codeUniqueViolation      = "23505"
-	codeNotNullViolation     = "23502"
 	codeReadOnly             = "25006"
 	codeSerializationFailure = "40001"
 	codeDeadlock             = "40P01"

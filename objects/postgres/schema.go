@@ -27,7 +27,15 @@ drop index tract_log_name, tract_tail_content;
 alter table tract_log drop constraint tract_log_pkey, add primary key (repo, name, seq);
 create index tract_log_seq on tract_log (repo, seq);
 create index tract_tail_content on tract_tail (repo, content);
-update tract_schema set version = 4`
+update tract_schema set version = 4;`
+
+// checkPositionSQL makes the function that each insert of a commit calls for its row. A statement sees a segment only if it was
+// committed before the statement began; the function sees those that were committed while the insert waited too.
+const checkPositionSQL = `
+create function tract_check_position(bigint, bigint, bigint) returns void language plpgsql as $$ begin
+	if exists (select from tract_line where repo = $1 and line = $2 and sealed > $3) then
+		raise unique_violation using message = 'the position of a commit is taken in a segment'; end if;
+end $$`
 
 // schemaLock is the key of the advisory lock under which the schema is made.
 const schemaLock = 0x7472616374 // "tract"
@@ -85,13 +93,13 @@ func (s *store) makeSchema(ctx context.Context) error {
 			return err
 		}
 		if !made {
-			_, err := tx.Exec(ctx, schemaSQL)
+			_, err := tx.Exec(ctx, schemaSQL+checkPositionSQL)
 			return err
 		}
 		if err := tx.QueryRow(ctx, `select version from tract_schema`).Scan(&version); err != nil || version < oldestSchema || version >= schemaVersion {
 			return err
 		}
-		_, err := tx.Exec(ctx, upgradeSQL)
+		_, err := tx.Exec(ctx, upgradeSQL+checkPositionSQL)
 		return err
 	})
 }
