@@ -80,7 +80,7 @@ func decode(record []byte, shared bool) (Block, error) {
 	switch {
 	case b == nil:
 		r.Refuse(fmt.Sprintf("unknown kind %d", kind))
-	case r.Field() >= firstOfKind: // as most: it has no form
+	case r.NextField() >= firstOfKind: // as most: it has no form
 		b = b.fields(r)
 	default:
 		var form Form

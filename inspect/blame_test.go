@@ -324,9 +324,9 @@ func TestBlameOfRandomMerges(t *testing.T) {
 				author := fmt.Sprint("edit", n)
 				edit(on, author, text)(t, h)
 				var want []string
-				for _, line := range strings.Fields(text) {
+				for line := range strings.FieldsSeq(text) {
 					owner := author
-					for _, old := range strings.Fields(before) {
+					for old := range strings.FieldsSeq(before) {
 						if by, had, _ := strings.Cut(old, ":"); had == line {
 							owner = by
 						}
@@ -338,7 +338,7 @@ func TestBlameOfRandomMerges(t *testing.T) {
 				}
 			}
 			var got []string
-			for _, l := range strings.Fields(h.blame(t, on)) {
+			for l := range strings.FieldsSeq(h.blame(t, on)) {
 				_, text, _ := strings.Cut(l, ":")
 				got = append(got, text)
 			}

@@ -87,7 +87,7 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 }
 
 // decodeRequest decodes the request of an exchange, and returns the client of its provider, which decodes the
-// response. What the request repeats of the earlier one is not decoded again.
+// response. Messages that the earlier request had too are not decoded again.
 func (x *exchange) decodeRequest(earlier *preparedMessages) (*clientRequest, *providers.Client, error) {
 	sent, err := contentcoding.Decode(x.sent, x.encoding, maxBody)
 	if err != nil {

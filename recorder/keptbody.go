@@ -28,8 +28,8 @@ func (x *exchange) cacheKey(body []byte) string {
 }
 
 // maskRequest returns the request body of an exchange in which secrets are masked, unless the Repo masks none.
-// If the body has none, it is searched once, for the spool and for the store. What it shares with the
-// last body with the same cacheKey, in which no secret was found, is not searched again.
+// A body without secrets is searched once, for the spool and for the store. The beginning that it shares with the
+// last body with the same cacheKey, if that had no secret, is not searched again.
 func (x *exchange) maskRequest(body []byte) []byte {
 	if x.c.o.Unmasked || x.clean.Load() {
 		return body

@@ -73,10 +73,8 @@ func (a *app) branches(ctx context.Context, o *branchOptions, args []string) err
 		return a.deleteBranches(ctx, o, args)
 	case o.describe:
 		return a.describeBranch(ctx, args)
-	case o.copy:
-		return a.copyBranch(ctx, args)
-	case o.move:
-		return a.renameBranch(ctx, args)
+	case o.copy || o.move:
+		return a.copyOrRenameBranch(ctx, o.copy, args)
 	case o.list || o.all || o.contains != "" || len(args) == 0:
 		return a.listBranches(ctx, o, args)
 	}
@@ -342,75 +340,63 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	return a.printRef("branch", "described", name, tip)
 }
 
-// oldAndNewName returns the names in the arguments of a copy or of a renaming. Without an old name, it
-// is that of the branch of HEAD.
-func oldAndNewName(h head, args []string) (from, to string, err error) {
-	from, to = h.branch, args[len(args)-1]
+// copyOrRenameBranch copies or renames the branch that the first of two arguments names, or that of HEAD. The last
+// argument is the new name.
+func (a *app) copyOrRenameBranch(ctx context.Context, isCopy bool, args []string) error {
+	repo, err := a.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	h, err := a.head()
+	if err != nil {
+		return err
+	}
+	from, to := h.branch, args[len(args)-1]
 	if len(args) == 2 {
 		from = args[0]
 	}
 	if err := checkName("branch", to); err != nil {
-		return "", "", err
+		return err
 	}
-	if from == "" {
-		return "", "", withHint(errors.New("rename branch: HEAD is detached"), "tract branch -m OLD NEW")
+	switch {
+	case from == "" && isCopy:
+		return withHint(errors.New("copy branch: HEAD is detached"), "tract branch -c OLD NEW")
+	case from == "":
+		return withHint(errors.New("rename branch: HEAD is detached"), "tract branch -m OLD NEW")
+	case isCopy:
+		return a.copyBranch(ctx, repo.Branch(from), to)
 	}
-	return from, to, nil
+	return a.renameBranch(ctx, repo.Branch(from), to, from == h.branch)
 }
 
 // copyBranch creates a branch at the tip of another one.
-func (a *app) copyBranch(ctx context.Context, args []string) error {
-	repo, err := a.open(ctx, true)
-	if err != nil {
-		return err
-	}
-	h, err := a.head()
-	if err != nil {
-		return err
-	}
-	from, to, err := oldAndNewName(h, args)
-	if err != nil {
-		return err
-	}
-	tip, err := repo.Branch(from).Tip(ctx)
+func (a *app) copyBranch(ctx context.Context, from *tract.Branch, to string) error {
+	tip, err := from.Tip(ctx)
 	if err != nil {
 		return err
 	}
 	if tip.IsZero() {
-		return refs.None(refs.Heads + from)
+		return refs.None(refs.Heads + from.Name())
 	}
-	return a.createAndPrintBranch(ctx, to, refs.Heads+from)
+	return a.createAndPrintBranch(ctx, to, refs.Heads+from.Name())
 }
 
-// renameBranch renames a branch. HEAD follows if it is on that branch.
-func (a *app) renameBranch(ctx context.Context, args []string) error {
-	repo, err := a.open(ctx, true)
-	if err != nil {
-		return err
-	}
-	h, err := a.head()
-	if err != nil {
-		return err
-	}
-	from, to, err := oldAndNewName(h, args)
-	if err != nil {
-		return err
-	}
-	old := repo.Branch(from)
+// renameBranch renames a branch. If HEAD is on it, HEAD follows.
+func (a *app) renameBranch(ctx context.Context, old *tract.Branch, to string, headIsOnIt bool) error {
 	tip, err := old.Tip(ctx)
 	if err != nil {
 		return err
 	}
-	if err := checkBranchIsNew(ctx, repo.Branch(to)); err != nil {
+	if err := checkBranchIsNew(ctx, a.repo.Branch(to)); err != nil {
 		return err
 	}
 	if _, err := old.Rename(tract.AsOperation(ctx, "branch -m"), to); err != nil {
 		return branchError(err)
 	}
-	if from == h.branch {
+	if headIsOnIt {
 		if err := a.setHead(head{branch: to}); err != nil {
 			return err
 		}
 	}
-	return a.printRef("branch", "renamed", from+" to "+to, tip)
+	return a.printRef("branch", "renamed", old.Name()+" to "+to, tip)
 }

@@ -84,8 +84,8 @@ func (r *Record) Err() error {
 	return r.err
 }
 
-// Field returns the number of the field that is read next; 0: there is none.
-func (r *Record) Field() int { return r.field }
+// NextField returns the number of the field that is read next; 0: there is none.
+func (r *Record) NextField() int { return r.field }
 
 // Refuse makes the record invalid. Err returns why.
 func (r *Record) Refuse(why string) { r.fail("%s", why) }
@@ -286,17 +286,11 @@ func (r *Record) Strings(field int, list *[]string) {
 
 // Records is a list of records.
 func Records[T any](r *Record, field int, list *[]T, fields func(*T, *Record)) {
-	for i := 0; i < len(*list) && !r.reading; i++ {
-		r.writeTag(field, wireBytes, true)
-		at := len(r.buf)
-		one := Record{buf: append(r.buf, 0)} // the length will replace the 0
-		fields(&(*list)[i], &one)
-		r.buf = slices.Replace(one.buf, at, at+1, appendVarint(nil, uint64(len(one.buf)-at-1))...)
-	}
-	if !r.reading {
-		return
-	}
-	List(r, field, list, nil, func(v *T, b []byte) error {
+	List(r, field, list, func(v *T) []byte {
+		var one Record
+		fields(v, &one)
+		return one.Bytes()
+	}, func(v *T, b []byte) error {
 		one := NewReader(b)
 		fields(v, &one)
 		return one.Err()

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -23,7 +22,7 @@ func checkDecodeNext(t *testing.T, api, provider string, bodies ...[]byte) (cont
 	t.Helper()
 	var earlier *RequestPrefix
 	for i, body := range bodies {
-		if _, ok := earlier.cut(body); ok {
+		if _, ok := earlier.removeFrom(body); ok {
 			continued++
 		}
 		want, bad := DecodeRequest(api, provider, body)
@@ -32,9 +31,7 @@ func checkDecodeNext(t *testing.T, api, provider string, bodies ...[]byte) (cont
 			t.Errorf("body %d: %v, want %v", i, err, bad)
 		}
 		if !reflect.DeepEqual(have, want) {
-			a, _ := json.Marshal(have)
-			b, _ := json.Marshal(want)
-			t.Errorf("body %d: %s\nwant %s", i, a, b)
+			t.Errorf("body %d: %+v\nwant %+v", i, have, want)
 		}
 		if err == nil {
 			earlier = next

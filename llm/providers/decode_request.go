@@ -48,7 +48,7 @@ func DecodeNextRequest(api, provider string, body []byte, earlier *RequestPrefix
 	if t.Dialect.DecodeRequest == nil {
 		return nil, nil, fmt.Errorf("decode request: requests of the dialect %s cannot be read", t.Dialect.Name)
 	}
-	short, ok := earlier.cut(body)
+	short, ok := earlier.removeFrom(body)
 	v, err := rawjson.Parse(short)
 	if t.Model = v.Get("model").Text(); ok && (err != nil || earlier.api != api || earlier.provider != provider || earlier.model != t.Model || !hasOneList(v, earlier.member)) {
 		return DecodeNextRequest(api, provider, body, nil)
@@ -78,9 +78,9 @@ func DecodeNextRequest(api, provider string, body []byte, earlier *RequestPrefix
 	return req, next, nil
 }
 
-// cut returns a body without the messages of the prefix. If the body does not begin with the prefix,
-// cut returns the body itself, and ok is false.
-func (p *RequestPrefix) cut(body []byte) (short []byte, ok bool) {
+// removeFrom returns a body without the messages of the prefix. If the body does not begin with the
+// prefix, it returns the body itself, and ok is false.
+func (p *RequestPrefix) removeFrom(body []byte) (short []byte, ok bool) {
 	if p == nil || !bytes.HasPrefix(body, p.bytes) {
 		return body, false
 	}

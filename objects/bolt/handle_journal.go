@@ -141,5 +141,5 @@ func (h *handle) writeAnchor() { _, _ = h.side.gate.WriteAt(h.journal.EncodeAnch
 // restartJournal begins the next generation of the journal, of which nothing is written.
 func (h *handle) restartJournal(bound journal.Binding) {
 	h.journal.Position = journal.StartOf(bound)
-	h.mem, h.mark = h.mem.Next(), 0
+	h.mem, h.mark = h.mem.NewSameSize(), 0
 }

@@ -41,6 +41,8 @@ const (
 	loadWorkers = 4
 	// loadFew is how many objects of one pack are read by their ids instead.
 	loadFew = 4
+	// mostReserved is the most bytes that Load allocates before it has read anything: sizes in a file may be wrong.
+	mostReserved = 256 << 20
 )
 
 // Load is objects.BulkReader. It reads whole bodies of which most is wanted. Data is a part of
@@ -76,7 +78,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	for range count {
 		workers.Go(func() {
 			w := &loadWorker{loading: &l}
-			w.kept.pieces.Reserve(size / count)
+			w.kept.pieces.Reserve(min(size, mostReserved) / count)
 			w.work(ctx)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -190,6 +191,25 @@ func TestLoadWhileGCRuns(t *testing.T) {
 		if m.wantAll(t, h, got); len(failed) > 0 {
 			t.Fatal(failed)
 		}
+	}
+}
+
+// TestLoadDoesNotTrustSizes gives locators with enormous sizes, as a damaged file may have them. The memory
+// that is allocated ahead is bounded, and every object comes.
+func TestLoadDoesNotTrustSizes(t *testing.T) {
+	path, m := large(t, 900)
+	s := mustOpen(t, path, objects.Options{})
+	h := walked(t, s, m.tip)
+	for i := len(h.locators) - 100; i < len(h.locators); i++ {
+		h.locators[i][1] |= 1<<31 - 1
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, _, _ := h.load(t, s)
+	runtime.ReadMemStats(&after)
+	m.wantAll(t, h, got)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 3*mostReserved { // load loads twice
+		t.Errorf("%d MB were allocated", n>>20)
 	}
 }
 

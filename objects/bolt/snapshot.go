@@ -122,11 +122,7 @@ func decoded[T any](entries iter.Seq2[page.Entry, error], decode func(key, value
 // merged yields what the file and the journal have, in one order. For a key that both have
 // the journal counts.
 func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
-	file := l.scanFile(bucket, from, descending)
-	below, rest := l.journalAround(bucket, from)
-	if descending {
-		rest = below
-	}
+	file, rest := l.scanFile(bucket, from, descending), l.journalPart(bucket, from, descending)
 	if len(rest) == 0 {
 		return file
 	}
@@ -166,13 +162,16 @@ func takeNext(list []memtable.Entry, descending bool) (next memtable.Entry, othe
 	return list[0], list[1:]
 }
 
-// journalAround returns what the journal has below a key, and from it on. Both are in ascending
-// order, and shared: the caller must not change them.
-func (l *snapshot) journalAround(bucket int, key []byte) (below, from []memtable.Entry) {
+// journalPart returns what the journal has from a key on, or if below is set, below the key. It is in
+// ascending order, and shared: the caller must not change it.
+func (l *snapshot) journalPart(bucket int, key []byte, below bool) []memtable.Entry {
 	if l.mem == nil {
-		return nil, nil
+		return nil
 	}
 	list := l.mem.Sorted(bucket, l.mark)
 	at, _ := slices.BinarySearchFunc(list, key, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
-	return list[:at], list[at:]
+	if below {
+		return list[:at]
+	}
+	return list[at:]
 }

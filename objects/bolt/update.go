@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/tract-vcs/tract/objects"
 )
@@ -35,8 +34,8 @@ func (s *store) submit(ctx context.Context, f func(waiting context.Context, w *w
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	waiting := &waitContext{Context: ctx, end: time.Now().Add(s.wait)}
-	defer waiting.stop()
+	waiting, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
 	for admitted := false; ; admitted = true {
 		w, err := s.acquireWriter(waiting, admitted)
 		if err != nil {
@@ -68,29 +67,6 @@ func (w *writer) update(ref string, unlock func(), f func(tip objects.ID) (objec
 		if !errors.Is(err, errRefMoved) {
 			return g, leads, err
 		}
-	}
-}
-
-// waitContext ends when its parent does, or at a time. It has a timer from the first wait on, since
-// few calls wait for anything but their group. It is for one goroutine.
-type waitContext struct {
-	context.Context
-
-	end    time.Time
-	cancel func() // nil: there is no timer
-}
-
-// Done implements [context.Context].
-func (c *waitContext) Done() <-chan struct{} {
-	if c.cancel == nil {
-		c.Context, c.cancel = context.WithDeadline(c.Context, c.end)
-	}
-	return c.Context.Done()
-}
-
-func (c *waitContext) stop() {
-	if c.cancel != nil {
-		c.cancel()
 	}
 }
 
@@ -133,15 +109,9 @@ func (l *refLocks) lock(ctx context.Context, ref string) (unlock func(), err err
 			delete(l.locks, ref)
 		}
 	}
-	unlock = func() { <-one.held; leave() }
 	select {
 	case one.held <- struct{}{}:
-		return unlock, nil
-	default:
-	}
-	select {
-	case one.held <- struct{}{}:
-		return unlock, nil
+		return func() { <-one.held; leave() }, nil
 	case <-ctx.Done():
 		leave()
 		return nil, ctx.Err()

@@ -15,13 +15,13 @@ import (
 // one transaction, as the protocol has it for all statements up to a Sync message. An append of one
 // commit is one statement: moveSQL. More commits, blobs, and lines that begin take a statement each.
 //
-// gc and purge lock the repo, and must not miss what is inserted. A group of moves alone waits for the locks of the rows of
-// its refs, and has read before what it reads. Every other group begins with lockSQL, so that its other statements
-// see what gc and purge have done, unless transactions are repeatable read by default.
+// gc and purge lock the repo and the rows of its refs, so that they miss no insert. A group that only moves refs waits for
+// these rows. Every other group begins with lockSQL, so that its later statements see what gc and purge have
+// done, unless transactions are repeatable read by default.
 //
 // A ref that was deleted keeps its row. newRefSQL makes the row of a ref that never was. The swap compares
-// the hash of the newest log entry, which no two states of a ref share. What comes after the moves looks whether
-// the first ref of its batch was moved: a batch that has lost inserts nothing.
+// the hash of the newest log entry, which no two states of a ref share. Each statement after the moves tests whether
+// the first ref of its batch was moved, so that a batch that has lost inserts nothing.
 //
 // A position that another commit has, in the tail or in a segment, is an error: the writer did not know of
 // that commit, and begins a line of its own. tract_check_position looks into segments after the insert.
@@ -155,16 +155,16 @@ func (q *queue) takeGroup() (group []*request) {
 	return group
 }
 
-// writeGroup writes a group and tells each of its requests the outcome.
+// writeGroup writes a group, and reports the outcome to each of its requests.
 func (s *store) writeGroup(ctx context.Context, group []*request) {
 	var lost map[*write]bool
 	statements := s.statements(group)
 	err := s.attempt(ctx, statementTime, func(ctx context.Context) (err error) {
-		lost, err = send(ctx, s.pool, statements)
+		lost, err = send(ctx, s.pool.SendBatch, statements)
 		return err
 	})
 	if err != nil && len(group) > 1 && isUndone(err) {
-		for _, r := range group { // one of them is to blame
+		for _, r := range group { // one of them failed
 			s.writeGroup(ctx, []*request{r})
 		}
 		return
@@ -183,11 +183,9 @@ type statement struct {
 	ref  *refRow // that moveSQL moves; nil: it is another statement
 }
 
-// send runs statements, in one transaction. It sets the new versions of refs, and returns the
+// send runs statements, in one transaction, with the method SendBatch of a pool or a transaction. It sets the new versions of refs, and returns the
 // batches of which a ref has moved.
-func send(ctx context.Context, db interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-}, list []statement) (lost map[*write]bool, err error) {
+func send(ctx context.Context, sendBatch func(context.Context, *pgx.Batch) pgx.BatchResults, list []statement) (lost map[*write]bool, err error) {
 	lost = map[*write]bool{}
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(list))}
 	for _, st := range list {
@@ -203,24 +201,24 @@ func send(ctx context.Context, db interface {
 			return err
 		})
 	}
-	return lost, db.SendBatch(ctx, batch).Close()
+	return lost, sendBatch(ctx, batch).Close()
 }
 
-// rowOf is a row of a batch.
-type rowOf[T any] struct {
+// batchRow is a row, and the batch that it is of.
+type batchRow[T any] struct {
 	of  *write
 	row *T
 }
 
 // sortedRows returns rows of all batches in the order of their keys.
-func sortedRows[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []rowOf[T]) {
+func sortedRows[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []batchRow[T]) {
 	for _, r := range group {
 		of := rows(r.write)
 		for k := range of {
-			list = append(list, rowOf[T]{r.write, &of[k]})
+			list = append(list, batchRow[T]{r.write, &of[k]})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b rowOf[T]) int { return compare(a.row, b.row) })
+	slices.SortStableFunc(list, func(a, b batchRow[T]) int { return compare(a.row, b.row) })
 	return list
 }
 
@@ -252,7 +250,7 @@ func (s *store) statements(group []*request) (list []statement) {
 		if from := c.row.from; from.line >= 0 {
 			add(c.of, lineSQL, c.row.at.line, c.row.at.gen, from.line, from.gen)
 		}
-		if c.row != c.of.moved() {
+		if c.row != c.of.commitOfMove() {
 			add(c.of, commitSQL, c.row.at.line, c.row.at.gen, c.row.id[:], c.row.head, idOrNull(c.row.content), c.row.body, c.of.copies, now)
 		}
 	}
@@ -266,12 +264,12 @@ func (s *store) statements(group []*request) (list []statement) {
 }
 
 // appendMove appends the statements that move a ref.
-func (s *store) appendMove(list []statement, r rowOf[refRow], now int64) []statement {
+func (s *store) appendMove(list []statement, r batchRow[refRow], now int64) []statement {
 	to, prev := &r.row.state, r.row.prev[:]
 	if r.row.prev.IsZero() {
 		list, prev = append(list, statement{sql: newRefSQL, args: []any{s.repo, r.row.name}}), []byte{}
 	}
-	c := r.of.moved()
+	c := r.of.commitOfMove()
 	if c == nil || r.row != &r.of.refs[0] {
 		c = &commitRow{}
 	}
@@ -281,8 +279,9 @@ func (s *store) appendMove(list []statement, r rowOf[refRow], now int64) []state
 	}, of: r.of, ref: r.row})
 }
 
-// moved returns the commit that moveSQL inserts with the move of the first ref to it; nil: there is none.
-func (w *write) moved() *commitRow {
+// commitOfMove returns the commit that moveSQL inserts together with the move of the first ref to it; nil: there
+// is none.
+func (w *write) commitOfMove() *commitRow {
 	if len(w.refs) == 0 || len(w.commits) == 0 || w.copies {
 		return nil
 	}

@@ -139,9 +139,9 @@ func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.Lo
 	for i := range w.refs {
 		r := &w.refs[i]
 		r.state.at = positions[r.state.target] // where a ref comes to is known, and where it was between is not asked
-		statements = s.appendMove(statements, rowOf[refRow]{&w, r}, 0)
+		statements = s.appendMove(statements, batchRow[refRow]{&w, r}, 0)
 	}
-	if lost, err := send(ctx, tx, statements); err != nil || len(lost) > 0 {
+	if lost, err := send(ctx, tx.SendBatch, statements); err != nil || len(lost) > 0 {
 		return cmp.Or(err, errors.New("a ref has moved")) // although this transaction has the lock
 	}
 	_, err = tx.Exec(ctx, advanceSQL, int64(last))

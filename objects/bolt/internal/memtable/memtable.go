@@ -59,10 +59,10 @@ type listing struct {
 var seed = maphash.MakeSeed()
 
 // New returns a table without changes.
-func New(buckets int) *Table { return (&Table{buckets: make([]bucket, buckets)}).Next() }
+func New(buckets int) *Table { return (&Table{buckets: make([]bucket, buckets)}).NewSameSize() }
 
-// Next returns a table without changes that has room for as many as t has.
-func (t *Table) Next() *Table {
+// NewSameSize returns a table without changes that has room for as many as t has.
+func (t *Table) NewSameSize() *Table {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	next := &Table{buckets: make([]bucket, len(t.buckets))}

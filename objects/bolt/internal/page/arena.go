@@ -19,8 +19,8 @@ func (a *Arena) Take(n int) []byte {
 	return hugepage.Take(&a.Buf, n)
 }
 
-// reservedSize is the most bytes of one piece of memory that Reserve allocates. Who keeps a part of a
-// piece keeps all of it.
+// reservedSize is the most bytes of one piece of memory that Reserve allocates. A reference to a part of
+// a piece keeps the whole piece in memory.
 const reservedSize = 8 << 20
 
 // Reserve makes room for about so many bytes, which will be taken in pieces. All of it is allocated
