@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,6 +43,9 @@ func interruptedAnswer(t *testing.T, end os.Signal) {
 	command(t, codeOK, "init", dir)
 	command(t, codeOK, "user", "Why is the sky blue?", "--dir", dir)
 	server := llmtest.Start(t, slow)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, end) // a program inherits an ignored signal, such as after nohup, and then ignores it as well
+	defer signal.Stop(received)
 	ask := exec.CommandContext(t.Context(), "tract", "generate", "--provider", "chat", "--model", "m", "--base-url", server.URL()+"/v1", "--dir", dir)
 	var said bytes.Buffer
 	ask.Stderr = &said
