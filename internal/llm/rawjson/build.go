@@ -38,7 +38,7 @@ func Compact(v Value) Value {
 func Without(v Value, keys ...string) Value {
 	var kept [][2]Value
 	hit := false
-	c := members(v)
+	c := memberCursor(v)
 	for raw, val := c.next(); val != nil; raw, val = c.next() {
 		if slices.ContainsFunc(keys, raw.textEquals) {
 			hit = true
@@ -134,7 +134,7 @@ func (o *Object) SetTrue(key string, b bool) {
 // An extra that is not an object changes nothing. Merge returns o.
 func (o *Object) Merge(extra Value) *Object {
 	last := lastMembers(extra)
-	c := members(extra)
+	c := memberCursor(extra)
 	for raw, val := c.next(); val != nil; raw, val = c.next() {
 		key := raw.Text()
 		if val, ok := last[key]; ok {
@@ -165,7 +165,7 @@ func (o *Object) beginMember(key string) {
 	if !o.addKey(key) {
 		o.buf = o.bufferWithout(key)
 	}
-	o.buf = append(AppendString(appendComma(o.buf, '{'), key), ':')
+	o.buf = append(AppendString(appendOpeningOrComma(o.buf, '{'), key), ':')
 }
 
 // addKey records a key and reports whether no member had it before.
@@ -189,7 +189,7 @@ func (o *Object) bufferWithout(key string) []byte {
 
 // appendMember appends a member whose key is in JSON form, with its quotes.
 func (o *Object) appendMember(rawKey, val Value) {
-	o.buf = append(append(append(appendComma(o.buf, '{'), rawKey...), ':'), val...)
+	o.buf = append(append(append(appendOpeningOrComma(o.buf, '{'), rawKey...), ':'), val...)
 }
 
 // Array builds an array element by element. The zero value is an empty array,
@@ -201,13 +201,13 @@ type Array struct {
 // Add adds the element v, which must be JSON and is copied. An absent v adds nothing.
 func (a *Array) Add(v Value) {
 	if len(v) != 0 {
-		a.buf = append(appendComma(a.buf, '['), v...)
+		a.buf = append(appendOpeningOrComma(a.buf, '['), v...)
 	}
 }
 
 // AddString adds a string, encoded by [AppendString].
 func (a *Array) AddString(s string) {
-	a.buf = AppendString(appendComma(a.buf, '['), s)
+	a.buf = AppendString(appendOpeningOrComma(a.buf, '['), s)
 }
 
 // Bytes returns the array. The bytes are valid until the next change of a, which may
@@ -219,8 +219,8 @@ func (a *Array) Bytes() Value {
 	return append(a.buf, ']')
 }
 
-// appendComma appends the opening bracket if buf is empty, else a comma.
-func appendComma(buf []byte, opening byte) []byte {
+// appendOpeningOrComma appends the opening bracket if buf is empty, else a comma.
+func appendOpeningOrComma(buf []byte, opening byte) []byte {
 	if len(buf) == 0 {
 		return append(buf, opening)
 	}

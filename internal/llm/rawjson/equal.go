@@ -42,7 +42,7 @@ func equal(a, b Value, depth int) bool {
 }
 
 func equalArrays(a, b Value, depth int) bool {
-	x, y := elements(a), elements(b)
+	x, y := elementCursor(a), elementCursor(b)
 	for {
 		_, v := x.next()
 		_, w := y.next()
@@ -91,7 +91,7 @@ const (
 // literal or exponent is too long.
 func exactNumber(v Value) *big.Rat {
 	p := parser{text: v}
-	if len(v) > maxNumberBytes || !p.number() || p.i < len(v) {
+	if len(v) > maxNumberBytes || !p.readNumber() || p.i < len(v) {
 		return nil
 	}
 	if e := bytes.IndexAny(v, "eE"); e >= 0 && len(v)-e-1 > maxExponentBytes {

@@ -53,7 +53,7 @@ func ParseFirst(b []byte) (v Value, rest []byte, err error) {
 	}
 	p.i = skipSpace(b, p.i)
 	start := p.i
-	if !p.value() {
+	if !p.readValue() {
 		return nil, nil, p.err
 	}
 	return Value(b[start:p.i:p.i]), b[skipSpace(b, p.i):], nil
@@ -88,31 +88,31 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// value reads any value.
-func (p *parser) value() bool {
+// readValue reads any value.
+func (p *parser) readValue() (ok bool) {
 	switch c := p.peek(); c {
 	case '"':
-		return p.str()
+		return p.readString()
 	case '{':
-		return p.nested('}')
+		return p.readNested('}')
 	case '[':
-		return p.nested(']')
+		return p.readNested(']')
 	case 't':
-		return p.literal("true")
+		return p.readLiteral("true")
 	case 'f':
-		return p.literal("false")
+		return p.readLiteral("false")
 	case 'n':
-		return p.literal("null")
+		return p.readLiteral("null")
 	default:
 		if c == '-' || isDigit(c) {
-			return p.number()
+			return p.readNumber()
 		}
 		return p.fail("want a value")
 	}
 }
 
-// literal reads true, false or null.
-func (p *parser) literal(word string) bool {
+// readLiteral reads true, false or null.
+func (p *parser) readLiteral(word string) (ok bool) {
 	for n := range len(word) {
 		if p.peek() != word[n] {
 			return p.fail("want " + word)
@@ -122,8 +122,8 @@ func (p *parser) literal(word string) bool {
 	return true
 }
 
-// nested reads an object or an array up to its closing bracket.
-func (p *parser) nested(closing byte) bool {
+// readNested reads an object or an array up to its closing bracket.
+func (p *parser) readNested(closing byte) (ok bool) {
 	if p.depth++; p.depth > MaxDepth {
 		return p.fail(fmt.Sprintf("want at most %d levels of nesting", MaxDepth))
 	}
@@ -134,10 +134,10 @@ func (p *parser) nested(closing byte) bool {
 		return true
 	}
 	for {
-		if closing == '}' && !p.keyAndColon() {
+		if closing == '}' && !p.readKeyAndColon() {
 			return false
 		}
-		if !p.value() {
+		if !p.readValue() {
 			return false
 		}
 		p.i = skipSpace(p.text, p.i)
@@ -154,12 +154,12 @@ func (p *parser) nested(closing byte) bool {
 	}
 }
 
-// keyAndColon reads a key and the colon, up to the value.
-func (p *parser) keyAndColon() bool {
+// readKeyAndColon reads a key and the colon, up to the value.
+func (p *parser) readKeyAndColon() (ok bool) {
 	if p.peek() != '"' {
 		return p.fail("want a key in quotes")
 	}
-	if !p.str() {
+	if !p.readString() {
 		return false
 	}
 	p.i = skipSpace(p.text, p.i)
@@ -170,8 +170,8 @@ func (p *parser) keyAndColon() bool {
 	return true
 }
 
-// str reads a string.
-func (p *parser) str() bool {
+// readString reads a string.
+func (p *parser) readString() (ok bool) {
 	for p.i++; ; {
 		p.i = skipPlain(p.text, p.i)
 		switch p.peek() {
@@ -180,7 +180,7 @@ func (p *parser) str() bool {
 			return true
 		case '\\':
 			p.i++
-			if !p.escape() {
+			if !p.readEscape() {
 				return false
 			}
 		default:
@@ -189,8 +189,8 @@ func (p *parser) str() bool {
 	}
 }
 
-// escape reads an escape sequence after its backslash.
-func (p *parser) escape() bool {
+// readEscape reads an escape sequence after its backslash.
+func (p *parser) readEscape() (ok bool) {
 	switch p.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		p.i++
@@ -209,19 +209,19 @@ func (p *parser) escape() bool {
 	}
 }
 
-// number reads a number.
-func (p *parser) number() bool {
+// readNumber reads a number.
+func (p *parser) readNumber() (ok bool) {
 	if p.peek() == '-' {
 		p.i++
 	}
 	if p.peek() == '0' {
 		p.i++
-	} else if !p.digits() {
+	} else if !p.readDigits() {
 		return false
 	}
 	if p.peek() == '.' {
 		p.i++
-		if !p.digits() {
+		if !p.readDigits() {
 			return false
 		}
 	}
@@ -230,13 +230,13 @@ func (p *parser) number() bool {
 		if c = p.peek(); c == '+' || c == '-' {
 			p.i++
 		}
-		return p.digits()
+		return p.readDigits()
 	}
 	return true
 }
 
-// digits reads one or more digits.
-func (p *parser) digits() bool {
+// readDigits reads one or more digits.
+func (p *parser) readDigits() (ok bool) {
 	start := p.i
 	for isDigit(p.peek()) {
 		p.i++

@@ -42,7 +42,7 @@ func (v Value) inner() []byte {
 
 // unescape decodes the escape at the beginning of in to out, and returns the length of the
 // escape. It writes an invalid escape unchanged.
-func unescape(out *strings.Builder, in []byte) int {
+func unescape(out *strings.Builder, in []byte) (escapeLen int) {
 	if len(in) < 2 {
 		out.WriteByte('\\')
 		return 1
@@ -61,7 +61,7 @@ func unescape(out *strings.Builder, in []byte) int {
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // unescapeUnit is unescape for the escape of a UTF-16 code unit, \uXXXX, or a surrogate pair.
-func unescapeUnit(out *strings.Builder, in []byte) int {
+func unescapeUnit(out *strings.Builder, in []byte) (escapeLen int) {
 	r, ok := codeUnit(in)
 	switch {
 	case !ok:
@@ -83,7 +83,7 @@ func unescapeUnit(out *strings.Builder, in []byte) int {
 
 // codeUnit returns the UTF-16 code unit of the escape \uXXXX at the beginning of in; false if
 // there is no such escape.
-func codeUnit(in []byte) (rune, bool) {
+func codeUnit(in []byte) (unit rune, ok bool) {
 	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
 		return 0, false
 	}
@@ -108,11 +108,11 @@ func AppendString(dst []byte, s string) []byte {
 		return append(appendEscaped(dst, s), '"')
 	}
 	for s != "" {
-		n := validPrefix(s)
+		n := validPrefixLen(s)
 		dst = appendEscaped(dst, s[:n])
 		if s = s[n:]; s != "" {
 			dst = utf8.AppendRune(dst, utf8.RuneError)
-			s = s[invalidLength(s):]
+			s = s[invalidPrefixLen(s):]
 		}
 	}
 	return append(dst, '"')
@@ -147,8 +147,8 @@ var escapes = func() (t [256]byte) {
 	return t
 }()
 
-// validPrefix returns the length of the longest prefix of s that is valid UTF-8.
-func validPrefix(s string) int {
+// validPrefixLen returns the length of the longest prefix of s that is valid UTF-8.
+func validPrefixLen(s string) int {
 	for i, r := range s {
 		if r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
 			return i
@@ -157,9 +157,9 @@ func validPrefix(s string) int {
 	return len(s)
 }
 
-// invalidLength returns the number of bytes at the beginning of s, which must be invalid
+// invalidPrefixLen returns the number of bytes at the beginning of s, which must be invalid
 // UTF-8, that one U+FFFD replaces.
-func invalidLength(s string) int {
+func invalidPrefixLen(s string) int {
 	if len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
 		return 3 // a surrogate
 	}

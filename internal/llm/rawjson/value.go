@@ -68,7 +68,7 @@ func (v Value) Kind() Kind {
 func (v Value) Get(keys ...string) Value {
 	for _, key := range keys {
 		var found Value
-		c := members(v)
+		c := memberCursor(v)
 		for raw, val := c.next(); val != nil; raw, val = c.next() {
 			if raw.textEquals(key) {
 				found = val
@@ -85,7 +85,7 @@ func (v Value) Get(keys ...string) Value {
 // included, keys decoded as by [Value.Text]. It yields nothing for another kind.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
-		c := members(v)
+		c := memberCursor(v)
 		for raw, val := c.next(); val != nil; raw, val = c.next() {
 			if !yield(raw.Text(), val) {
 				return
@@ -97,7 +97,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 // Elements yields the elements of an array. It yields nothing for another kind.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
-		c := elements(v)
+		c := elementCursor(v)
 		for _, val := c.next(); val != nil; _, val = c.next() {
 			if !yield(val) {
 				return
@@ -110,11 +110,11 @@ func (v Value) Elements() iter.Seq[Value] {
 // of object v. There must be an array with so many elements; of members with equal keys the first
 // counts.
 func ElementsEnd(v Value, key string, n int) (begin, end int) {
-	c := members(v)
+	c := memberCursor(v)
 	for raw, list := c.next(); list != nil; raw, list = c.next() {
 		if raw.textEquals(key) {
 			begin = c.i - len(list) + 1
-			in := elements(list)
+			in := elementCursor(list)
 			for range n {
 				in.next()
 			}
@@ -180,11 +180,11 @@ type cursor struct {
 	keyed bool
 }
 
-// members returns a cursor over the members of v; an empty one if v is not an object.
-func members(v Value) cursor { return openCursor(v, KindObject) }
+// memberCursor returns a cursor over the members of v; an empty one if v is not an object.
+func memberCursor(v Value) cursor { return openCursor(v, KindObject) }
 
-// elements returns a cursor over the elements of v; an empty one if v is not an array.
-func elements(v Value) cursor { return openCursor(v, KindArray) }
+// elementCursor returns a cursor over the elements of v; an empty one if v is not an array.
+func elementCursor(v Value) cursor { return openCursor(v, KindArray) }
 
 // openCursor returns a cursor at the beginning of v; an empty one if v is not of kind k.
 func openCursor(v Value, k Kind) cursor {

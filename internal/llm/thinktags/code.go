@@ -10,17 +10,17 @@ type codeScanner struct {
 	fencedTag    span   // the first tag in the block, in case the block is never closed
 	unclosedFrom [2]int // fences of ` and ~ from this length on are never closed; 0: not known
 
-	place         linePlace
-	blank         bool   // nothing but white space so far
-	indent        int    // its width; a tab is as wide as the indent of code
-	quote         bool   // nothing but white space and > before the mark
-	mark          byte   // the fence character at the start of the line; 0: none
-	markLen       int    // how often it is repeated
-	run           int    // backticks just read
-	runs          int    // runs of backticks that have ended
-	openRun       byte   // length of the run that may open a code span; 0: none
-	runsSinceOpen []byte // lengths of the runs from that one on; 0 is a tag
-	tags          []span // the tags among them
+	place           linePlace
+	blank           bool   // nothing but white space so far
+	indent          int    // its width; a tab is as wide as the indent of code
+	onlyQuoteBefore bool   // nothing but white space and > before the mark
+	mark            byte   // the fence character at the start of the line; 0: none
+	markLen         int    // how often it is repeated
+	run             int    // backticks just read
+	endedRuns       int    // runs of backticks that have ended
+	openRun         byte   // length of the run that may open a code span; 0: none
+	runsSinceOpen   []byte // lengths of the runs from that one on; 0 is a tag
+	tags            []span // the tags among them
 }
 
 // codeIndent is how much white space makes code of a line.
@@ -36,18 +36,18 @@ const (
 )
 
 func (c *codeScanner) reset() {
-	*c = codeScanner{unclosedFrom: c.unclosedFrom, blank: true, quote: true, runsSinceOpen: c.runsSinceOpen[:0], tags: c.tags[:0]}
+	*c = codeScanner{unclosedFrom: c.unclosedFrom, blank: true, onlyQuoteBefore: true, runsSinceOpen: c.runsSinceOpen[:0], tags: c.tags[:0]}
 }
 
-// inBody reports whether step ignores everything but a backtick.
-func (c *codeScanner) inBody() bool { return c.place == lineBody && c.run == 0 }
+// ignoresAllButBackticks reports whether step ignores every byte of the line but a backtick.
+func (c *codeScanner) ignoresAllButBackticks() bool { return c.place == lineBody && c.run == 0 }
 
 // step reads one byte of a line.
 func (c *codeScanner) step(b byte) {
 	if b == '`' {
 		c.run++
 	} else {
-		c.endRun()
+		c.endBacktickRun()
 	}
 	white := isWhite(b)
 	if c.blank && white {
@@ -61,7 +61,7 @@ func (c *codeScanner) step(b byte) {
 	case c.place == linePrefix && (b == '`' || b == '~'):
 		c.place, c.mark, c.markLen = lineMark, b, 1
 	case c.place == linePrefix && strings.IndexByte("-*+.)0123456789", b) >= 0:
-		c.quote = false
+		c.onlyQuoteBefore = false
 	case c.place == linePrefix && (white || b == '>'):
 	case c.place == lineMark && b == c.mark:
 		c.markLen++
@@ -76,15 +76,15 @@ func (c *codeScanner) step(b byte) {
 // length could make the rest of a line, or of the content, be read once more.
 const longestRun = 31
 
-// endRun ends a run of backticks. The first run opens a code span, and the next run of the
+// endBacktickRun ends a run of backticks. The first run opens a code span, and the next run of the
 // same length closes it, if the line has one.
-func (c *codeScanner) endRun() {
+func (c *codeScanner) endBacktickRun() {
 	if c.run == 0 {
 		return
 	}
 	n := byte(min(c.run, longestRun+1))
 	c.run = 0
-	c.runs++
+	c.endedRuns++
 	if n > longestRun {
 		return
 	}
@@ -98,13 +98,13 @@ func (c *codeScanner) endRun() {
 	}
 }
 
-// hidesTag reports whether the tag that was just read may be in code, and remembers it
-// then.
-func (c *codeScanner) hidesTag(tag span) bool {
+// deferTagInCode reports whether the tag that was just read may be in code, and then keeps the
+// tag until the end of the line or of the fenced block.
+func (c *codeScanner) deferTagInCode(tag span) (deferred bool) {
 	switch {
 	case c.openRun != 0:
 		c.runsSinceOpen, c.tags = append(c.runsSinceOpen, 0), append(c.tags, tag)
-	case c.fence == 0 && !c.isFence('~'), c.isNeverClosed():
+	case c.fence == 0 && !c.canOpenFence('~'), c.fenceIsNeverClosed():
 		return false
 	case !c.fencedTag.found():
 		c.fencedTag = tag
@@ -112,14 +112,15 @@ func (c *codeScanner) hidesTag(tag span) bool {
 	return true
 }
 
-// isFence reports whether a fence of this kind may begin the line.
-func (c *codeScanner) isFence(mark byte) bool {
+// canOpenFence reports whether the line begins with a run of the fence character mark that can
+// open a fenced block.
+func (c *codeScanner) canOpenFence(mark byte) bool {
 	return c.mark == mark && c.markLen >= 3 && c.markLen <= longestRun
 }
 
-// isNeverClosed reports whether the open fence, or else the one at the start of the line,
+// fenceIsNeverClosed reports whether the open fence, or else the one at the start of the line,
 // is known to have no end.
-func (c *codeScanner) isNeverClosed() bool {
+func (c *codeScanner) fenceIsNeverClosed() bool {
 	mark, n := c.fence, c.fenceLen
 	if mark == 0 {
 		mark, n = c.mark, c.markLen
@@ -135,42 +136,42 @@ func fenceIndex(mark byte) int {
 	return 0
 }
 
-// endFence ends a block at the end of the content. It was not a block then, and neither
-// are later ones with such a fence. It returns the first tag in the block.
-func (c *codeScanner) endFence() span {
-	tag := c.fencedTag
+// recordUnclosedFence notes at the end of the content that the open fence was never closed: it
+// was not code then, and neither are later ones of its length. It returns the first tag after the
+// fence.
+func (c *codeScanner) recordUnclosedFence() (firstTag span) {
 	if c.fence != 0 {
 		c.unclosedFrom[fenceIndex(c.fence)] = c.fenceLen
 	}
-	return tag
+	return c.fencedTag
 }
 
 // endLine ends the line and returns its first tag that might have been in code and is not.
 // In a fenced block that tag waits for the end of the block.
-func (c *codeScanner) endLine() (tag span, ok bool) {
-	c.endRun()
-	tag, ok = c.tagOutsideCode()
+func (c *codeScanner) endLine() (tag span, found bool) {
+	c.endBacktickRun()
+	tag, found = c.firstTagOutsideCode()
 	switch {
-	case c.fence == 0 && (c.isFence('~') || c.isFence('`') && c.runs == 1):
+	case c.fence == 0 && (c.canOpenFence('~') || c.canOpenFence('`') && c.endedRuns == 1):
 		c.fence, c.fenceLen = c.mark, c.markLen
-	case c.fence != 0 && c.mark == c.fence && c.markLen >= c.fenceLen && c.quote && c.place != lineBody:
+	case c.fence != 0 && c.mark == c.fence && c.markLen >= c.fenceLen && c.onlyQuoteBefore && c.place != lineBody:
 		c.fence, c.fencedTag = 0, span{}
 	}
-	if ok && c.fence != 0 && !c.isNeverClosed() {
+	if found && c.fence != 0 && !c.fenceIsNeverClosed() {
 		if !c.fencedTag.found() {
 			c.fencedTag = tag
 		}
-		ok = false
+		found = false
 	}
-	fence, fenceLen, caught := c.fence, c.fenceLen, c.fencedTag
+	fence, fenceLen, fencedTag := c.fence, c.fenceLen, c.fencedTag
 	c.reset()
-	c.fence, c.fenceLen, c.fencedTag = fence, fenceLen, caught
-	return tag, ok
+	c.fence, c.fenceLen, c.fencedTag = fence, fenceLen, fencedTag
+	return tag, found
 }
 
-// tagOutsideCode returns the first tag since the open run that is in no code span, now
+// firstTagOutsideCode returns the first tag since the open run that is in no code span, now
 // that the whole line is known.
-func (c *codeScanner) tagOutsideCode() (span, bool) {
+func (c *codeScanner) firstTagOutsideCode() (tag span, found bool) {
 	if len(c.tags) == 0 {
 		return span{}, false
 	}
@@ -213,7 +214,7 @@ const (
 // add compares what was read of a tag, with c added, to the wanted tags. Text that is part
 // of none is forgotten.
 func (m *tagMatch) add(c byte) matched {
-	m.part = append(m.part, byte(lower(rune(c))))
+	m.part = append(m.part, byte(lowerASCII(rune(c))))
 	for _, t := range m.want {
 		if strings.HasPrefix(t, string(m.part)) {
 			if len(t) == len(m.part) {
@@ -235,8 +236,8 @@ func (m *tagMatch) take() string {
 	return part
 }
 
-// lower folds the case of ASCII letters and keeps other characters.
-func lower(r rune) rune {
+// lowerASCII folds the case of ASCII letters and keeps other characters.
+func lowerASCII(r rune) rune {
 	if r >= 'A' && r <= 'Z' {
 		r += 'a' - 'A'
 	}

@@ -27,18 +27,18 @@ type Kind uint8
 
 // The kinds of pieces. White space next to a tag is part of the tag's piece.
 const (
-	// PieceText is more of the answer.
+	// Text is more of the answer.
 	Text Kind = 1 + iota
-	// PieceOpen is an opening tag: a block of reasoning begins.
+	// Open is an opening tag: a block of reasoning begins.
 	Open
-	// PieceReasoning is more of the block that the last PieceOpen began.
+	// Reasoning is more of the block that the last Open began.
 	Reasoning
-	// PieceClose is the closing tag of the block. A block that the content breaks
+	// Close is the closing tag of the block. A block that the content breaks
 	// off in has none.
 	Close
-	// PieceReclassify is a closing tag without an opening one: all the text before
-	// it, which was given out as PieceText, is one block of reasoning. It comes at
-	// most once, and before any other kind than PieceText.
+	// Reclassify is a closing tag without an opening one: all the text before
+	// it, which was given out as Text, is one block of reasoning. It comes at
+	// most once, and before any other kind than Text.
 	Reclassify
 )
 
@@ -67,7 +67,7 @@ type Splitter struct {
 	opens, closes  []string // tags that count at the start, and alone on a line
 	seen           bool     // a tag was found: no implicit opening any more
 	allowsImplicit bool     // textMode: a closing tag alone on its line ends reasoning
-	heldTag        Kind     // the kind of the tag that held begins with in seekMode, or 0
+	heldTag        Kind     // the kind of the tag that held begins with in beforeTagMode, or 0
 
 	match         tagMatch // the tags of this mode
 	tag           span     // the tag that has begun; at the end of a mode, the tag that ends it
@@ -91,12 +91,12 @@ type lineBlock struct {
 type tagMode uint8
 
 const (
-	startMode  tagMode = iota // nothing was read
-	seekMode                  // where an opening tag counts
-	openMode                  // in the white space after an opening tag
-	reasonMode                // in a block
-	textMode                  // in text
-	linesMode                 // in what may be a block with lines of its own
+	startMode        tagMode = iota // nothing was read
+	beforeTagMode                   // where an opening tag counts
+	afterOpenTagMode                // in the white space after an opening tag
+	reasoningMode                   // in a block
+	textMode                        // in text
+	blockLinesMode                  // in what may be a block with lines of its own
 )
 
 // span is a tag with the white space before it: content[start:end].
@@ -127,10 +127,10 @@ func (s *Splitter) Close() []Piece {
 	s.start()
 	for {
 		switch {
-		case s.mode == linesMode:
+		case s.mode == blockLinesMode:
 			s.endBlockAtEOF()
 			continue
-		case s.endsAtEOF():
+		case s.endLastLine():
 			s.feed(s.leaveMode(""))
 			continue
 		}
@@ -146,7 +146,7 @@ func (s *Splitter) start() {
 	if s.mode != startMode {
 		return
 	}
-	s.mode = seekMode
+	s.mode = beforeTagMode
 	for _, name := range []string{"think", "thinking", "thought", "antthinking"} {
 		s.opens = append(s.opens, "<"+name+">")
 		s.closes = append(s.closes, "</"+name+">")
@@ -159,14 +159,14 @@ func (s *Splitter) start() {
 func (s *Splitter) feed(in string) {
 	for in != "" {
 		switch s.mode {
-		case seekMode:
+		case beforeTagMode:
 			in = s.readBeforeTag(in)
-		case openMode:
+		case afterOpenTagMode:
 			in = s.readAfterOpenTag(in)
-		case linesMode:
+		case blockLinesMode:
 			in = s.readBlockLine(in)
 		default:
-			in = s.scanText(in)
+			in = s.scanTextOrReasoning(in)
 		}
 	}
 }
@@ -174,11 +174,11 @@ func (s *Splitter) feed(in string) {
 // heldKind returns the kind that the held text has when nothing follows.
 func (s *Splitter) heldKind() Kind {
 	switch {
-	case s.mode == seekMode && s.heldTag != 0:
+	case s.mode == beforeTagMode && s.heldTag != 0:
 		return s.heldTag
-	case s.mode == openMode:
+	case s.mode == afterOpenTagMode:
 		return Open
-	case s.mode == reasonMode:
+	case s.mode == reasoningMode:
 		return Reasoning
 	default:
 		return Text
@@ -191,12 +191,12 @@ func (s *Splitter) emit(kind Kind, text string) {
 	}
 }
 
-// cut splits the text that was not emitted, held and chunk, at an offset of the content.
+// cut splits the text that was not emitted, held and in, at an offset of the content.
 // Afterwards nothing is held and rest is the chunk. Held text is copied; the chunk is
 // copied only when rest begins in the held text.
-func (s *Splitter) cut(in string, to int) (head, rest string) {
-	n := to - s.offset
-	s.offset = to
+func (s *Splitter) cut(in string, contentOffset int) (head, rest string) {
+	n := contentOffset - s.offset
+	s.offset = contentOffset
 	switch {
 	case len(s.held) == 0:
 		return in[:n], in[n:]
@@ -210,17 +210,17 @@ func (s *Splitter) cut(in string, to int) (head, rest string) {
 	return head, rest
 }
 
-// emitBefore emits the text before an offset and returns the rest.
-func (s *Splitter) emitBefore(kind Kind, in string, to int) string {
-	head, rest := s.cut(in, to)
+// emitBefore emits the text, held and in, before an offset of the content and returns the rest.
+func (s *Splitter) emitBefore(kind Kind, in string, contentOffset int) (rest string) {
+	head, rest := s.cut(in, contentOffset)
 	s.emit(kind, head)
 	return rest
 }
 
-// holdFrom emits the text before an offset and holds the rest.
-func (s *Splitter) holdFrom(in string, from int) {
-	if from > s.offset-len(s.held) {
-		in = s.emitBefore(s.heldKind(), in, from)
+// holdFrom emits the text, held and in, before an offset of the content and holds the rest.
+func (s *Splitter) holdFrom(in string, contentOffset int) {
+	if contentOffset > s.offset-len(s.held) {
+		in = s.emitBefore(s.heldKind(), in, contentOffset)
 	}
 	s.held = append(s.held, in...)
 	s.offset += len(in)
@@ -240,7 +240,7 @@ func (s *Splitter) readBeforeTag(in string) string {
 		switch s.match.add(in[i]) {
 		case matchWhole:
 			s.match.want = []string{"</" + strings.TrimPrefix(s.match.take(), "<")}
-			s.seen, s.mode = true, openMode
+			s.seen, s.mode = true, afterOpenTagMode
 			s.holdFrom(in[:i+1], 0)
 			return in[i+1:]
 		case matchNone:
@@ -265,7 +265,7 @@ func (s *Splitter) readAfterOpenTag(in string) string {
 		return ""
 	}
 	in = s.emitBefore(Open, in, s.offset+i)
-	s.enter(reasonMode)
+	s.enter(reasoningMode)
 	return in
 }
 
@@ -275,10 +275,11 @@ func (s *Splitter) enter(m tagMode) {
 	s.code.reset()
 }
 
-// scanText reads text or reasoning line by line, up to a tag that ends the mode.
-func (s *Splitter) scanText(in string) string {
+// scanTextOrReasoning reads text or reasoning line by line, up to a tag that ends the mode, and
+// returns the rest.
+func (s *Splitter) scanTextOrReasoning(in string) string {
 	for i := 0; i < len(in); i++ {
-		if !s.match.begun() && !s.closingAlone.found() && s.code.inBody() {
+		if !s.match.begun() && !s.closingAlone.found() && s.code.ignoresAllButBackticks() {
 			for i < len(in) && !lineSpecial[in[i]] {
 				i++
 			}
@@ -292,7 +293,7 @@ func (s *Splitter) scanText(in string) string {
 			case matchPart:
 				continue
 			case matchWhole:
-				if s.tag.end = s.offset + i + 1; s.tagEndsMode() {
+				if s.tag.end = s.offset + i + 1; s.finishTag() {
 					return s.leaveMode(in)
 				}
 				continue
@@ -308,29 +309,29 @@ func (s *Splitter) scanText(in string) string {
 				return s.leaveMode(in)
 			}
 			continue
-		case c == '<' && (s.mode == reasonMode || s.code.fence == 0 && s.code.run == 0):
+		case c == '<' && (s.mode == reasoningMode || s.code.fence == 0 && s.code.run == 0):
 			s.match.add(c)
 			s.tag.start = s.offset + i
-			if s.mode == reasonMode || s.allowsImplicit {
-				s.tag.start -= s.whiteBefore(in[:i])
+			if s.mode == reasoningMode || s.allowsImplicit {
+				s.tag.start -= s.trailingWhiteLen(in[:i])
 			}
 			s.tagIsFirst = s.code.blank
 		}
 		s.code.step(c)
 	}
 	s.holdFrom(in, s.decidedUpTo(in))
-	s.trailingWhite = s.whiteBefore(in)
+	s.trailingWhite = s.trailingWhiteLen(in)
 	return ""
 }
 
-// tagEndsMode reports whether the tag that was just read ends the mode. In text a closing
-// tag waits for the end of its line, and an opening tag, even if the text only talks about
-// it, shows that no closing tag lacks one.
-func (s *Splitter) tagEndsMode() bool {
+// finishTag takes the tag that was just read and reports whether it ends the mode. In text a
+// closing tag waits for the end of its line, and an opening tag, even if the text only talks
+// about it, shows that no closing tag lacks one. In reasoning a tag that may be in code waits.
+func (s *Splitter) finishTag() (endsMode bool) {
 	tag := s.match.take()
 	switch {
-	case s.mode == reasonMode:
-		return !s.code.hidesTag(s.tag)
+	case s.mode == reasoningMode:
+		return !s.code.deferTagInCode(s.tag)
 	case !strings.HasPrefix(tag, "</"):
 		s.disallowImplicit()
 		s.tag.start = s.tag.end - len(tag)
@@ -347,28 +348,28 @@ func (s *Splitter) disallowImplicit() {
 	s.allowsImplicit, s.closingAlone, s.match.want = false, span{}, s.opens
 }
 
-// endLine reports whether the line that ends here has a tag that ends the mode.
-func (s *Splitter) endLine() bool {
-	tag, ok := s.code.endLine()
+// endLine ends the line and reports whether it has a tag that ends the mode.
+func (s *Splitter) endLine() (endsMode bool) {
+	tag, found := s.code.endLine()
 	if s.mode == textMode {
-		tag, ok = s.closingAlone, s.closingAlone.found()
+		tag, found = s.closingAlone, s.closingAlone.found()
 	}
-	if ok {
+	if found {
 		s.tag = tag
 	}
-	return ok
+	return found
 }
 
-// endsAtEOF is endLine for the end of the content, where an unclosed fence is not code.
-func (s *Splitter) endsAtEOF() bool {
-	if s.mode != reasonMode && s.mode != textMode {
+// endLastLine is endLine for the end of the content, where an unclosed fence is not code.
+func (s *Splitter) endLastLine() (endsMode bool) {
+	if s.mode != reasoningMode && s.mode != textMode {
 		return false
 	}
 	s.match.take()
 	if s.endLine() {
 		return true
 	}
-	s.tag = s.code.endFence()
+	s.tag = s.code.recordUnclosedFence()
 	return s.tag.found()
 }
 
@@ -378,7 +379,7 @@ func (s *Splitter) leaveMode(in string) string {
 	if s.mode == textMode && !s.closingAlone.found() {
 		in = s.emitBefore(Text, in, s.tag.start)
 		s.holdFrom(in[:n], 0)
-		s.mode, s.block.lineStart, s.block.multiline = linesMode, n, false
+		s.mode, s.block.lineStart, s.block.multiline = blockLinesMode, n, false
 		return in[n:]
 	}
 	in = s.emitBefore(s.heldKind(), in, s.tag.start)
@@ -386,14 +387,15 @@ func (s *Splitter) leaveMode(in string) string {
 	if s.mode == textMode {
 		kind = Reclassify
 	}
-	s.enterAfterClose(kind)
+	s.enterBeforeTag(kind)
 	s.holdFrom(in[:n], 0)
 	return in[n:]
 }
 
-// enterAfterClose enters the mode after a closing tag.
-func (s *Splitter) enterAfterClose(kind Kind) {
-	s.mode, s.heldTag, s.seen = seekMode, kind, true
+// enterBeforeTag enters beforeTagMode after a closing tag, which the held text begins with or is
+// about to; heldTag is the kind of its piece.
+func (s *Splitter) enterBeforeTag(heldTag Kind) {
+	s.mode, s.heldTag, s.seen = beforeTagMode, heldTag, true
 	s.disallowImplicit()
 }
 
@@ -406,41 +408,43 @@ func (s *Splitter) readBlockLine(in string) string {
 		return ""
 	}
 	s.holdFrom(in[:n], 0)
-	return s.endBlockLine(in[n:])
+	s.endBlockLine()
+	return in[n:]
 }
 
-// endBlockLine decides at the end of a line whether the held text is such a block, and
-// returns the rest.
-func (s *Splitter) endBlockLine(in string) string {
+// endBlockLine decides at the end of a line whether the held text is a block with lines of its
+// own, is none, or may still be one.
+func (s *Splitter) endBlockLine() {
 	b := &s.block
-	text := strings.Map(lower, strings.Trim(string(s.held[b.lineStart:]), whiteSpace))
-	switch {
-	case b.multiline && text == b.closing:
-		return s.emitBlock(in)
-	case b.multiline:
-	case text == "" && !slices.Contains(b.notFound, b.closing):
-	default:
-		if inner, closes := strings.CutSuffix(text, b.closing); closes && !strings.Contains(inner, b.closing) {
-			return s.emitBlock(in)
+	text := strings.Map(lowerASCII, strings.Trim(string(s.held[b.lineStart:]), whiteSpace))
+	if !b.multiline && (text != "" || slices.Contains(b.notFound, b.closing)) {
+		inner, closes := strings.CutSuffix(text, b.closing)
+		if closes && !strings.Contains(inner, b.closing) {
+			s.emitHeldBlock()
+		} else {
+			s.rejectHeldBlock()
 		}
-		return s.rejectBlock(in)
+		return
+	}
+	if b.multiline && text == b.closing {
+		s.emitHeldBlock()
+		return
 	}
 	b.multiline, b.lineStart = true, len(s.held)
-	return in
 }
 
 // endBlockAtEOF is endBlockLine for the end of the content. A closing tag that is missing
 // is missing for later blocks too.
 func (s *Splitter) endBlockAtEOF() {
-	s.endBlockLine("")
-	if s.mode == linesMode {
+	s.endBlockLine()
+	if s.mode == blockLinesMode {
 		s.block.notFound = append(s.block.notFound, s.block.closing)
-		s.rejectBlock("")
+		s.rejectHeldBlock()
 	}
 }
 
-// emitBlock emits the held block. White space after its closing tag may follow.
-func (s *Splitter) emitBlock(in string) string {
+// emitHeldBlock emits the held block. White space after its closing tag may follow.
+func (s *Splitter) emitHeldBlock() {
 	held := string(s.held)
 	end := len(strings.TrimRight(held, whiteSpace)) - len(s.block.closing)
 	inner := held[s.block.openLen:end]
@@ -449,22 +453,20 @@ func (s *Splitter) emitBlock(in string) string {
 	s.emit(Open, held[:from])
 	s.emit(Reasoning, held[from:to])
 	s.held = append(s.held[:0], held[to:]...)
-	s.enterAfterClose(Close)
-	return in
+	s.enterBeforeTag(Close)
 }
 
-// rejectBlock turns the held text into text, which is then read as such.
-func (s *Splitter) rejectBlock(in string) string {
+// rejectHeldBlock turns the held text into text, which is then read as such.
+func (s *Splitter) rejectHeldBlock() {
 	held := string(s.held)
 	s.held, s.offset = s.held[:0], s.offset-len(held)+s.block.openLen
 	s.emit(Text, held[:s.block.openLen])
 	s.mode, s.trailingWhite = textMode, 0
 	s.feed(held[s.block.openLen:])
-	return in
 }
 
 // decidedUpTo returns the offset up to which nothing can become a tag or be next to one.
-func (s *Splitter) decidedUpTo(in string) int {
+func (s *Splitter) decidedUpTo(in string) (contentOffset int) {
 	switch {
 	case s.code.fencedTag.found():
 		return s.code.fencedTag.start
@@ -472,17 +474,17 @@ func (s *Splitter) decidedUpTo(in string) int {
 		return s.code.tags[0].start
 	case s.closingAlone.found():
 		return s.closingAlone.start
-	case s.match.begun() && (s.mode == reasonMode || s.tagIsFirst):
+	case s.match.begun() && (s.mode == reasoningMode || s.tagIsFirst):
 		return s.tag.start
-	case s.mode == reasonMode || s.allowsImplicit:
-		return s.offset + len(in) - s.whiteBefore(in)
+	case s.mode == reasoningMode || s.allowsImplicit:
+		return s.offset + len(in) - s.trailingWhiteLen(in)
 	}
 	return s.offset + len(in)
 }
 
-// whiteBefore returns how much white space ends the content so far, of which in is the
-// last part.
-func (s *Splitter) whiteBefore(in string) int {
+// trailingWhiteLen returns how many bytes of white space end the content so far, of which in is
+// the last part.
+func (s *Splitter) trailingWhiteLen(in string) int {
 	n := len(in) - len(strings.TrimRight(in, whiteSpace))
 	if n == len(in) {
 		n += s.trailingWhite
