@@ -170,7 +170,7 @@ func (b *Branch) responseDrafts(x *Exchange, reply *llm.Response, incomplete boo
 	keep := x.options.settings.Bool("reasoning.commit")
 	options := callOptions{time: b.repo.clock(), key: x.options.key} // the author and the label of the call are not those of the response
 	add := func(block content.Block) {
-		d := options.newDraft(block, origin)
+		d := options.newDraftWithoutRoleOrPriority(block, origin)
 		d.Index = len(drafts)
 		drafts = append(drafts, d)
 	}

@@ -115,7 +115,7 @@ func (b *Branch) annotationDraft(c *callOptions, of objects.ID, l priority.Level
 
 // newChangeDraft returns the draft of a commit that changes another one, without content.
 func (b *Branch) newChangeDraft(c *callOptions, op commit.Op, target objects.ID) commit.Draft {
-	d := c.newDraft(nil, &commit.Origin{Source: commit.SourceUser, Session: b.name})
+	d := c.newDraftWithoutRoleOrPriority(nil, &commit.Origin{Source: commit.SourceUser, Session: b.name})
 	d.Op, d.Target = op, target
 	return d
 }

@@ -21,8 +21,8 @@ import (
 // read before: forks share most of their commits. A part whose key is known is skipped; the
 // first new part must follow the last response that was imported, or its tool results. When the
 // source does not reach that point, or the branch has other blocks after it, the branch has diverged.
-// New commits collect in a batch, which flush writes in one transaction with the new tips of all its
-// branches, while the next batch is made. A cancelled import still writes the batch, so that the next
+// New commits collect in a batch, which startWritingBatch writes in one transaction with the new tips
+// of all its branches, while the next batch is made. A cancelled import still writes the batch, so that the next
 // import continues there.
 
 // ImportedMessage is one message that another program kept.
@@ -107,20 +107,20 @@ func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error
 	var err error
 	for f, bad := range list {
 		if err = cmp.Or(bad, ctx.Err()); err == nil {
-			err = m.add(kept, &f)
+			err = m.addMessage(kept, &f)
 		}
 		if err != nil {
 			break
 		}
 	}
-	bad := m.flush(kept)
+	bad := m.startWritingBatch(kept)
 	if bad == nil {
-		bad = m.wait()
+		bad = m.waitForBatch()
 	}
 	if bad != nil && (err == nil || ctx.Err() == nil) {
 		err = bad
 	}
-	return m.result(err)
+	return m.results(), err
 }
 
 // importer is a running import.
@@ -156,14 +156,14 @@ type importedBranch struct {
 	waiting int // parts in the batch
 }
 
-// result returns the results of all branches, and err.
-func (m *importer) result(err error) ([]ImportResult, error) {
+// results returns what the import has done to each branch so far.
+func (m *importer) results() []ImportResult {
 	var list []ImportResult
 	for _, g := range m.order {
 		g.Branch, g.Tip = g.name, g.stored
 		list = append(list, g.ImportResult)
 	}
-	return list, err
+	return list
 }
 
 // loadBranch returns the state of the branch of a message, with the parts of earlier imports; on
@@ -237,8 +237,8 @@ func (g *importedBranch) find(key commit.Key) (b importedBlock, ok bool) {
 	return importedBlock{}, false
 }
 
-// add adds the new parts of one message to the batch, and writes the batch when it is full.
-func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
+// addMessage adds the new parts of one message to the batch, and writes the batch when it is full.
+func (m *importer) addMessage(ctx context.Context, f *ImportedMessage) error {
 	if err := f.checkBlocksAndTimes(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)
 	}
@@ -271,7 +271,7 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 			return err
 		}
 		g.Parts++
-		if before, err = m.write(g, part, key, f, before); err != nil {
+		if before, err = m.addToBatch(g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
 		if !m.dry {
@@ -281,7 +281,7 @@ func (m *importer) add(ctx context.Context, f *ImportedMessage) error {
 	}
 	if m.count >= mostCommits || m.size >= min(max(m.flushed/4, leastBytes), mostBytes) {
 		m.flushed += m.size
-		return m.flush(ctx)
+		return m.startWritingBatch(ctx)
 	}
 	return nil
 }
@@ -312,15 +312,15 @@ func (m *importer) findBranchStart(ctx context.Context, g *importedBranch, first
 	return nil
 }
 
-// write adds the commit of a part to the batch and returns it; in a dry run it only counts
+// addToBatch adds the commit of a part to the batch and returns it; in a dry run it only counts
 // the part. before is the commit of the part before it in the message. The
 // origin is that of f: a log may have the usage of a message only with its last part.
-func (m *importer) write(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before importedBlock) (importedBlock, error) {
+func (m *importer) addToBatch(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before importedBlock) (importedBlock, error) {
 	if m.dry {
 		g.Added++
 		return importedBlock{}, nil
 	}
-	d := m.options.newDraft(part.Block, &f.Origin)
+	d := m.options.newDraftWithoutRoleOrPriority(part.Block, &f.Origin)
 	d.Role, d.Key, d.Label = content.RoleOf(part.Block), key, f.Label
 	if !part.Time.IsZero() {
 		d.Time = part.Time
@@ -359,7 +359,7 @@ func (b *Branch) AppendResponse(ctx context.Context, reply *llm.Response, o Appe
 	var drafts []commit.Draft
 	for _, block := range reply.Blocks {
 		if !content.IsBlank(block) {
-			d := c.newDraft(block, origin)
+			d := c.newDraftWithoutRoleOrPriority(block, origin)
 			d.Index, d.Priority = len(drafts), c.priority
 			drafts = append(drafts, d)
 		}

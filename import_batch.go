@@ -31,10 +31,10 @@ type batchBranch struct {
 	added  int // parts that are new
 }
 
-// flush waits until the batch before is written, and lets a goroutine write this one while the next
+// startWritingBatch waits until the batch before is written, and lets a goroutine write this one while the next
 // is made. Once a batch has failed it returns that error and writes nothing.
-func (m *importer) flush(ctx context.Context) error {
-	if err := m.wait(); err != nil || m.count == 0 {
+func (m *importer) startWritingBatch(ctx context.Context) error {
+	if err := m.waitForBatch(); err != nil || m.count == 0 {
 		return err
 	}
 	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.options.note(ctx, "import")}
@@ -52,8 +52,8 @@ func (m *importer) flush(ctx context.Context) error {
 	return nil
 }
 
-// wait waits until the last batch is written.
-func (m *importer) wait() error {
+// waitForBatch waits until the last batch is written.
+func (m *importer) waitForBatch() error {
 	if m.writing == nil {
 		return m.failed
 	}
@@ -76,7 +76,7 @@ func (m *importer) header(ctx context.Context, id objects.ID) (*commit.Commit, e
 			return commit.Parse(o)
 		}
 	}
-	if err := m.wait(); err != nil {
+	if err := m.waitForBatch(); err != nil {
 		return nil, err
 	}
 	return m.repo.header(ctx, id)

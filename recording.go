@@ -164,7 +164,7 @@ func (w *recordWriter) writeRequest() error {
 	if w.r.Note == "" {
 		return nil
 	}
-	d := w.c.newDraft(content.Note(w.r.Note), w.from.of(commit.SourceImport))
+	d := w.c.newDraftWithoutRoleOrPriority(content.Note(w.r.Note), w.from.of(commit.SourceImport))
 	d.Label.Meta = w.r.Meta
 	_, err := w.write(d)
 	return err
@@ -173,7 +173,7 @@ func (w *recordWriter) writeRequest() error {
 // writeEdits writes the edits.
 func (w *recordWriter) writeEdits() error {
 	for _, e := range w.r.Edits {
-		d := w.c.newDraft(e.Block, w.from.of(commit.SourceImport))
+		d := w.c.newDraftWithoutRoleOrPriority(e.Block, w.from.of(commit.SourceImport))
 		d.Op, d.Target = commit.Edit, e.Commit
 		if e.Block == nil {
 			d.Op, d.Priority, d.Block = commit.Annotate, priority.Skip, content.Note("the client leaves the block out")

@@ -74,9 +74,9 @@ func (c *callOptions) note(ctx context.Context, command string) objects.Note {
 	return c.operation.Note(c.now, c.author, command)
 }
 
-// newDraft returns the draft of a commit of a block, with the time, author, key and label
-// of the call.
-func (c *callOptions) newDraft(block content.Block, origin *commit.Origin) commit.Draft {
+// newDraftWithoutRoleOrPriority returns the draft of a commit of a block, with the time, author, key
+// and label of the call. The role is that of the kind of the block, unless the caller sets it.
+func (c *callOptions) newDraftWithoutRoleOrPriority(block content.Block, origin *commit.Origin) commit.Draft {
 	return commit.Draft{Block: block, Time: c.time, Author: c.author, Key: c.key, Origin: origin, Label: c.label}
 }
 
@@ -109,7 +109,7 @@ func (c *callOptions) newDrafts(tip *commit.Commit, blocks []content.Block, from
 		if block.Kind() == content.KindToolResult {
 			source = commit.SourceTool
 		}
-		d := c.newDraft(block, from.of(source))
+		d := c.newDraftWithoutRoleOrPriority(block, from.of(source))
 		d.Role, d.Priority = role(block), c.priority
 		switch {
 		case i == 0 && continuesMessage(tip, &d):
