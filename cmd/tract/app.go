@@ -219,15 +219,15 @@ func author(v settings.Values) string {
 // detached.
 func (a *app) branchName(ctx context.Context) (string, error) {
 	if a.branch != "" {
-		return a.branch, a.checkBranchExists(ctx)
+		return a.branch, a.checkBranchFlag(ctx)
 	}
 	h, err := a.head()
 	return h.branch, err
 }
 
-// checkBranchExists refuses a missing --branch unless --new or --from creates it. The branch of HEAD
+// checkBranchFlag refuses a missing --branch unless --new or --from creates it. The branch of HEAD
 // exists, even without commits.
-func (a *app) checkBranchExists(ctx context.Context) error {
+func (a *app) checkBranchFlag(ctx context.Context) error {
 	if a.branch == "" || a.newBranch || a.from != "" {
 		return nil
 	}
@@ -255,9 +255,9 @@ func (a *app) checkBranchExists(ctx context.Context) error {
 	return withHint(unknown, "--new creates it empty, --from REV at a revision; tract branch lists branches")
 }
 
-// currentBranch returns the branch to commit to. If it does not exist, --from creates it at a
-// revision and --new creates it empty.
-func (a *app) currentBranch(ctx context.Context) (*tract.Branch, error) {
+// currentOrNewBranch returns the branch of --branch or HEAD, to commit to. If it does not exist,
+// --from creates it at a revision and --new creates it empty.
+func (a *app) currentOrNewBranch(ctx context.Context) (*tract.Branch, error) {
 	repo, err := a.open(ctx, true)
 	if err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, erro
 	if err != nil {
 		return refs.Resolver{}, err
 	}
-	if err := a.checkBranchExists(ctx); err != nil {
+	if err := a.checkBranchFlag(ctx); err != nil {
 		return refs.Resolver{}, err
 	}
 	h := head{branch: a.branch}

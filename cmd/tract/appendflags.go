@@ -59,7 +59,7 @@ func (o *appendFlags) appendOptions(a *app) tract.AppendOptions {
 
 // commitBlock commits a block to the current branch and prints it.
 func (a *app) commitBlock(ctx context.Context, block content.Block, opts tract.AppendOptions) error {
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *app) commitBlock(ctx context.Context, block content.Block, opts tract.A
 
 // changeAndPrint runs a change of a commit's effect on later prompts, and prints the new commits.
 func (a *app) changeAndPrint(ctx context.Context, rev string, change func(b *tract.Branch, at string) ([]objects.ID, error)) error {
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (a *app) branches(ctx context.Context, o *branchOptions, args []string) err
 	case o.delete:
 		return a.deleteBranches(ctx, o, args)
 	case o.describe:
-		return a.describeBranch(ctx, args)
+		return a.setBranchDescription(ctx, args[:len(args)-1], args[len(args)-1])
 	case o.copy || o.move:
 		return a.copyOrRenameBranch(ctx, o.copy, args)
 	case o.list || o.all || o.contains != "" || len(args) == 0:
@@ -314,7 +314,9 @@ func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []stri
 	return nil
 }
 
-func (a *app) describeBranch(ctx context.Context, args []string) error {
+// setBranchDescription sets the description of the named branch or, without a name, of the current
+// one, and prints it.
+func (a *app) setBranchDescription(ctx context.Context, names []string, description string) error {
 	repo, err := a.open(ctx, true)
 	if err != nil {
 		return err
@@ -323,8 +325,8 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 2 {
-		name = args[0]
+	if len(names) > 0 {
+		name = names[0]
 	}
 	b := repo.Branch(name)
 	tip, err := b.Tip(ctx)
@@ -334,7 +336,7 @@ func (a *app) describeBranch(ctx context.Context, args []string) error {
 	if tip.IsZero() {
 		return refs.None(refs.Heads + name)
 	}
-	if err := b.Describe(tract.AsOperation(ctx, "branch --describe"), args[len(args)-1]); err != nil {
+	if err := b.Describe(tract.AsOperation(ctx, "branch --describe"), description); err != nil {
 		return err
 	}
 	return a.printRef("branch", "described", name, tip)

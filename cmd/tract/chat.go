@@ -68,7 +68,7 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	if o.dryRun {
 		return a.dryChat(ctx, o, client, blocks, opts)
 	}
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}

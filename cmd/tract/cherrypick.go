@@ -15,7 +15,7 @@ the times and authors, and the usage of a response is counted only once.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			b, err := a.currentBranch(ctx)
+			b, err := a.currentOrNewBranch(ctx)
 			if err != nil {
 				return err
 			}

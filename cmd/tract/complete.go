@@ -110,8 +110,9 @@ func (a *app) completeFirst(list func(context.Context, *tract.Repo) ([]string, e
 	}
 }
 
-// pendingCalls lists the ids of pending tool calls with their names.
-func (a *app) pendingCalls(ctx context.Context, repo *tract.Repo) (ids []string, err error) {
+// pendingCallCompletions returns the ids of the pending tool calls, each with a tab and the name of
+// its tool.
+func (a *app) pendingCallCompletions(ctx context.Context, repo *tract.Repo) (completions []string, err error) {
 	name, err := a.branchName(ctx)
 	if err != nil {
 		return nil, err
@@ -119,10 +120,10 @@ func (a *app) pendingCalls(ctx context.Context, repo *tract.Repo) (ids []string,
 	calls, err := repo.Branch(name).Pending(ctx)
 	for _, c := range calls {
 		if !strings.Contains(c.CallID, "\t") { // which would end the name
-			ids = append(ids, c.CallID+"\t"+c.Name)
+			completions = append(completions, c.CallID+"\t"+c.Name)
 		}
 	}
-	return ids, err
+	return completions, err
 }
 
 func rescueNames(ctx context.Context, repo *tract.Repo) ([]string, error) {

@@ -62,7 +62,7 @@ func (o *compressOptions) summaryScope() commit.SummaryScope {
 }
 
 func (a *app) compress(ctx context.Context, o *compressOptions, args []string) error {
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}

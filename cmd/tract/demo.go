@@ -25,7 +25,7 @@ streams and the store. The store is created in DIR, or in a new temporary folder
 stays there for you to explore.`,
 		Example: "  tract demo\n  tract demo ~/tract-demo",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.demo(cmd.Context(), args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.createDemoStore(cmd.Context(), args) },
 	}
 }
 
@@ -35,7 +35,9 @@ type demoRun struct {
 	base string
 }
 
-func (a *app) demo(ctx context.Context, args []string) error {
+// createDemoStore creates a store in the folder that args names, or in a new temporary one, by
+// running and showing the commands of the demo.
+func (a *app) createDemoStore(ctx context.Context, args []string) error {
 	dir, err := demoFolder(args)
 	if err != nil {
 		return err
@@ -50,7 +52,7 @@ func (a *app) demo(ctx context.Context, args []string) error {
 	}
 	defer server.Close() //nolint:errcheck // nothing is lost with it
 	d := &demoRun{a: a, dir: dir, base: server.URL()}
-	if err := d.show(ctx); err != nil {
+	if err := d.runAllSteps(ctx); err != nil {
 		return err
 	}
 	if err := server.Err(); err != nil {
@@ -76,8 +78,8 @@ func demoFolder(args []string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o777)
 }
 
-// show runs the commands of the demo: the conversation, and then commands that inspect it.
-func (d *demoRun) show(ctx context.Context) error {
+// runAllSteps runs the commands of the demo: the conversation, and then commands that inspect it.
+func (d *demoRun) runAllSteps(ctx context.Context) error {
 	tools := filepath.Join(d.dir, "tools.json")
 	if err := newFile(tools, demo.Tools+"\n"); err != nil {
 		return withHint(fmt.Errorf("demo: %w", err), "tract demo without a folder creates a new one")
@@ -104,7 +106,7 @@ func (d *demoRun) show(ctx context.Context) error {
 		if step.say != "" {
 			d.heading(step.say)
 		}
-		if err := d.run(ctx, step.provider, step.args); err != nil {
+		if err := d.runCommand(ctx, step.provider, step.args); err != nil {
 			return err
 		}
 	}
@@ -127,8 +129,8 @@ func (d *demoRun) heading(text string) {
 	p.Text("\n" + p.Accent("# "+text) + "\n")
 }
 
-// run runs and shows one command, without the flags that only the demo needs.
-func (d *demoRun) run(ctx context.Context, provider string, args []string) error {
+// runCommand runs and shows one command, without the flags that only the demo needs.
+func (d *demoRun) runCommand(ctx context.Context, provider string, args []string) error {
 	shown := make([]string, len(args))
 	for i, arg := range args {
 		shown[i] = strings.ReplaceAll(arg, d.dir+string(filepath.Separator), "")

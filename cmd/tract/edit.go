@@ -44,7 +44,7 @@ edit of it, the text of that commit is used.`,
 
 func (a *app) editBlock(ctx context.Context, o *editOptions, rev string, args []string) error {
 	opts := o.appendOptions(a)
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}

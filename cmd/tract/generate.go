@@ -42,7 +42,7 @@ func (a *app) generate(ctx context.Context, o *requestFlags) error {
 		}
 		return a.dryRun(ctx, id.String(), client, opts)
 	}
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}

@@ -119,9 +119,9 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	}
 	switch bad := splitErrors(err); {
 	case m.failed > 0:
-		err = combineErrors(append(m.errors, bad...), "import %s: %s not imported completely", path, count(m.failed, "file"))
+		err = importFailure(append(m.errors, bad...), "import %s: %s not imported completely", path, count(m.failed, "file"))
 	case len(bad) > 1:
-		err = combineErrors(bad, "import %s: the file was not imported completely", path)
+		err = importFailure(bad, "import %s: the file was not imported completely", path)
 	}
 	if showErr := m.show(); err == nil {
 		err = showErr
@@ -355,8 +355,8 @@ func splitErrors(err error) []error {
 	return []error{err}
 }
 
-// combineErrors returns the errors of an import as one error.
-func combineErrors(list []error, format string, args ...any) error {
+// importFailure returns the failure of an import that went on after the errors in list.
+func importFailure(list []error, format string, args ...any) error {
 	return &failure{
 		code: codeNo, kind: "failed", errors: list, cause: fmt.Errorf(format, args...),
 		hint: "see the errors above; everything else is imported: correct the files and import again",

@@ -78,7 +78,7 @@ func (a *app) init(ctx context.Context, args []string) error {
 func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 	switch {
 	case isServer(a.storeURL()):
-		return a.newServerLocation(args)
+		return a.locationOfNewServerStore(args)
 	case a.storeURL() != "":
 		return locationOf(a.storeURL())
 	case len(args) == 0 && a.dir == "" && os.Getenv("TRACT_DIR") == "":
@@ -97,9 +97,9 @@ func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
 	return locationOf(filepath.Join(dir, folder))
 }
 
-// newServerLocation returns the location of a store on a server. HEAD and the settings are in the
-// folder .tract of DIR or of the current folder.
-func (a *app) newServerLocation(args []string) (*storeLocation, error) {
+// locationOfNewServerStore returns the location of a store on a server. HEAD and the settings are
+// in the folder .tract of args[0] or of the current folder.
+func (a *app) locationOfNewServerStore(args []string) (*storeLocation, error) {
 	dir := firstNonEmpty(a.dir, os.Getenv("TRACT_DIR"))
 	if len(args) > 0 {
 		dir = args[0]

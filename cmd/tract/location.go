@@ -95,7 +95,7 @@ func locationOf(url string) (*storeLocation, error) {
 		return nil, withHint(err, "name the folder of a store, such as %s", shellQuote(folder))
 	}
 	var err error
-	p.files, err = policyFor(p.root)
+	p.files, err = policyOfTrustedFolder(p.root)
 	return p, err
 }
 

@@ -77,7 +77,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, rev string) error {
 	if err := o.prepare(ctx, a); err != nil {
 		return err
 	}
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,14 +86,14 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, rev string) error {
 	}
 	r, err := b.Merge(ctx, rev, o.MergeOptions)
 	if err != nil {
-		return a.mergeError(err)
+		return a.printMergeConflicts(err)
 	}
 	return a.printMerge(b, o, r)
 }
 
 // prepare sets the library options from the flags.
 func (o *mergeOptions) prepare(ctx context.Context, a *app) error {
-	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolve(ctx, a, c) }
+	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolveByFlags(ctx, a, c) }
 	if o.summary != "" {
 		text, err := (&textFlags{file: o.summary}).read(ctx, a, nil, "")
 		if err != nil {
@@ -114,8 +114,9 @@ func (o *mergeOptions) prepare(ctx context.Context, a *app) error {
 	return err
 }
 
-// resolve resolves a conflict according to the flags; nil leaves it unresolved.
-func (o *mergeOptions) resolve(ctx context.Context, a *app, c tract.Conflict) (*tract.Change, error) {
+// resolveByFlags returns the change that resolves a conflict according to the flags; nil if they do
+// not decide it. The text of --edit=FILE is used once.
+func (o *mergeOptions) resolveByFlags(ctx context.Context, a *app, c tract.Conflict) (resolution *tract.Change, err error) {
 	switch {
 	case o.edit == editorWord && c.Op == commit.Edit:
 		text, err := a.edit(ctx, "<<<<<<< ours\n"+c.Ours.Text+"\n=======\n"+c.Theirs.Text+"\n>>>>>>> theirs\n")
@@ -134,8 +135,9 @@ func (o *mergeOptions) resolve(ctx context.Context, a *app, c tract.Conflict) (*
 	return nil, nil
 }
 
-// mergeError lists conflicts and adds hints.
-func (a *app) mergeError(err error) error {
+// printMergeConflicts prints the conflicts that stopped a merge. It returns the error with the
+// conflicts, or another error of a merge with a hint.
+func (a *app) printMergeConflicts(err error) (explained error) {
 	var conflicts *tract.MergeConflictError
 	switch {
 	case errors.As(err, &conflicts):

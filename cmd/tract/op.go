@@ -48,7 +48,7 @@ type opJSON struct {
 	Added  []any    `json:"added,omitempty"`
 }
 
-func opOf(op tract.Operation) opJSON {
+func newOpJSON(op tract.Operation) opJSON {
 	v := opJSON{moveJSON: newMoveJSON(op.LogEntry), Parts: op.Parts, Undone: op.Undone}
 	if op.Redo {
 		v.Redoes = op.Of
@@ -64,7 +64,7 @@ func (a *app) opLog(ctx context.Context, ref string, limit int) error {
 	if err != nil {
 		return err
 	}
-	moves, err := a.refMovesOf(ctx, ref)
+	moves, err := a.moveNumbersOf(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,10 @@ func (a *app) opLog(ctx context.Context, ref string, limit int) error {
 				continue
 			}
 			seen += len(own)
-			row = slices.Concat(moveRow(op, ref, slices.Min(own)), row[1:4])
+			tip, rev := moveCells(op, ref, slices.Min(own))
+			row = append([]string{tip, rev}, row[1:4]...)
 		}
-		list, rows = append(list, opOf(op)), append(rows, row)
+		list, rows = append(list, newOpJSON(op)), append(rows, row)
 		if len(list) == limit || ref != "" && seen == len(moves) {
 			break
 		}
@@ -92,11 +93,11 @@ func (a *app) opLog(ctx context.Context, ref string, limit int) error {
 	})
 }
 
-// refMoves maps the number of a ref log entry to how often the ref has moved since.
-type refMoves map[uint64]int
+// moveNumbers maps the number of a ref log entry to n of REF@{n}: how often the ref has moved since.
+type moveNumbers map[uint64]int
 
-// refMovesOf returns the moves of a ref; none for the empty name.
-func (a *app) refMovesOf(ctx context.Context, ref string) (refMoves, error) {
+// moveNumbersOf returns the numbers of the moves of a ref; none for the empty name.
+func (a *app) moveNumbersOf(ctx context.Context, ref string) (moveNumbers, error) {
 	if ref == "" {
 		return nil, nil
 	}
@@ -104,15 +105,15 @@ func (a *app) refMovesOf(ctx context.Context, ref string) (refMoves, error) {
 	if err == nil && len(entries) == 0 {
 		err = &refs.UnknownError{Rev: refs.Name(ref), Why: "no ref with that name ever moved"}
 	}
-	moves := refMoves{}
+	moves := moveNumbers{}
 	for n, e := range entries {
 		moves[e.Seq] = n
 	}
 	return moves, err
 }
 
-// ofOperation lists the moves that belong to an operation.
-func (m refMoves) ofOperation(op tract.Operation) (own []int) {
+// ofOperation returns the numbers of the moves that belong to an operation.
+func (m moveNumbers) ofOperation(op tract.Operation) (own []int) {
 	for _, seq := range append([]uint64{op.Seq}, op.Parts...) {
 		if n, ok := m[seq]; ok {
 			own = append(own, n)
@@ -121,11 +122,11 @@ func (m refMoves) ofOperation(op tract.Operation) (own []int) {
 	return own
 }
 
-// moveRow returns the table row for a ref that an operation moved, with a revision that names the
-// new position now.
-func moveRow(op tract.Operation, ref string, n int) []string {
+// moveCells returns the table cells for a ref that an operation moved: the new tip, and the revision
+// REF@{n} that names it.
+func moveCells(op tract.Operation, ref string, n int) (tip, rev string) {
 	at := slices.IndexFunc(op.Refs, func(u objects.RefUpdate) bool { return u.Name == ref })
-	return []string{shortOrDashes(op.Refs[at].New), fmt.Sprintf("%s@{%d}", refs.Name(ref), n)}
+	return shortOrDashes(op.Refs[at].New), fmt.Sprintf("%s@{%d}", refs.Name(ref), n)
 }
 
 // opRow returns the table row of an operation.
@@ -182,7 +183,7 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 		}
 	}
 	if a.json {
-		v := opOf(op)
+		v := newOpJSON(op)
 		for _, list := range added {
 			for _, c := range list {
 				v.Added = append(v.Added, format.CommitJSON(c))

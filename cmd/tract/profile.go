@@ -43,7 +43,7 @@ never contain personal or terminal settings, prices, or the setting for masking 
 	save := sub("save NAME", "Save the current settings as a profile",
 		"Save the current settings, from files, the environment and flags, as a profile. An\nexisting profile of that name is replaced. Profiles that you save are trusted as saved;\none that came with the folder sets only what is safe (tract config trust).",
 		"  tract profile save deep\n  tract profile save quick --set reasoning.effort=low --global", cobra.ExactArgs(1),
-		func(args []string) error { return a.saveSettingsAsProfile(o, args[0]) })
+		func(args []string) error { return a.createOrReplaceProfile(o, args[0]) })
 	load := sub("load NAME", "Load the settings of a profile",
 		"Write each setting of a profile where tract config set would write it, and remove other\nsettings of the kinds that profiles contain. The environment still takes precedence.",
 		"  tract profile load deep\n  tract profile load deep --global", cobra.ExactArgs(1),
@@ -132,9 +132,8 @@ func (a *app) readProfile(global bool, name string) (path string, set map[string
 	}
 }
 
-// saveSettingsAsProfile writes the settings in effect as the profile of that name, and replaces an
-// earlier one.
-func (a *app) saveSettingsAsProfile(o *profileOptions, name string) error {
+// createOrReplaceProfile writes the settings in effect as the profile of that name.
+func (a *app) createOrReplaceProfile(o *profileOptions, name string) error {
 	v, err := a.settings()
 	if err != nil {
 		return err

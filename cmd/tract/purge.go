@@ -84,7 +84,7 @@ A later import skips the purged content; a commit of the same content restores i
 	f.StringVar(&o.older, "older-than", "", "with --reasoning: age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+defaultPurgeAge+")")
 	f.BoolVar(&o.Secrets, "secrets", false, "purge what tract scan finds")
 	f.BoolVar(&o.Mask, "mask", false, "with --secrets: only replace secrets with masks")
-	a.ruleFlag(cmd, &o.Rules, "with --secrets: only findings of these rules")
+	a.secretRuleFlag(cmd, &o.Rules, "with --secrets: only findings of these rules")
 	f.StringVarP(&o.Why, "message", "m", "", "reason recorded in the tombstone (default \"purged\", or the age)")
 	f.BoolVar(&o.dry, "dry-run", false, "only report what would be purged")
 	f.BoolVarP(&o.yes, "yes", "y", false, yesHelp)
@@ -217,7 +217,7 @@ type purgedCommitJSON struct {
 	Size    int64        `json:"size"`
 }
 
-func purgedJSON(c *commit.Commit) purgedCommitJSON {
+func newPurgedCommitJSON(c *commit.Commit) purgedCommitJSON {
 	return purgedCommitJSON{c.ID, c.Op.String(), c.Kind, c.ContentID, c.Time, c.Size}
 }
 
@@ -251,8 +251,8 @@ type sparedJSON struct {
 
 func newPurgeReceipt(got *maintain.PurgeResult) *purgeReceipt {
 	return &purgeReceipt{
-		Commits: mapSlice(got.Commits, purgedJSON), Shared: mapSlice(got.Shared, purgedJSON),
-		Copies: mapSlice(got.Copies, purgedJSON), Edits: mapSlice(got.Edits, purgedJSON),
+		Commits: mapSlice(got.Commits, newPurgedCommitJSON), Shared: mapSlice(got.Shared, newPurgedCommitJSON),
+		Copies: mapSlice(got.Copies, newPurgedCommitJSON), Edits: mapSlice(got.Edits, newPurgedCommitJSON),
 		Others: append([]objects.ID{}, got.Others...), Masked: got.Masked,
 		Spared: sparedJSON(got.Spared), Left: mapSlice(mapSlice(got.Remaining, unpurgedSecret), format.SecretJSON),
 		Bodies: got.Bodies, Objects: got.Objects, Bytes: got.Bytes, Before: got.SizeBefore, After: got.SizeAfter,

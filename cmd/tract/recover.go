@@ -57,7 +57,7 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	if info, err := os.Stat(from); err == nil && !info.IsDir() {
 		root = filepath.Dir(from)
 	}
-	files, err := policyFor(root)
+	files, err := policyOfTrustedFolder(root)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	if err := writeSidecars(to, beside); err != nil {
 		return err
 	}
-	return a.emit(recoveryOf(got, to), func(p *format.Printer) {
+	return a.emit(newRecoveryJSON(got, to), func(p *format.Printer) {
 		p.Line(fmt.Sprintf("Recovered into %s: %s, %s, %d moves of the ref log", to, count(got.Objects, "object"), count(got.Refs, "ref"), got.Entries))
 		for _, ref := range slices.Sorted(maps.Keys(got.Rescued)) {
 			if kept := got.Rescued[ref]; kept != "" {
@@ -100,7 +100,7 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	})
 }
 
-func recoveryOf(r *maintain.Recovery, to string) recoveryJSON {
+func newRecoveryJSON(r *maintain.Recovery, to string) recoveryJSON {
 	rescued := func(ref string) rescuedJSON { return rescuedJSON{ref, r.Rescued[ref]} }
 	problem := func(d objects.Damage) damageJSON { return damageOf(maintain.Damage{Damage: d}) }
 	return recoveryJSON{

@@ -132,7 +132,7 @@ func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (
 // warnings and, with -v, details.
 func (a *app) askOptions() (tract.AskOptions, error) {
 	set, err := a.settingsChangedSinceOpen()
-	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequest, OnResponse: a.debugReply}, err
+	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequestSize, OnResponse: a.debugReply}, err
 }
 
 // checkReasoningKept refuses a request with tools whose reasoning would not be stored, if the
@@ -159,7 +159,7 @@ func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, ext
 	}
 }
 
-func (a *app) debugRequest(req *llm.Request) {
+func (a *app) debugRequestSize(req *llm.Request) {
 	a.debug("request of %d bytes, %d messages", len(req.Body), len(req.Messages))
 }
 

@@ -111,7 +111,7 @@ func (a *app) rescueShow(ctx context.Context, name string) error {
 	name = shortRescueName(name)
 	at := slices.IndexFunc(rescues, func(r tract.Rescue) bool { return r.Name == name })
 	if at < 0 {
-		return withRescueHint(refs.None(refs.Rescued + name))
+		return withRescueListHint(refs.None(refs.Rescued + name))
 	}
 	if err := rescues[at].Damage; err != nil {
 		return err
@@ -129,8 +129,8 @@ func shortRescueName(ref string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "rescued/")
 }
 
-// withRescueHint adds a hint to the error for an unknown name of a kept response.
-func withRescueHint(err error) error {
+// withRescueListHint adds the hint to list the names to the error for an unknown name of a kept response.
+func withRescueListHint(err error) error {
 	if isType[*refs.UnknownError](err) {
 		return withHint(err, "tract rescue list shows their names")
 	}
@@ -140,7 +140,7 @@ func withRescueHint(err error) error {
 // takeRescueToCurrent commits a kept response to the current branch: at the commit that it answers or, if
 // evenIfMoved is true, wherever the branch is.
 func (a *app) takeRescueToCurrent(ctx context.Context, name string, evenIfMoved bool) error {
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (a *app) takeRescueToCurrent(ctx context.Context, name string, evenIfMoved 
 		return a.withBranchHint(ctx, misplaced, err)
 	}
 	if err != nil {
-		return withRescueHint(err)
+		return withRescueListHint(err)
 	}
 	return a.printAppended(ctx, b, ids...)
 }
@@ -171,5 +171,5 @@ func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error
 		line: "%s rescued response %s (its commits stay, at %s)", names: mapSlice(names, shortRescueName), dryRun: dryRun,
 	}
 	_, err := d.run(ctx, a)
-	return withRescueHint(err)
+	return withRescueListHint(err)
 }

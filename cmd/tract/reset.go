@@ -23,7 +23,7 @@ reflog shows where the branch was, and tract undo moves it back.`,
 }
 
 func (a *app) reset(ctx context.Context, rev string, dryRun bool) error {
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ setting controls what is masked before it is stored.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "search everything that a ref leads to or ever led to")
-	a.ruleFlag(cmd, &o.rules, "only findings of these rules")
+	a.secretRuleFlag(cmd, &o.rules, "only findings of these rules")
 	f.BoolVar(&o.list, "list-rules", false, "list the rules")
 	return cmd
 }
@@ -97,7 +97,8 @@ func (a *app) scan(ctx context.Context, o *scanOptions, args []string) error {
 	return a.showSecrets(list, looked)
 }
 
-func (a *app) ruleFlag(cmd *cobra.Command, rules *[]string, help string) {
+// secretRuleFlag adds the flag --rule, which selects rules that find secrets.
+func (a *app) secretRuleFlag(cmd *cobra.Command, rules *[]string, help string) {
 	cmd.Flags().StringSliceVar(rules, "rule", nil, help)
 	a.completeFlag(cmd, "rule", completeWords(ruleNames()...))
 }

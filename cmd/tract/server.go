@@ -35,7 +35,7 @@ func (a *app) serverLocation(address, dir string) (*storeLocation, error) {
 		}
 	}
 	var err error
-	p.files, err = policyFor(p.root)
+	p.files, err = policyOfTrustedFolder(p.root)
 	return p, err
 }
 

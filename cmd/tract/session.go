@@ -26,7 +26,7 @@ type session struct {
 	o      *chatOptions
 	edit   *lineEditor
 	attach []content.Block // attachments for the next message; it keeps them until it is committed
-	shown  objects.ID      // tip for which printState printed last
+	shown  objects.ID      // tip for which printPromptSizeIfMoved printed last
 	quit   bool
 	turn   context.Context //nolint:containedctx // of the operation of the last turn
 }
@@ -46,7 +46,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 	if err := a.selectBranch(cmd, o); err != nil {
 		return err
 	}
-	b, err := a.currentBranch(ctx)
+	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := s.printState(ctx, name); err != nil {
+		if err := s.printPromptSizeIfMoved(ctx, name); err != nil {
 			a.report(ctx, err)
 		}
 		text, err := s.edit.read(format.Line(name) + "> ")
@@ -128,7 +128,7 @@ func (s *session) ask(ctx context.Context, message []content.Block) error {
 	if err != nil {
 		return err
 	}
-	b, err := s.a.currentBranch(ctx)
+	b, err := s.a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}
@@ -151,12 +151,12 @@ func sessionCommands() []sessionCommand {
 		{"/thinking", "effort|clear [VALUE], on, off", "set reasoning: effort high, clear true; without a value, show it", false, (*session).thinking},
 		{"/set", "KEY VALUE", "change a setting for this session", false, (*session).set},
 		{"/profile", "list, save|load NAME", "save or load the settings of this session", false, (*session).profile},
-		{"/edit", "", "write the text in $EDITOR", true, (*session).editAndSend},
+		{"/edit", "", "write the text in $EDITOR", true, (*session).writeInEditorAndSend},
 		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model continues", false, (*session).result},
 		{"/attach", "FILE|URL", "attach an image or a file to the next message", false, (*session).attachFile},
 		{"/new", "[NAME]", "start an empty conversation", true, (*session).newConversation},
 		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).branch},
-		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).retry},
+		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).retryOnNewBranch},
 		{"/log", "", "show the last commits", false, (*session).log},
 		{"/undo", "", "undo the last turn", true, (*session).undo},
 		{"/help", "", "show this list", false, (*session).help},
@@ -254,8 +254,8 @@ func (s *session) setForSession(set map[string]string) error {
 	return nil
 }
 
-func (s *session) editAndSend(ctx context.Context, rest string) error {
-	text, err := s.a.edit(ctx, rest)
+func (s *session) writeInEditorAndSend(ctx context.Context, draft string) error {
+	text, err := s.a.edit(ctx, draft)
 	if err != nil || text == "" {
 		return err
 	}
@@ -291,19 +291,19 @@ func (s *session) switchToOrCreate(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		return s.a.switchToRev(ctx, name)
+		return s.a.switchToBranchOrCommit(ctx, name)
 	}
 	return s.a.switchToNew(ctx, name, "HEAD")
 }
 
-// retry asks the last question again on a new branch, optionally with another model.
-func (s *session) retry(ctx context.Context, name string) error {
+// retryOnNewBranch asks the last question again on a new branch, optionally with another model.
+func (s *session) retryOnNewBranch(ctx context.Context, model string) error {
 	question, err := s.lastUserCommit(ctx)
 	if err != nil {
 		return err
 	}
-	if name != "" {
-		if err := s.setForSession(map[string]string{"model": name}); err != nil {
+	if model != "" {
+		if err := s.setForSession(map[string]string{"model": model}); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // result commits the result of a pending tool call. After the last pending call, it asks the model
 // to continue.
 func (s *session) result(ctx context.Context, rest string) error {
-	b, err := s.a.currentBranch(ctx)
+	b, err := s.a.currentOrNewBranch(ctx)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (s *session) profile(_ context.Context, rest string) error {
 	case word != "save" && word != "load" || name == "" || strings.Contains(name, " "):
 		return withHint(fmt.Errorf("unknown command: /profile %s", rest), "/profile save NAME, /profile load NAME, /profile list")
 	case word == "save":
-		return s.a.saveSettingsAsProfile(&profileOptions{}, name)
+		return s.a.createOrReplaceProfile(&profileOptions{}, name)
 	}
 	path, set, err := s.a.readProfile(false, name)
 	if err != nil {
@@ -43,13 +43,13 @@ func (s *session) profile(_ context.Context, rest string) error {
 	return nil
 }
 
-// printState prints the size of the prompt and the use of budgets, if the branch has moved since
-// the last call. name is the branch, or empty if HEAD is detached.
-func (s *session) printState(ctx context.Context, name string) error {
-	if name == "" {
+// printPromptSizeIfMoved prints the size of the prompt and the use of budgets, if the branch has
+// moved since the last call. branch is empty if HEAD is detached.
+func (s *session) printPromptSizeIfMoved(ctx context.Context, branch string) error {
+	if branch == "" {
 		return nil // HEAD is at a commit
 	}
-	b := s.a.repo.Branch(name)
+	b := s.a.repo.Branch(branch)
 	tip, err := b.Tip(ctx)
 	if err != nil || tip.IsZero() || tip == s.shown {
 		return err

@@ -39,7 +39,7 @@ of a recorded request the stored body. If secrets in that were masked, an error 
 
 func (a *app) show(ctx context.Context, o *showOptions, id objects.ID) error {
 	if o.prompt && o.raw {
-		return a.whyPrompt(ctx, id.String())
+		return a.printReproducedRequest(ctx, id.String())
 	}
 	if o.prompt {
 		p, err := inspect.Prompt(ctx, a.repo, id.String())

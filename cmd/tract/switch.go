@@ -50,11 +50,12 @@ func (a *app) switchTo(cmd *cobra.Command, o *switchOptions, args []string) erro
 	case len(args) == 0:
 		return usageError("a branch or a revision is required")
 	}
-	return a.switchToRev(ctx, args[0])
+	return a.switchToBranchOrCommit(ctx, args[0])
 }
 
-// switchToRev moves HEAD to the branch with that name, if it exists, else to the commit.
-func (a *app) switchToRev(ctx context.Context, rev string) error {
+// switchToBranchOrCommit moves HEAD to the branch with the name rev, if it exists, else to the commit
+// of the revision rev.
+func (a *app) switchToBranchOrCommit(ctx context.Context, rev string) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err

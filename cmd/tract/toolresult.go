@@ -33,7 +33,7 @@ ends a call that will never run.`,
 	o.flags(a, cmd)
 	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text is its error")
 	cmd.Flags().BoolVar(&o.abandon, "abandon", false, "the call will never run: commit a result that says so")
-	cmd.ValidArgsFunction = a.completeFirst(a.pendingCalls)
+	cmd.ValidArgsFunction = a.completeFirst(a.pendingCallCompletions)
 	return cmd
 }
 

@@ -37,9 +37,9 @@ func (p *storeLocation) settings() settings.File {
 	return settings.File{Path: filepath.Join(p.root, "config.toml"), Folder: true, Files: p.files, Trust: userTrust()}
 }
 
-// policyFor returns whose files are accepted in a folder; the zero policy if root is empty. It
-// refuses an untrusted folder that others own or can write.
-func policyFor(root string) (safefile.Policy, error) {
+// policyOfTrustedFolder returns whose files are accepted in a folder; the zero policy if root is
+// empty. It refuses an untrusted folder that others own or can write.
+func policyOfTrustedFolder(root string) (safefile.Policy, error) {
 	if root == "" {
 		return safefile.Policy{}, nil
 	}
@@ -47,7 +47,7 @@ func policyFor(root string) (safefile.Policy, error) {
 	if err != nil {
 		return safefile.Policy{}, err
 	}
-	policy := safefile.Policy{Owner: sudoUser(), Root: root}
+	policy := safefile.Policy{Owner: sudoUIDOrZero(), Root: root}
 	info, err := os.Stat(root)
 	if err != nil {
 		return policy, nil //nolint:nilerr // what opens the store says so
@@ -63,9 +63,9 @@ func policyFor(root string) (safefile.Policy, error) {
 	return policy, policy.Check(root, info)
 }
 
-// sudoUser returns the user who ran sudo, whose folders root trusts as git does; 0 if there is
-// none.
-func sudoUser() int {
+// sudoUIDOrZero returns the id of the user who ran sudo, whose folders root trusts as git does; 0 if
+// there is none.
+func sudoUIDOrZero() int {
 	if os.Geteuid() != 0 {
 		return 0
 	}
@@ -165,7 +165,7 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 	}
 	if !a.json {
 		why := "only you can write it"
-		if e := (*safefile.Error)(nil); errors.As(safefile.Policy{Owner: sudoUser()}.Check(t.Path, info), &e) {
+		if e := (*safefile.Error)(nil); errors.As(safefile.Policy{Owner: sudoUIDOrZero()}.Check(t.Path, info), &e) {
 			why = e.Why
 		}
 		p := a.printer()

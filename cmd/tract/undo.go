@@ -107,7 +107,7 @@ func (a *app) undoOrRedo(ctx context.Context, redo bool, o tract.UndoOptions) er
 	} else if err := a.followRenamedBranch(moves); err != nil {
 		return err
 	}
-	return a.emit(map[string]any{member: opOf(op), "dry_run": o.DryRun}, func(p *format.Printer) {
+	return a.emit(map[string]any{member: newOpJSON(op), "dry_run": o.DryRun}, func(p *format.Printer) {
 		p.Text(fmt.Sprintf("%s %q of %s\n", did, op.Note.Command, op.Note.Time.Local().Format(time.DateTime)))
 		for _, u := range moves {
 			p.Line(fmt.Sprintf("  %s: %s %s %s", refs.Name(u.Name), shortOrDashes(u.Old), to, shortOrDashes(u.New)))

@@ -88,7 +88,7 @@ func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, 
 	}
 	step, end := a.startProgress("verifying")
 	defer end()
-	for x, err := range inspect.Verify(ctx, repo, manifestTarget, o) {
+	for x, err := range inspect.Verify(ctx, repo, manifestTargetIfKnown, o) {
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func (a *app) why(ctx context.Context, o *whyOptions, id objects.ID) error {
 	case o.not != "":
 		return a.whyNot(ctx, o.not, id)
 	case o.prompt:
-		return a.whyPrompt(ctx, id.String())
+		return a.printReproducedRequest(ctx, id.String())
 	}
 	w, err := inspect.Why(ctx, a.repo, id.String())
 	if err != nil {
@@ -62,8 +62,8 @@ func (a *app) why(ctx context.Context, o *whyOptions, id objects.ID) error {
 	return a.emitPage(format.WhyJSON(w, x), func(p *format.Printer) { p.Why(w, x) })
 }
 
-// manifestTarget returns the target that a manifest names; nil if its dialect is unknown.
-func manifestTarget(m *compile.Manifest) (llm.Target, error) {
+// manifestTargetIfKnown returns the target that a manifest names; nil if its dialect is unknown.
+func manifestTargetIfKnown(m *compile.Manifest) (llm.Target, error) {
 	if _, known := providers.FindDialect(m.Dialect); !known {
 		return nil, nil
 	}
@@ -72,12 +72,12 @@ func manifestTarget(m *compile.Manifest) (llm.Target, error) {
 
 // reproduce rebuilds the request of a response.
 func (a *app) reproduce(ctx context.Context, rev string) (*inspect.Reproduction, error) {
-	return inspect.Reproduce(ctx, a.repo, rev, manifestTarget)
+	return inspect.Reproduce(ctx, a.repo, rev, manifestTargetIfKnown)
 }
 
-// whyPrompt writes the body of a request if it has the stored hash, and a body with masks with an
-// error that says so.
-func (a *app) whyPrompt(ctx context.Context, rev string) error {
+// printReproducedRequest writes the body of a request if it has the stored hash, and a body with
+// masks with an error that says so.
+func (a *app) printReproducedRequest(ctx context.Context, rev string) error {
 	x, err := a.reproduce(ctx, rev)
 	if err != nil {
 		return err
