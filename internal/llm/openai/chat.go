@@ -77,9 +77,9 @@ func (c *chatReader) ReadBody(v rawjson.Value) error {
 		}
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	c.readHead(v)
+	c.readHeadAndUsage(v)
 	c.readMessage(message)
-	c.readFinishReason(choice.Get("finish_reason"))
+	c.finishChoice(choice.Get("finish_reason"))
 	c.finished = true
 	return failure
 }
@@ -90,7 +90,7 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 	if v.Kind() != rawjson.KindObject && v.Kind() != rawjson.KindArray {
 		return fmt.Errorf("%w: no chunk in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
-	c.readHead(v)
+	c.readHeadAndUsage(v)
 	var failed rawjson.Value
 	for choice := range c.Elements(v.Get("choices")) {
 		if n, _ := choice.Get("index").Int(); n != 0 {
@@ -102,7 +102,7 @@ func (c *chatReader) ReadEvent(name string, v rawjson.Value) error {
 		}
 		c.sawChoice = c.sawChoice || d != nil
 		c.readMessage(d)
-		c.readFinishReason(choice.Get("finish_reason"))
+		c.finishChoice(choice.Get("finish_reason"))
 		c.readUsage(choice.Get("usage"))
 		failed = choice.Get("error")
 	}
@@ -137,8 +137,8 @@ func (c *chatReader) findError(v, choiceError rawjson.Value, wholeIsError bool) 
 	return nil
 }
 
-// readHead reads the id, the model and the usage of a response or a chunk.
-func (c *chatReader) readHead(v rawjson.Value) {
+// readHeadAndUsage reads the id, the model and the usage of a response or a chunk.
+func (c *chatReader) readHeadAndUsage(v rawjson.Value) {
 	first := c.BlockWriter.Head.ID+c.BlockWriter.Head.Model == ""
 	c.SetHead(func(h *llm.Head) {
 		h.ID, h.Model = cmp.Or(rawjson.TextOrJSON(v.Get("id")), h.ID), cmp.Or(rawjson.TextOrJSON(v.Get("model")), h.Model)
@@ -157,9 +157,9 @@ func (c *chatReader) readUsage(v rawjson.Value) {
 	}
 }
 
-// readFinishReason reads the finish reason of a choice, if it has one. Some servers send
-// another chunk afterwards, with a null finish reason.
-func (c *chatReader) readFinishReason(reason rawjson.Value) {
+// finishChoice ends the calls and sets the finish reason of the response, if a choice has one. Some
+// servers send another chunk afterwards, with a null finish reason.
+func (c *chatReader) finishChoice(reason rawjson.Value) {
 	if rawjson.TextOrJSON(reason) == "" {
 		return
 	}

@@ -51,20 +51,20 @@ type chatFunction struct {
 	fields                  rawjson.ObjectReader
 }
 
-// readFunction reads the function or the custom tool of a call.
-func readFunction(i *rawjson.ObjectReader) chatFunction {
+// parseCallFunction reads the function or the custom tool of a call.
+func parseCallFunction(i *rawjson.ObjectReader) chatFunction {
 	member, argumentsMember := "function", "arguments"
 	if i.Get("type").Text() == "custom" || i.Get("function") == nil && i.Get("custom") != nil {
 		member, argumentsMember = "custom", "input"
 	}
-	f := readChatFunction(i.Get(member), argumentsMember)
+	f := parseFunction(i.Get(member), argumentsMember)
 	f.member = member
 	return f
 }
 
-// readChatFunction reads the object with the name and the arguments of a call. argumentsMember is
+// parseFunction reads the object with the name and the arguments of a call. argumentsMember is
 // the name of the member for the arguments.
-func readChatFunction(v rawjson.Value, argumentsMember string) chatFunction {
+func parseFunction(v rawjson.Value, argumentsMember string) chatFunction {
 	f := chatFunction{fields: rawjson.ObjectReader{Value: v}, argumentsMember: argumentsMember}
 	f.name = f.fields.TakeText("name")
 	switch args := v.Get(f.argumentsMember); args.Kind() {
@@ -84,7 +84,7 @@ func (c *chatReader) readToolCall(v rawjson.Value) {
 		return
 	}
 	i := rawjson.ObjectReader{Value: v}
-	f := readFunction(&i)
+	f := parseCallFunction(&i)
 	index, ok := v.Get("index").Int()
 	if !ok {
 		index = -1
@@ -193,7 +193,7 @@ func (c *chatReader) makeCallID(n int) string {
 // readFunctionCall reads function_call, the older field for one call; OpenAI replaced it by
 // tool_calls.
 func (c *chatReader) readFunctionCall(v rawjson.Value) {
-	f := readChatFunction(v, "arguments")
+	f := parseFunction(v, "arguments")
 	if f.name == "" && f.arguments == "" {
 		return
 	}

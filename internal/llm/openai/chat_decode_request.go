@@ -74,7 +74,7 @@ func (q *ChatMessageReader) readMessage(v rawjson.Value) error {
 	case "assistant", "model":
 		return q.readAssistant(v)
 	case "tool", "function":
-		result := []content.Block{q.readResult(role, v)}
+		result := []content.Block{q.resultBlock(role, v)}
 		q.order.Note(result)
 		q.Append(content.RoleTool, result...)
 	default:
@@ -148,7 +148,7 @@ func (q *ChatMessageReader) messageBlocks(kind content.Kind, v rawjson.Value) []
 		list = append(list, content.Text{Wire: q.BlockForm(), Of: kind, Text: c.Text()})
 	} else {
 		for part := range c.Elements() {
-			list = append(list, q.readPart(kind, part))
+			list = append(list, q.partBlock(kind, part))
 		}
 		form.SetTrue("list", len(list) > 0)
 	}
@@ -168,8 +168,8 @@ func (q *ChatMessageReader) messageBlocks(kind content.Kind, v rawjson.Value) []
 	return list
 }
 
-// readPart reads a part of a content list.
-func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content.Block {
+// partBlock reads a part of a content list.
+func (q *ChatMessageReader) partBlock(kind content.Kind, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	if text := v.Get("text"); t == "text" && text.Kind() == rawjson.KindString {
@@ -178,7 +178,7 @@ func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content
 		b.SetExtra(i.Rest())
 		return b
 	}
-	if m := q.readMedia(t, v); rawjson.Equal((&chatEncoder{Target: q.Target}).encodeMedia(m), v) {
+	if m := q.mediaBlock(t, v); rawjson.Equal((&chatEncoder{Target: q.Target}).encodeMedia(m), v) {
 		return m
 	}
 	b := content.Native{Wire: q.TypedForm(typeContentPart + t), JSON: string(v)}
@@ -186,9 +186,9 @@ func (q *ChatMessageReader) readPart(kind content.Kind, v rawjson.Value) content
 	return b
 }
 
-// readMedia reads a content part as media; the extra keeps its other members. For a part of
+// mediaBlock reads a content part as media; the extra keeps its other members. For a part of
 // another type, the result has neither bytes nor a URL.
-func (q *ChatMessageReader) readMedia(partType string, v rawjson.Value) content.Media {
+func (q *ChatMessageReader) mediaBlock(partType string, v rawjson.Value) content.Media {
 	in := v.Get(partType)
 	m := content.Media{Of: content.KindFile}
 	switch partType {
@@ -209,8 +209,8 @@ func (q *ChatMessageReader) readMedia(partType string, v rawjson.Value) content.
 	return m
 }
 
-// readResult reads a message of role tool or function, the result of a call.
-func (q *ChatMessageReader) readResult(role string, v rawjson.Value) content.Block {
+// resultBlock reads a message of role tool or function, the result of a call.
+func (q *ChatMessageReader) resultBlock(role string, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: v.Get("tool_call_id").Text(), Name: v.Get("name").Text()}
 	if role == "function" {
 		b.CallID = q.functionCallID

@@ -27,7 +27,7 @@ func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("tool_choice", encodeChatToolChoice(s.ToolChoice))
 	}
 	wire.SetCommon(&body, s, cmp.Or(w.MaxTokensField, "max_tokens"))
-	encodeChatReasoning(w, s.Reasoning, &body)
+	setChatReasoning(w, s.Reasoning, &body)
 	if req.Stream {
 		body.SetBool("stream", true)
 		if !w.NoStreamOptions {
@@ -37,9 +37,9 @@ func encodeChat(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// encodeChatReasoning sets the effort or the token budget of the reasoning, if the settings
+// setChatReasoning sets the effort or the token budget of the reasoning, if the settings
 // have one. Servers return reasoning without being asked for it.
-func encodeChatReasoning(quirks wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
+func setChatReasoning(quirks wire.Quirks, r llm.Reasoning, body *rawjson.Object) {
 	if r.Effort == wire.EffortNone && r.MaxTokens <= 0 && quirks.OffMembers != "" {
 		body.Merge(rawjson.Value(quirks.OffMembers))
 		return
@@ -93,7 +93,7 @@ func (p *chatEncoder) addMessage(m content.Message) {
 		switch b := b.(type) {
 		case content.ToolResult:
 			if !b.Server {
-				p.addResult(b)
+				p.queueResult(b)
 			}
 		case content.Text, content.Media, content.Native:
 			others = append(others, b)
@@ -242,8 +242,8 @@ func (p *chatEncoder) encodeMedia(m content.Media) rawjson.Value {
 	return o.Merge(rawjson.Without(p.Extra(m), extraMessage)).Bytes()
 }
 
-// addResult adds a tool result to the queue of results.
-func (p *chatEncoder) addResult(r content.ToolResult) {
+// queueResult adds a tool result to the queue of results.
+func (p *chatEncoder) queueResult(r content.ToolResult) {
 	o := rawjson.NewObject("role", "tool", "tool_call_id", p.CallID(r.CallID))
 	if name, ok := p.functionCalls[r.CallID]; ok {
 		o = rawjson.NewObject("role", "function", "name", name)

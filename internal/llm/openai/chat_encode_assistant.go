@@ -70,8 +70,8 @@ func (m *chatMessageEncoder) addUnknownFields(v rawjson.Value) {
 // encode returns the message; nil when it would be empty.
 func (m *chatMessageEncoder) encode() rawjson.Value {
 	var fields, o rawjson.Object
-	m.setReasoning(&fields)
-	m.setCalls(&fields)
+	m.setReasoningFields(&fields)
+	m.setCallFields(&fields)
 	fields.SetNonEmpty("refusal", m.refusal)
 	if m.googleSeal != "" {
 		fields.Set("extra_content", withGoogleSeal(m.unknown.Bytes().Get("extra_content"), m.googleSeal))
@@ -97,9 +97,9 @@ func (m *chatMessageEncoder) encode() rawjson.Value {
 	return o.Bytes()
 }
 
-// setReasoning sets the reasoning fields of message o. A vendor that requires reasoning reads
+// setReasoningFields sets the reasoning fields of message o. A vendor that requires reasoning reads
 // one field only, so reasoning that came in another field moves there.
-func (m *chatMessageEncoder) setReasoning(o *rawjson.Object) {
+func (m *chatMessageEncoder) setReasoningFields(o *rawjson.Object) {
 	if required := reasoningFields[0]; m.vendorRequiresReasoningContent() && m.plainReasoning[required] == nil {
 		for _, field := range reasoningFields {
 			if text := m.plainReasoning[field]; text != nil {
@@ -129,8 +129,8 @@ func (m *chatMessageEncoder) vendorRequiresReasoningContent() bool {
 	return slices.ContainsFunc(wire.ReplayRules, func(r wire.ReplayRule) bool { return r.Vendor == m.Vendor() })
 }
 
-// setCalls sets the fields of message o for calls and server tools.
-func (m *chatMessageEncoder) setCalls(o *rawjson.Object) {
+// setCallFields sets the fields of message o for calls and server tools.
+func (m *chatMessageEncoder) setCallFields(o *rawjson.Object) {
 	o.Set("tool_calls", rawjson.NonEmpty(m.calls.Bytes()))
 	o.Set("function_call", m.functionCall)
 	var runs rawjson.Array
@@ -193,19 +193,19 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 		} else if own && !isForeign && open && form.Seal.Type == content.Opaque {
 			m.opaque = form.Seal.Data
 		}
-		m.addPlainReasoning(r, own)
+		m.addPlainReasoning(r)
 	}
 }
 
 // noteCopies records the fields that repeat the reasoning. Unless the server knows any field, only
 // its own one is recorded.
-func (m *chatMessageEncoder) noteCopies(r content.Reasoning, anyField bool) {
+func (m *chatMessageEncoder) noteCopies(r content.Reasoning, serverKnowsAnyField bool) {
 	if rawjson.Value(r.Form().Extra).Get(extraDiffers) != nil {
 		return // the text differs from the primary field
 	}
 	m.allReasoning = append(m.allReasoning, r.String())
 	for field := range rawjson.Value(r.Form().Extra).Get(extraCopies).Elements() {
-		if name := field.Text(); anyField || name == m.Quirks.ReasoningField {
+		if name := field.Text(); serverKnowsAnyField || name == m.Quirks.ReasoningField {
 			m.copyFields = append(m.copyFields, name)
 		}
 	}
@@ -218,8 +218,9 @@ func (m *chatMessageEncoder) addTaggedReasoning(r content.Reasoning) {
 	m.parts = append(m.parts, rawjson.NewObject("type", "text", "text", text).Bytes())
 }
 
-// addPlainReasoning adds reasoning to a plain field.
-func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning, own bool) {
+// addPlainReasoning adds reasoning to a plain field, if the server has one. A blank line separates
+// reasoning of another dialect from the text before it.
+func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning) {
 	w, text := m.Quirks, r.String()
 	if text == "" || w.NoReasoningField {
 		return
@@ -228,7 +229,7 @@ func (m *chatMessageEncoder) addPlainReasoning(r content.Reasoning, own bool) {
 	if !w.Strict && slices.Contains(reasoningFields, r.Source) {
 		field = r.Source
 	}
-	if m.plainReasoning[field] != nil && !own {
+	if m.plainReasoning[field] != nil && !m.Owns(r) {
 		text = "\n\n" + text
 	}
 	m.plainReasoning[field] = append(m.plainReasoning[field], text)

@@ -25,23 +25,23 @@ func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 		}
 		return
 	case own && b.Form().Type == typeFunctionCall:
-		m.functionCall = bytes.Clone(encodeFunction(b, own, "arguments", extra.Get("function")))
+		m.functionCall = bytes.Clone(m.encodeFunction(b, "arguments", extra.Get("function")))
 		return
 	}
 	if b.CallID != "" {
 		o.SetString("id", m.CallID(b.CallID))
 	}
-	key, input := "function", "arguments"
+	key, argumentsMember := "function", "arguments"
 	switch {
 	case !own:
 		o.SetString("type", key)
 	case b.Form().Type == "custom":
-		key, input = "custom", "input"
+		key, argumentsMember = "custom", "input"
 		fallthrough
 	case b.Form().Type != "":
 		o.SetString("type", b.Form().Type)
 	}
-	o.Set(key, encodeFunction(b, own, input, extra.Get(key)))
+	o.Set(key, m.encodeFunction(b, argumentsMember, extra.Get(key)))
 	if own && m.CanOpen(b.Form().Seal) && !m.Quirks.Strict {
 		o.Set("extra_content", withGoogleSeal(extra.Get("extra_content"), b.Form().Seal.Data))
 	}
@@ -49,10 +49,11 @@ func (m *chatMessageEncoder) addCall(b content.ToolCall) {
 	m.calls.Add(o.Bytes())
 }
 
-// encodeFunction returns the object with the name and the arguments of a call; input is the
-// name of the member for the arguments. Arguments from another dialect that are not JSON are
+// encodeFunction returns the object with the name and the arguments of a call; argumentsMember is
+// the name of the member for the arguments. Arguments from another dialect that are not JSON are
 // wrapped in an object.
-func encodeFunction(b content.ToolCall, own bool, argumentsMember string, extra rawjson.Value) rawjson.Value {
+func (m *chatMessageEncoder) encodeFunction(b content.ToolCall, argumentsMember string, extra rawjson.Value) rawjson.Value {
+	own := m.Owns(b)
 	var o rawjson.Object
 	o.SetNonEmpty("name", b.Name)
 	v, err := rawjson.Parse([]byte(b.Arguments))

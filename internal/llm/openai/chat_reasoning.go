@@ -48,7 +48,7 @@ type secondaryField struct {
 	field            string
 	text             strings.Builder
 	hasText          bool               // it is not blank
-	comparedComplete int                // how much of the text was compared as complete
+	comparedComplete int                // how much of the text was compared with the complete primary field
 	comparedEqual    int                // how much of the text is known to equal the primary field
 	block            *wire.BlockBuilder // of a text that differs from the primary field; nil: it does not differ so far
 }
@@ -114,13 +114,13 @@ func (c *chatReader) appendPrimaryText(p *wire.BlockBuilder, text string) {
 }
 
 // beginDivergingFields begins a block for each secondary field that differs from the primary field.
-// ended says that the reasoning has ended, so a shorter text cannot catch up any more.
-func (c *chatReader) beginDivergingFields(ended bool) {
+// If the primary field is complete, a secondary field that is longer differs too.
+func (c *chatReader) beginDivergingFields(primaryIsComplete bool) {
 	if c.reasoning.primary == "" {
 		return
 	}
 	for _, x := range c.reasoning.secondary {
-		if x.block != nil || !x.divergesFrom(c.reasoning.primaryText, ended) {
+		if x.block != nil || !x.divergesFrom(c.reasoning.primaryText, primaryIsComplete) {
 			continue
 		}
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: x.field}
@@ -132,9 +132,9 @@ func (c *chatReader) beginDivergingFields(ended bool) {
 }
 
 // divergesFrom reports whether neither of the text and primary, the text of the primary
-// field, is a prefix of the other. If both are complete, it also reports true when the text
-// is longer than primary by more than white space.
-func (x *secondaryField) divergesFrom(primary []byte, complete bool) bool {
+// field, is a prefix of the other. If primary is complete, it also reports true when the text is
+// longer by more than white space.
+func (x *secondaryField) divergesFrom(primary []byte, primaryIsComplete bool) bool {
 	text := x.text.String()
 	if !x.hasText {
 		return false
@@ -144,11 +144,11 @@ func (x *secondaryField) divergesFrom(primary []byte, complete bool) bool {
 	if from < to && text[from:to] != string(primary[from:to]) {
 		return true
 	}
-	complete = complete && x.comparedComplete < len(text) // once is enough, however long the answer is
-	if complete {
-		x.comparedComplete = len(text)
+	if !primaryIsComplete || x.comparedComplete >= len(text) { // once is enough, however long the answer is
+		return false
 	}
-	return complete && strings.TrimSpace(text[to:]) != ""
+	x.comparedComplete = len(text)
+	return strings.TrimSpace(text[to:]) != ""
 }
 
 // beginReasoning begins a reasoning block.

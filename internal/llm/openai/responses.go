@@ -130,7 +130,7 @@ func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
 		return r.newError(v)
 	}
 	for _, it := range r.order {
-		r.endItem(it, it.first)
+		r.endItem(it, it.startJSON)
 	}
 	return nil
 }

@@ -9,15 +9,15 @@ import (
 
 // outlineResponsesInput returns the outline of the input of a request body.
 func outlineResponsesInput(body rawjson.Value) []wire.OutlineItem {
-	pendingCalls := map[string]bool{} // ids of calls that need a result from the client
+	clientCalls := map[string]bool{} // ids of calls that need a result from the client
 	return wire.OutlineItems(body, "input", func(s *wire.OutlineItem) {
 		s.CallID = s.JSON.Get("call_id").Text()
 		switch kind := s.JSON.Get("type").Text(); {
-		case isClientResult(s.JSON, pendingCalls):
+		case isClientResult(s.JSON, clientCalls[s.CallID]):
 			s.Kind, s.FromModel = wire.OutlineResult, false
-		case awaitsClientResult(s.JSON):
+		case isClientCall(s.JSON):
 			s.Kind = wire.OutlineCall
-			pendingCalls[s.CallID] = true
+			clientCalls[s.CallID] = true
 		case kind == "reasoning":
 			s.Kind = wire.OutlineReasoning
 		case kind == "message" || kind == "":

@@ -80,32 +80,32 @@ type responsesItemReader struct {
 	wire.Target
 	wire.MessageList
 	assistantItems []rawjson.Value // consecutive items of the model that End reads as one response
-	pendingCalls   map[string]bool // ids of calls that need a result from the client
+	clientCalls    map[string]bool // ids of calls that need a result from the client
 	order          wire.ResultOrder
 	hasItemIDs     bool // an item of the model has an id, or is reasoning
 }
 
 func newResponsesItemReader(t wire.Target) wire.MessageReader {
-	return &responsesItemReader{Target: t, pendingCalls: map[string]bool{}}
+	return &responsesItemReader{Target: t, clientCalls: map[string]bool{}}
 }
 
 // Copy returns an independent copy of the reader.
 func (q *responsesItemReader) Copy() wire.MessageReader {
 	c := *q
 	c.MessageList, c.order = q.CopyList(), q.order.Copy()
-	c.assistantItems, c.pendingCalls = slices.Clip(q.assistantItems), maps.Clone(q.pendingCalls)
+	c.assistantItems, c.clientCalls = slices.Clip(q.assistantItems), maps.Clone(q.clientCalls)
 	return &c
 }
 
 // Next reads one item.
 func (q *responsesItemReader) Next(v rawjson.Value) error {
-	kind, role := v.Get("type").Text(), v.Get("role").Text()
+	kind, role, callID := v.Get("type").Text(), v.Get("role").Text(), v.Get("call_id").Text()
 	switch {
-	case role == "assistant", role == "" && kind != "" && !isClientResult(v, q.pendingCalls) && kind != "item_reference":
+	case role == "assistant", role == "" && kind != "" && !isClientResult(v, q.clientCalls[callID]) && kind != "item_reference":
 		q.assistantItems = append(q.assistantItems, bytes.Clone(v)) // the caller may reuse the memory of v
 		q.hasItemIDs = q.hasItemIDs || kind == "reasoning" || v.Get("id") != nil
-		if awaitsClientResult(v) {
-			q.pendingCalls[v.Get("call_id").Text()] = true
+		if isClientCall(v) {
+			q.clientCalls[callID] = true
 		}
 		return nil
 	case role == "" && kind == "":
@@ -125,7 +125,7 @@ func (q *responsesItemReader) Next(v rawjson.Value) error {
 		b.SetRole(content.RoleUser)
 		q.Append(content.RoleUser, b)
 	default:
-		result := []content.Block{q.readResult(v)}
+		result := []content.Block{q.resultBlock(v)}
 		q.order.Note(result)
 		q.Append(content.RoleTool, result...)
 	}
@@ -167,7 +167,7 @@ func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) 
 		list = append(list, content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: c.Text()})
 	}
 	for part := range c.Elements() {
-		list = append(list, q.readPart(role, part))
+		list = append(list, q.partBlock(role, part))
 	}
 	if len(list) == 0 { // a message without content, such as a change of the tools
 		b := content.Native{Wire: q.BlockForm(), JSON: string(v)}
@@ -198,8 +198,8 @@ func (p *responsesEncoder) withOriginalForm(b content.Block, message rawjson.Val
 	return o.Bytes()
 }
 
-// readPart reads a part of a content list.
-func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) content.Block {
+// partBlock reads a part of a content list.
+func (q *responsesItemReader) partBlock(role content.Role, v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
 	p := responsesEncoder{Target: q.Target}
@@ -235,8 +235,8 @@ func (q *responsesItemReader) readPart(role content.Role, v rawjson.Value) conte
 	return b
 }
 
-// readResult reads an item that is the result of a call.
-func (q *responsesItemReader) readResult(v rawjson.Value) content.Block {
+// resultBlock reads an item that is the result of a call.
+func (q *responsesItemReader) resultBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("call_id")}

@@ -35,7 +35,7 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("tool_choice", encodeResponsesToolChoice(s.ToolChoice, req.Tools))
 	}
 	wire.SetCommon(&body, s, "max_output_tokens")
-	encodeResponsesReasoning(t, s.Reasoning, &body)
+	setResponsesReasoning(t, s.Reasoning, &body)
 	body.SetBool("store", false)
 	body.SetTrue("stream", req.Stream)
 	v, err := t.FinishBody(&body, s)
@@ -57,10 +57,10 @@ func (p *responsesEncoder) encodeInput(asString bool) rawjson.Value {
 	return list
 }
 
-// encodeResponsesReasoning requests summaries and encrypted content of the reasoning, and sets
+// setResponsesReasoning requests summaries and encrypted content of the reasoning, and sets
 // the effort. Only some gateways accept a budget in tokens; they accept either a budget or an
 // effort.
-func encodeResponsesReasoning(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
+func setResponsesReasoning(t wire.Target, r llm.Reasoning, body *rawjson.Object) {
 	var o rawjson.Object
 	if r.MaxTokens > 0 && t.Quirks.EffortObject == "reasoning" {
 		o.SetInt("max_tokens", int64(r.MaxTokens))
@@ -187,7 +187,7 @@ func (p *responsesEncoder) encodeMedia(m content.Media) rawjson.Value {
 // of result.
 func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	call := p.calls[r.CallID]
-	kind := cmp.Or(toolItemTypeOrDefault(call.Form().Type).resultType, "function_call_output")
+	kind := cmp.Or(toolItemTraitsOf(call.Form().Type).resultType, "function_call_output")
 	parts, err := rawjson.Parse(r.Parts)
 	own := err == nil && p.Owns(r)
 	o := rawjson.NewObject("type", kind, "call_id", p.callIDToSend(r.CallID))
@@ -210,16 +210,16 @@ func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 			o.Set("tools", rawjson.Value("[]"))
 		}
 	default:
-		if o.Set("output", parts); !own && !isInputContent(parts) {
+		if o.Set("output", parts); !own && !isContentList(parts) {
 			o.SetString("output", wire.ResultText(r))
 		}
 	}
 	return o.Merge(p.Extra(r)).Bytes()
 }
 
-// isInputContent reports whether v is a list, not empty, of input_text, input_image and
+// isContentList reports whether v is a list, not empty, of input_text, input_image and
 // input_file parts only.
-func isInputContent(v rawjson.Value) bool {
+func isContentList(v rawjson.Value) bool {
 	for part := range v.Elements() {
 		switch part.Get("type").Text() {
 		case "input_text", "input_image", "input_file":

@@ -218,7 +218,7 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	}
 	p.calls[b.CallID] = b
 	form := b.Form()
-	tool, extra := toolItemTypeOrDefault(form.Type), rawjson.Value(form.Extra)
+	tool, extra := toolItemTraitsOf(form.Type), rawjson.Value(form.Extra)
 	function := tool.runByClient && !tool.argumentsAreJSON
 	o := rawjson.NewObject("type", form.Type)
 	if form.ID != "" && (p.stored || !function) {

@@ -18,8 +18,8 @@ const (
 	typeItemString   = "string"   // a message whose content is a string
 )
 
-// toolItemType describes a type of item that calls a tool.
-type toolItemType struct {
+// toolItemTraits describes a type of item that calls a tool.
+type toolItemTraits struct {
 	arguments        string // the member with the arguments; empty: the item has none
 	argumentsAreJSON bool   // the member is JSON, not a string
 	name             string // the tool's name when the item has none
@@ -27,7 +27,7 @@ type toolItemType struct {
 	resultType       string // the type of the item with the result
 }
 
-var toolItemTypes = map[string]toolItemType{
+var toolItemTypes = map[string]toolItemTraits{
 	"function_call":         {arguments: "arguments", runByClient: true, resultType: "function_call_output"},
 	"custom_tool_call":      {arguments: "input", runByClient: true, resultType: "custom_tool_call_output"},
 	"local_shell_call":      {arguments: "action", argumentsAreJSON: true, name: "local_shell", runByClient: true, resultType: "local_shell_call_output"},
@@ -42,9 +42,9 @@ var toolItemTypes = map[string]toolItemType{
 	"mcp_list_tools":        {},
 }
 
-// toolItemTypeOrDefault returns the description of an item type. An unknown type has its
-// arguments in the member arguments, and the provider runs its tool.
-func toolItemTypeOrDefault(itemType string) toolItemType {
+// toolItemTraitsOf returns the traits of an item type. An unknown type has its arguments in the
+// member arguments, and the provider runs its tool.
+func toolItemTraitsOf(itemType string) toolItemTraits {
 	t, known := toolItemTypes[itemType]
 	if !known {
 		t.arguments = "arguments"
@@ -53,8 +53,8 @@ func toolItemTypeOrDefault(itemType string) toolItemType {
 	return t
 }
 
-// awaitsClientResult reports whether an item is a call that needs a result from the client.
-func awaitsClientResult(v rawjson.Value) bool {
+// isClientCall reports whether an item is a call that needs a result from the client.
+func isClientCall(v rawjson.Value) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "tool_search_call":
 		return v.Get("execution").Text() == "client"
@@ -65,12 +65,12 @@ func awaitsClientResult(v rawjson.Value) bool {
 	}
 }
 
-// isClientResult reports whether an item is a result from the client. pendingCalls has the ids
-// of calls that need one, because results of the provider's own tools may have the same type.
-func isClientResult(v rawjson.Value, pendingCalls map[string]bool) bool {
+// isClientResult reports whether an item is a result from the client. Some types are also those of
+// results of the provider's own tools: such an item is from the client if answersClientCall is true.
+func isClientResult(v rawjson.Value, answersClientCall bool) bool {
 	switch kind := v.Get("type").Text(); kind {
 	case "shell_call_output", "tool_search_output":
-		return pendingCalls[v.Get("call_id").Text()]
+		return answersClientCall
 	default:
 		return strings.HasSuffix(kind, "_call_output")
 	}
@@ -80,10 +80,9 @@ func isClientResult(v rawjson.Value, pendingCalls map[string]bool) bool {
 // not.
 var otherArgumentMembers = []string{"arguments", "input", "action", "actions"}
 
-// takeForm returns the form of the block for an item of type t, with the item's id, which it
-// takes.
-func (r *responsesReader) takeForm(t string, i *rawjson.ObjectReader) content.Wire {
-	return content.Form{Dialect: r.Dialect.Name, Type: t, ID: i.TakeText("id")}.Wire()
+// formWithID returns the form of the block for an item of a type that has an id.
+func (r *responsesReader) formWithID(itemType, id string) content.Wire {
+	return content.Form{Dialect: r.Dialect.Name, Type: itemType, ID: id}.Wire()
 }
 
 // itemBlocks returns the blocks of an item, at least one.
@@ -103,11 +102,11 @@ func (r *responsesReader) itemBlocks(v rawjson.Value) []content.Block {
 	}
 }
 
-// nativeBlock returns a native block that keeps an item of type t. The block has the item's
+// nativeBlock returns a native block that keeps an item. The block has the item's
 // seal, so that it is not sent to another model.
-func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, t string) content.Native {
+func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, itemType string) content.Native {
 	n := content.Native{Wire: r.BlockForm(), JSON: string(i.Value)}
-	n.SetType(t)
+	n.SetType(itemType)
 	if data := i.Get("encrypted_content"); data.Kind() == rawjson.KindString && !rawjson.IsEmpty(data) {
 		n.SetSeal(r.NewSeal(content.Encrypted, data.Text()))
 	}
@@ -212,10 +211,10 @@ func (r *responsesReader) reasoningBlock(i *rawjson.ObjectReader) content.Reason
 	return b
 }
 
-// callBlock reads an item of type t that calls a tool, run by the client or the provider.
-func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.ToolCall {
-	tool := toolItemTypeOrDefault(t)
-	b := content.ToolCall{Wire: r.takeForm(t, i), Server: !awaitsClientResult(i.Value)}
+// callBlock reads an item that calls a tool, run by the client or the provider.
+func (r *responsesReader) callBlock(i *rawjson.ObjectReader, itemType string) content.ToolCall {
+	tool := toolItemTraitsOf(itemType)
+	b := content.ToolCall{Wire: r.formWithID(itemType, i.TakeText("id")), Server: !isClientCall(i.Value)}
 	id := b.Form().ID
 	if b.CallID = id; i.Get("call_id").Text() != id {
 		b.CallID = cmp.Or(i.TakeText("call_id"), id)
@@ -241,28 +240,28 @@ func (r *responsesReader) callBlock(i *rawjson.ObjectReader, t string) content.T
 		if r.lastServerCall == nil {
 			r.lastServerCall = map[string]string{}
 		}
-		r.lastServerCall[strings.TrimSuffix(t, "_call")] = b.CallID
+		r.lastServerCall[strings.TrimSuffix(itemType, "_call")] = b.CallID
 	}
 	return b
 }
 
 // serverResultBlock reads the result of a tool that the provider ran. A result without a call id
 // belongs to the last call of its type.
-func (r *responsesReader) serverResultBlock(i *rawjson.ObjectReader, t string) content.ToolResult {
-	b := content.ToolResult{Wire: r.takeForm(t, i), Server: true}
+func (r *responsesReader) serverResultBlock(i *rawjson.ObjectReader, itemType string) content.ToolResult {
+	b := content.ToolResult{Wire: r.formWithID(itemType, i.TakeText("id")), Server: true}
 	b.SetRole(content.RoleAssistant)
 	if b.CallID = i.TakeText("call_id"); b.CallID == "" {
 		b.CallID = b.Form().ID
 		if i.Get("call_id") != nil {
-			b.CallID = cmp.Or(r.lastServerCall[strings.TrimSuffix(strings.TrimSuffix(t, "_output"), "_call")], b.Form().ID)
+			b.CallID = cmp.Or(r.lastServerCall[strings.TrimSuffix(strings.TrimSuffix(itemType, "_output"), "_call")], b.Form().ID)
 		}
 	}
-	switch v := i.Get(outputMember(t)); v.Kind() {
+	switch v := i.Get(outputMember(itemType)); v.Kind() {
 	case rawjson.KindString:
-		b.Text = i.TakeText(outputMember(t))
+		b.Text = i.TakeText(outputMember(itemType))
 	case rawjson.KindAbsent, rawjson.KindNull:
 	default:
-		b.Parts = bytes.Clone(i.Take(outputMember(t)))
+		b.Parts = bytes.Clone(i.Take(outputMember(itemType)))
 	}
 	b.SetExtra(i.Rest())
 	return b

@@ -22,7 +22,7 @@ import (
 // responsesItem is an item that is being read.
 type responsesItem struct {
 	kind, id, callID string
-	first            rawjson.Value        // the item as it began
+	startJSON        rawjson.Value        // the item in output_item.added
 	blocks           []*wire.BlockBuilder // one for each part of a message; else one
 	seenParts        map[itemPart]bool
 	done, matched    bool
@@ -59,7 +59,7 @@ func (r *responsesReader) readItemAdded(v rawjson.Value) {
 		n = int64(len(r.order))
 	}
 	if it := r.items[n]; it != nil {
-		r.endItem(it, it.first)
+		r.endItem(it, it.startJSON)
 	}
 	r.beginItem(n, v.Get("item"))
 }
@@ -163,7 +163,7 @@ func (r *responsesReader) findOrBeginItem(event, item rawjson.Value) *responsesI
 
 // beginItem begins item v with output_index n, without its text, which follows.
 func (r *responsesReader) beginItem(n int64, v rawjson.Value) *responsesItem {
-	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), callID: v.Get("call_id").Text(), first: bytes.Clone(v)}
+	it := &responsesItem{kind: v.Get("type").Text(), id: v.Get("id").Text(), callID: v.Get("call_id").Text(), startJSON: bytes.Clone(v)}
 	b := r.itemBlocks(v)[0]
 	switch block := b.(type) {
 	case content.Text:
@@ -235,7 +235,7 @@ func replaceStreamedBlock(p *wire.BlockBuilder, whole content.Block) {
 	case content.ToolCall:
 		if text != "" && block.Arguments == "" {
 			block.Arguments = text
-			block.SetExtra(rawjson.NonEmptyObject(rawjson.Without(block.Form().Extra, toolItemTypeOrDefault(block.Form().Type).arguments)))
+			block.SetExtra(rawjson.NonEmptyObject(rawjson.Without(block.Form().Extra, toolItemTraitsOf(block.Form().Type).arguments)))
 		}
 		if block.Form().Type == "function_call" {
 			block.SetIncomplete(rawjson.IsTruncated(block.Arguments))
