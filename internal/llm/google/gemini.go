@@ -24,7 +24,7 @@ var Gemini = &wire.Dialect{
 	Sign:          signGemini,
 	NewReader:     func(o *wire.BlockWriter) wire.ResponseReader { return &geminiReader{BlockWriter: o} },
 	Encode:        encodeGemini,
-	Replay:        encodeModelContent,
+	Replay:        encodeAssistantContent,
 	DecodeRequest: decodeGeminiRequest,
 	Outline:       outlineGeminiContents,
 	Rules:         geminiRules,
@@ -137,7 +137,7 @@ func (g *geminiReader) readChunk(v rawjson.Value, readPart func(rawjson.Value) e
 		g.EmitHead()
 	}
 	if reason := v.Get("promptFeedback", "blockReason").Text(); reason != "" && c == nil {
-		return g.blockedError(reason, v.Get("promptFeedback"))
+		return g.newBlockedError(reason, v.Get("promptFeedback"))
 	}
 	return nil
 }
@@ -153,8 +153,8 @@ func (g *geminiReader) firstCandidate(list rawjson.Value) rawjson.Value {
 	return nil
 }
 
-// blockedError returns the error for a prompt that the provider blocked; v is promptFeedback.
-func (g *geminiReader) blockedError(reason string, v rawjson.Value) error {
+// newBlockedError returns the error for a prompt that the provider blocked; v is promptFeedback.
+func (g *geminiReader) newBlockedError(reason string, v rawjson.Value) error {
 	return &llm.APIError{
 		Provider: g.Provider, Type: reason, Raw: bytes.Clone(v),
 		Message: cmp.Or(v.Get("blockReasonMessage").Text(), "the prompt is blocked"),

@@ -16,7 +16,7 @@ import (
 // Gemini streams the arguments of a call as single values, each with its path (JSONPath):
 // {"jsonPath":"$.a[0].b", "stringValue":"x","willContinue":true}. A string may come in
 // several pieces with the same path. The reader keeps a tree of values: findOrCreate follows a path,
-// step by step, from the root, and creates the members and array elements that do not exist;
+// segment by segment, from the root, and creates the members and array elements that do not exist;
 // addElement then stores the value, or appends the piece of a string; json encodes the tree.
 // The depth of a path and the number of values are limited, because one path can name an
 // array element with a large index.
@@ -40,9 +40,9 @@ type argsValue struct {
 // of their own.
 const maxArgs = 1 << 16
 
-// setMembers sets all members of v, arguments that came complete.
-func (a *partialArgs) setMembers(v rawjson.Value) {
-	for key, value := range v.Members() {
+// addCompleteArguments adds the members of args, arguments that came complete and not by paths.
+func (a *partialArgs) addCompleteArguments(args rawjson.Value) {
+	for key, value := range args.Members() {
 		a.root.findOrCreateMember(key).other = bytes.Clone(value)
 	}
 }
@@ -80,28 +80,28 @@ func (a *partialArgs) findOrCreate(path string) (*argsValue, error) {
 		if depth == rawjson.MaxDepth/2 {
 			return nil, fmt.Errorf("more than %d levels", depth)
 		}
-		step, err := cutPathStep(rest)
+		segment, err := cutPathSegment(rest)
 		if err != nil {
 			return nil, err
 		}
-		if a.count += at.countMissing(step); a.count > maxArgs {
+		if a.count += at.countMissing(segment); a.count > maxArgs {
 			return nil, fmt.Errorf("more than %d values", maxArgs)
 		}
-		at, rest = at.findOrCreateChild(step), step.rest
+		at, rest = at.findOrCreateChild(segment), segment.rest
 	}
 	return at, nil
 }
 
-// argsStep is one step of a path: to an array element if index is not negative, else to the
+// pathSegment is one segment of a path: to an array element if index is not negative, else to the
 // member key.
-type argsStep struct {
+type pathSegment struct {
 	key   string
 	index int
-	rest  string // the path after this step
+	rest  string // the path after this segment
 }
 
-// countMissing returns how many values findOrCreateChild would create for a step.
-func (v *argsValue) countMissing(s argsStep) int {
+// countMissing returns how many values findOrCreateChild would create for a segment.
+func (v *argsValue) countMissing(s pathSegment) int {
 	if s.index >= 0 {
 		return max(0, s.index+1-len(v.items))
 	}
@@ -111,8 +111,8 @@ func (v *argsValue) countMissing(s argsStep) int {
 	return 0
 }
 
-// findOrCreateChild returns the value that a step leads to, and creates it if necessary.
-func (v *argsValue) findOrCreateChild(s argsStep) *argsValue {
+// findOrCreateChild returns the value that a segment leads to, and creates it if necessary.
+func (v *argsValue) findOrCreateChild(s pathSegment) *argsValue {
 	if s.index < 0 {
 		return v.findOrCreateMember(s.key)
 	}
@@ -166,30 +166,30 @@ func (a *partialArgs) json() rawjson.Value {
 	return a.root.json()
 }
 
-// cutPathStep reads the first step of a path.
-func cutPathStep(path string) (argsStep, error) {
+// cutPathSegment reads the first segment of a path.
+func cutPathSegment(path string) (pathSegment, error) {
 	if rest, ok := strings.CutPrefix(path, "."); ok {
 		n := strings.IndexAny(rest, ".[")
 		if n < 0 {
 			n = len(rest)
 		}
-		return argsStep{key: rest[:n], index: -1, rest: rest[n:]}, nil
+		return pathSegment{key: rest[:n], index: -1, rest: rest[n:]}, nil
 	}
 	rest, ok := strings.CutPrefix(path, "[")
 	if !ok || rest == "" {
-		return argsStep{}, errors.New("want . or [")
+		return pathSegment{}, errors.New("want . or [")
 	}
 	if quote := rest[:1]; quote == "'" || quote == `"` {
 		key, rest, ok := strings.Cut(rest[1:], quote+"]")
 		if !ok {
-			return argsStep{}, errors.New("a quote is open")
+			return pathSegment{}, errors.New("a quote is open")
 		}
-		return argsStep{key: key, index: -1, rest: rest}, nil
+		return pathSegment{key: key, index: -1, rest: rest}, nil
 	}
 	digits, rest, _ := strings.Cut(rest, "]")
 	n, err := strconv.ParseUint(digits, 10, 24)
 	if err != nil {
-		return argsStep{}, errors.New("want an index")
+		return pathSegment{}, errors.New("want an index")
 	}
-	return argsStep{index: int(n), rest: rest}, nil
+	return pathSegment{index: int(n), rest: rest}, nil
 }

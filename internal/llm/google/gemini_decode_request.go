@@ -19,7 +19,7 @@ func decodeGeminiRequest(t wire.Target, v rawjson.Value) (*llm.Request, error) {
 	req := &llm.Request{Settings: decodeKnownGeminiSettings(v), Tools: decodeGeminiTools(v.Get("tools"))}
 	q := &geminiContentReader{geminiReader: geminiReader{BlockWriter: &wire.BlockWriter{Target: t}}}
 	for part := range v.Get("systemInstruction", "parts").Elements() {
-		q.Append(content.RoleSystem, q.readUserPart(content.RoleSystem, part))
+		q.Append(content.RoleSystem, q.userPartBlock(content.RoleSystem, part))
 	}
 	if _, err := t.DecodeMessages(req, v, q, "contents", "systemInstruction"); err != nil {
 		return nil, err
@@ -52,33 +52,32 @@ func (q *geminiContentReader) Next(v rawjson.Value) (err error) {
 	role := content.RoleUser
 	if v.Get("role").Text() == "model" {
 		role = content.RoleAssistant
-		if blocks, err = q.readModelContent(v); err != nil {
+		if blocks, err = q.modelContentBlocks(v); err != nil {
 			return err
 		}
 	} else {
 		for part := range parts.Elements() {
-			blocks = append(blocks, q.readUserPart(role, part))
+			blocks = append(blocks, q.userPartBlock(role, part))
 		}
 	}
-	q.noteForm(v, blocks)
+	q.setForm(cmp.Or(v.Get("role").Text(), wire.NoWireRole), blocks)
 	q.Append(role, blocks...)
 	return nil
 }
 
-// noteForm records in the first block of content c how c was written: its role, and whether it
-// follows a content of the same role.
-func (q *geminiContentReader) noteForm(c rawjson.Value, blocks []content.Block) {
+// setForm records in the blocks how their content was written: the role, whether the content follows
+// another of the same role, and results out of order.
+func (q *geminiContentReader) setForm(wireRole string, blocks []content.Block) {
 	q.order.Note(blocks)
-	role := cmp.Or(c.Get("role").Text(), wire.NoWireRole)
 	if len(blocks) > 0 {
 		form := new(rawjson.Object).Merge(q.FormOf(blocks[0]))
-		form.SetTrue("first", q.before != "" && (role == "model") == (q.before == "model"))
-		if role != "user" && role != "model" {
-			form.SetString("role", role)
+		form.SetTrue("first", q.previousRole != "" && (wireRole == "model") == (q.previousRole == "model"))
+		if wireRole != "user" && wireRole != "model" {
+			form.SetString("role", wireRole)
 		}
 		blocks[0] = wire.WithForm(blocks[0], form)
 	}
-	q.before = role
+	q.previousRole = wireRole
 }
 
 // systemInstruction is the member of a request body with the instructions.
@@ -130,11 +129,11 @@ type geminiContentReader struct {
 	n            int // contents so far
 	pendingCalls wire.PendingCalls
 	order        wire.ResultOrder
-	before       string // the role of the previous content
+	previousRole string // of the previous content, as it was written
 }
 
-// readModelContent reads a content of the model the way a candidate of a response is read.
-func (q *geminiContentReader) readModelContent(c rawjson.Value) ([]content.Block, error) {
+// modelContentBlocks reads a content of the model the way a candidate of a response is read.
+func (q *geminiContentReader) modelContentBlocks(c rawjson.Value) ([]content.Block, error) {
 	id := fmt.Sprintf("contents-%d", q.n-1) // calls without an id get ids made from it
 	blocks, err := q.DecodeAssistant(rawjson.NewObject("responseId", id, "candidates", rawjson.ArrayOf(rawjson.NewObject("content", c).Bytes())).Bytes())
 	for _, b := range blocks {
@@ -145,16 +144,16 @@ func (q *geminiContentReader) readModelContent(c rawjson.Value) ([]content.Block
 	return blocks, err
 }
 
-// readUserPart reads a part of a user content or of the instructions.
-func (q *geminiContentReader) readUserPart(role content.Role, v rawjson.Value) content.Block {
+// userPartBlock reads a part of a user content or of the instructions.
+func (q *geminiContentReader) userPartBlock(role content.Role, v rawjson.Value) content.Block {
 	if v.Get("functionResponse").Kind() == rawjson.KindObject {
-		return q.readResult(v)
+		return q.resultBlock(v)
 	}
 	return wire.InRole(q.partBlock(v), role)
 }
 
-// readResult reads a functionResponse part, the result of a call.
-func (q *geminiContentReader) readResult(v rawjson.Value) content.Block {
+// resultBlock reads a functionResponse part, the result of a call.
+func (q *geminiContentReader) resultBlock(v rawjson.Value) content.Block {
 	part := rawjson.ObjectReader{Value: v}
 	i := rawjson.ObjectReader{Value: part.Take("functionResponse")}
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("id"), Name: i.TakeText("name")}

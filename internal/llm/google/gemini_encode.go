@@ -25,7 +25,7 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		body.Set("tools", encodeGeminiTools(req.Tools))
 		body.Set("toolConfig", encodeGeminiToolChoice(s.ToolChoice))
 	}
-	body.Set("generationConfig", encodeGenerationConfig(t, s))
+	body.Set("generationConfig", encodeGeminiGenerationConfig(t, s))
 	v, err := t.FinishBody(&body, s, "generationConfig", systemInstruction)
 	if snake := rawjson.Value(s.Extra).Get(extraSnakeCase); snake != nil {
 		v = toSnakeCase(v, snake)
@@ -33,8 +33,8 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return v, err
 }
 
-// encodeModelContent returns the content for the blocks of one response.
-func encodeModelContent(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeAssistantContent returns the content for the blocks of one response.
+func encodeAssistantContent(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newGeminiEncoder(t, wire.AssistantMessage(blocks))
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	return p.List.Bytes().At(0)
@@ -138,9 +138,9 @@ func (p *geminiEncoder) encodePart(b content.Block) rawjson.Value {
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// newPart returns a part whose member kind is inner, merged with the members that the extra of
+// partWithInnerExtra returns a part whose member kind is inner, merged with the members that the extra of
 // b has for it.
-func (p *geminiEncoder) newPart(b content.Block, kind string, inner *rawjson.Object) *rawjson.Object {
+func (p *geminiEncoder) partWithInnerExtra(b content.Block, kind string, inner *rawjson.Object) *rawjson.Object {
 	return rawjson.NewObject(kind, inner.Merge(p.Extra(b).Get(kind)))
 }
 
@@ -164,7 +164,7 @@ func (p *geminiEncoder) encodeCall(b content.ToolCall) *rawjson.Object {
 	if b.Server {
 		kind = cmp.Or(b.Form().Type, "toolCall")
 	}
-	return p.newPart(b, kind, &inner)
+	return p.partWithInnerExtra(b, kind, &inner)
 }
 
 // callIDToSend returns the id of a call in a request: for the provider's own calls the id that it
@@ -204,7 +204,7 @@ func (p *geminiEncoder) encodeResult(b content.ToolResult) *rawjson.Object {
 		response.SetString(field, b.Text)
 	}
 	inner.Set("response", response.Bytes())
-	return p.newPart(b, "functionResponse", inner)
+	return p.partWithInnerExtra(b, "functionResponse", inner)
 }
 
 // encodeServerResult returns the part of a result of a tool that the provider ran; nil when it
@@ -221,7 +221,7 @@ func (p *geminiEncoder) encodeServerResult(b content.ToolResult) *rawjson.Object
 	} else if b.Text != "" {
 		inner.SetString("output", b.Text)
 	}
-	return p.newPart(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner)
+	return p.partWithInnerExtra(b, cmp.Or(b.Form().Type, "codeExecutionResult"), &inner)
 }
 
 // encodeMedia returns the part of an image or a file, with its bytes or its URL; nil when it
@@ -233,10 +233,10 @@ func (p *geminiEncoder) encodeMedia(m content.Media) *rawjson.Object {
 	switch {
 	case inline:
 		inner.SetString("data", wire.Base64(data))
-		return p.newPart(m, "inlineData", &inner)
+		return p.partWithInnerExtra(m, "inlineData", &inner)
 	case m.URL != "":
 		inner.SetString("fileUri", m.URL)
-		return p.newPart(m, "fileData", &inner)
+		return p.partWithInnerExtra(m, "fileData", &inner)
 	}
 	return nil
 }

@@ -32,23 +32,20 @@ var partKinds = []string{
 	"text", "functionCall", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse",
 }
 
-// newPartReader returns a reader of a part, with the kind of the part and a reader of the member
-// named like the kind. It takes no member.
-func newPartReader(v rawjson.Value) *partReader {
-	p := &partReader{ObjectReader: rawjson.ObjectReader{Value: v}}
+// findPartKind returns the kind of a part, which is the name of one of its members, and the value of
+// that member. value is nil if the kind is unknown.
+func findPartKind(part rawjson.Value) (kind string, value rawjson.Value) {
 	for _, kind := range partKinds {
-		if inner := v.Get(kind); inner.Kind() == rawjson.KindObject || kind == "text" && inner.Kind() == rawjson.KindString {
-			p.kind, p.inner = kind, rawjson.ObjectReader{Value: inner}
-			return p
+		if v := part.Get(kind); v.Kind() == rawjson.KindObject || kind == "text" && v.Kind() == rawjson.KindString {
+			return kind, v
 		}
 	}
-	for key := range v.Members() {
+	for key := range part.Members() {
 		if key != "thought" && key != "thoughtSignature" {
-			p.kind = key // of an unknown part
-			break
+			return key, nil
 		}
 	}
-	return p
+	return "", nil
 }
 
 // extra returns the members of the part, and of its inner object, that were not taken.
@@ -69,7 +66,8 @@ const typeNoArguments = "bare"
 // JSON.
 func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 	v = rawjson.Compact(v)
-	p := newPartReader(v)
+	kind, inner := findPartKind(v)
+	p := &partReader{ObjectReader: rawjson.ObjectReader{Value: v}, kind: kind, inner: rawjson.ObjectReader{Value: inner}}
 	w := g.BlockForm()
 	if seal := p.TakeText("thoughtSignature"); seal != "" {
 		w.SetSeal(g.NewSeal(content.Signature, seal))
@@ -91,7 +89,7 @@ func (g *geminiReader) partBlock(v rawjson.Value) content.Block {
 		b.SetExtra(p.extra())
 		return b
 	case "inlineData", "fileData":
-		if b, ok := fileBlock(p, w); ok {
+		if b, ok := mediaBlock(p, w); ok {
 			return b
 		}
 	case "executableCode", "toolCall":
@@ -116,9 +114,9 @@ func (g *geminiReader) textOrReasoningBlock(p *partReader, w content.Wire) conte
 	return b
 }
 
-// fileBlock reads a part with the bytes or the URL of a file. It reports false if there is
+// mediaBlock reads a part with the bytes or the URL of a file. It reports false if there is
 // neither, or if encoding the bytes again would give other base64: then the part stays native.
-func fileBlock(p *partReader, w content.Wire) (_ content.Media, ok bool) {
+func mediaBlock(p *partReader, w content.Wire) (_ content.Media, ok bool) {
 	b := content.Media{Wire: w, Of: content.KindFile}
 	b.SetRole(content.RoleAssistant)
 	b.SetType(p.kind)
@@ -255,7 +253,7 @@ func (g *geminiReader) readStreamedCall(v, call rawjson.Value) (read bool, err e
 		g.endOpenBlock()
 		b, _ := g.partBlock(v).(content.ToolCall)
 		g.openArgs = &partialArgs{}
-		g.openArgs.setMembers(rawjson.Value(b.Arguments))
+		g.openArgs.addCompleteArguments(rawjson.Value(b.Arguments))
 		b.Arguments = ""
 		b.SetType("")
 		b.SetExtra(withoutStreamFields(b.Form().Extra))

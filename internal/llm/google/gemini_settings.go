@@ -30,10 +30,10 @@ func takesThinkingLevel(model string) bool {
 	return ok && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
 }
 
-// encodeGenerationConfig returns the generation config; nil when it is empty. It requests the
+// encodeGeminiGenerationConfig returns the generation config; nil when it is empty. It requests the
 // reasoning, and sets a thinking level or a budget only if the settings do. The API refuses a
 // budget and a level together, so a budget overrides an effort.
-func encodeGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
+func encodeGeminiGenerationConfig(t wire.Target, s llm.Settings) rawjson.Value {
 	var config, think rawjson.Object
 	wire.SetCommon(&config, s, "maxOutputTokens")
 	r := s.Reasoning

@@ -24,7 +24,7 @@ var Interactions = &wire.Dialect{
 		return &interactionsReader{BlockWriter: o, steps: map[int64]*openStep{}}
 	},
 	Encode:        encodeInteractions,
-	Replay:        encodeModelSteps,
+	Replay:        encodeAssistantSteps,
 	DecodeRequest: decodeInteractionsRequest,
 	Outline:       outlineInteractionsInput,
 	Rules:         interactionsRules,
@@ -81,15 +81,15 @@ func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 	case "":
 		return nil
 	case "in_progress":
-		n.readHead(about)
+		n.readHeadAndUsage(about)
 		return nil
 	default:
 		return cmp.Or(n.readFinishedInteraction(about), io.EOF)
 	}
 }
 
-// readHead reads the id, the model and the usage of an interaction.
-func (n *interactionsReader) readHead(v rawjson.Value) {
+// readHeadAndUsage reads the id, the model and the usage of an interaction.
+func (n *interactionsReader) readHeadAndUsage(v rawjson.Value) {
 	n.SetHead(func(h *llm.Head) {
 		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
 		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
@@ -101,7 +101,7 @@ func (n *interactionsReader) readHead(v rawjson.Value) {
 // readFinishedInteraction reads an interaction that has ended: its steps too, unless the stream
 // brought blocks. It returns the error of a failed interaction.
 func (n *interactionsReader) readFinishedInteraction(v rawjson.Value) error {
-	n.readHead(v)
+	n.readHeadAndUsage(v)
 	n.EndOpen()
 	if n.Count == 0 {
 		for step := range n.Elements(v.Get("steps")) {

@@ -65,7 +65,7 @@ func (q *stepReader) Next(v rawjson.Value) error {
 		return err
 	}
 	if kind == "function_result" {
-		q.Append(content.RoleTool, q.readResult(v))
+		q.Append(content.RoleTool, q.resultBlock(v))
 		return nil
 	}
 	var blocks []content.Block
@@ -94,8 +94,8 @@ func (q *stepReader) End() error {
 	return err
 }
 
-// readResult reads a function_result step, the result of a call.
-func (q *stepReader) readResult(v rawjson.Value) content.Block {
+// resultBlock reads a function_result step, the result of a call.
+func (q *stepReader) resultBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("call_id"), Name: i.TakeText("name")}

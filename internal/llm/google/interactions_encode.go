@@ -25,13 +25,13 @@ func encodeInteractions(t wire.Target, req *llm.Request) (rawjson.Value, error) 
 	if len(req.Tools) > 0 {
 		body.Set("tools", encodeInteractionsTools(req.Tools))
 	}
-	body.Set("generation_config", encodeInteractionsConfig(s, len(req.Tools) > 0))
+	body.Set("generation_config", encodeInteractionsGenerationConfig(s, len(req.Tools) > 0))
 	body.SetTrue("stream", req.Stream)
 	return t.FinishBody(&body, s, "generation_config")
 }
 
-// encodeModelSteps returns the steps for the blocks of one response.
-func encodeModelSteps(t wire.Target, blocks []content.Block) rawjson.Value {
+// encodeAssistantSteps returns the steps for the blocks of one response.
+func encodeAssistantSteps(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := &interactionsEncoder{Target: t, toolNames: map[string]string{}}
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))
 	if p.list.Bytes().At(0) == nil {
@@ -114,7 +114,7 @@ func (p *interactionsEncoder) encodeSingleBlockStep(b content.Block) rawjson.Val
 	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Reasoning:
-		o = p.encodeThought(b)
+		o = p.encodeReasoning(b)
 	case content.ToolCall:
 		o = p.encodeCall(b)
 	case content.ToolResult:
@@ -135,9 +135,9 @@ func (p *interactionsEncoder) encodeSingleBlockStep(b content.Block) rawjson.Val
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// encodeThought returns the step of a reasoning block; nil when it cannot be sent. The extra of
+// encodeReasoning returns the step of a reasoning block; nil when it cannot be sent. The extra of
 // the block has the summary if that is more than texts.
-func (p *interactionsEncoder) encodeThought(b content.Reasoning) *rawjson.Object {
+func (p *interactionsEncoder) encodeReasoning(b content.Reasoning) *rawjson.Object {
 	if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (p *interactionsEncoder) encodeContent(b content.Block) rawjson.Value {
 			o = rawjson.NewObject("type", "text", "text", b.Text)
 		}
 	case content.Media:
-		o = encodeInteractionsMedia(b, p.Owns(b))
+		o = p.encodeMedia(b)
 	case content.Native:
 		if b.Form().Type == typeModelOutput || b.Form().Type == typeContent {
 			return p.NativeJSON(b)
@@ -210,10 +210,11 @@ func (p *interactionsEncoder) encodeResult(b content.ToolResult) rawjson.Value {
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// encodeInteractionsMedia returns the content for an image or a file, with its bytes or its
-// URL; nil when it has neither. sameDialect reports whether m came from this dialect.
-func encodeInteractionsMedia(m content.Media, sameDialect bool) *rawjson.Object {
-	media, data, inline := inlineMedia(m, sameDialect)
+// encodeMedia returns the content for an image or a file, with its bytes or its URL; nil when it
+// has neither.
+func (p *interactionsEncoder) encodeMedia(m content.Media) *rawjson.Object {
+	own := p.Owns(m)
+	media, data, inline := inlineMedia(m, own)
 	if !inline && m.URL == "" {
 		return nil
 	}
@@ -222,14 +223,14 @@ func encodeInteractionsMedia(m content.Media, sameDialect bool) *rawjson.Object 
 	switch {
 	case m.Of == content.KindImage:
 		o.SetString("type", "image")
-	case sameDialect: // the extra has the type
+	case own: // the extra has the type
 	case kind == "audio", kind == "video":
 		o.SetString("type", kind)
 	default:
 		o.SetString("type", "document")
 	}
 	o.SetNonEmpty("mime_type", media)
-	if m.URL != "" && (sameDialect || !inline) {
+	if m.URL != "" && (own || !inline) {
 		o.SetString("uri", m.URL)
 	}
 	if inline {

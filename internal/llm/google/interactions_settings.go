@@ -6,9 +6,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeInteractionsConfig returns the generation config; nil when it is empty. The API has no
+// encodeInteractionsGenerationConfig returns the generation config; nil when it is empty. The API has no
 // thinking budget, so a budget becomes an effort.
-func encodeInteractionsConfig(s llm.Settings, hasTools bool) rawjson.Value {
+func encodeInteractionsGenerationConfig(s llm.Settings, hasTools bool) rawjson.Value {
 	var o rawjson.Object
 	wire.SetCommon(&o, s, "max_output_tokens")
 	r := s.Reasoning

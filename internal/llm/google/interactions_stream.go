@@ -21,7 +21,7 @@ import (
 // openStep is a step that is being streamed.
 type openStep struct {
 	*wire.BlockBuilder                 // the block that gets deltas; nil: a model_output without contents yet
-	step               rawjson.Value   // the step in step.start
+	startJSON          rawjson.Value   // the step in step.start
 	members            rawjson.Object  // members of the deltas, for steps that are not text
 	arguments          []string        // pieces of the arguments of a call
 	outputExtra        rawjson.Value   // other members of a model_output, until its first content
@@ -35,7 +35,7 @@ type openStep struct {
 func (n *interactionsReader) readStepStart(i int64, v rawjson.Value) {
 	n.endStep(i)
 	v = rawjson.Compact(bytes.Clone(v))
-	s := &openStep{step: v}
+	s := &openStep{startJSON: v}
 	n.steps[i] = s
 	if v.Get("type").Text() == typeModelOutput {
 		s.outputExtra = rawjson.Without(v, "type", "content")
@@ -112,27 +112,28 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 	if s == nil {
 		return
 	}
-	if s.step.Get("type").Text() == typeModelOutput {
+	if s.startJSON.Get("type").Text() == typeModelOutput {
 		n.addModelOutputDelta(s, d)
 		return
 	}
 	switch b := s.Block.(type) {
 	case content.Reasoning:
-		n.addThoughtDelta(s, b, d)
+		n.addReasoningDelta(s, b, d)
 	case content.ToolCall:
 		if text := d.Get("arguments"); text.Kind() == rawjson.KindString {
 			s.arguments = append(s.arguments, text.Text())
 			n.AppendText(s.BlockBuilder, text.Text())
 			d = rawjson.Without(d, "arguments")
 		}
-		s.setMembers(d)
+		s.mergeDelta(d)
 	default:
-		s.setMembers(d)
+		s.mergeDelta(d)
 	}
 }
 
-// setMembers collects the members of a delta. They replace those of step.start.
-func (s *openStep) setMembers(d rawjson.Value) {
+// mergeDelta adds the members of a delta to the members of the step. They replace those of
+// step.start.
+func (s *openStep) mergeDelta(d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key != "type" && value.Kind() != rawjson.KindNull {
 			s.members.Set(key, value)
@@ -158,8 +159,8 @@ func (n *interactionsReader) addModelOutputDelta(s *openStep, d rawjson.Value) {
 	}
 }
 
-// addThoughtDelta adds a delta to reasoning block b: a part of its summary, or its seal.
-func (n *interactionsReader) addThoughtDelta(s *openStep, b content.Reasoning, d rawjson.Value) {
+// addReasoningDelta adds a delta to reasoning block b: a part of its summary, or its seal.
+func (n *interactionsReader) addReasoningDelta(s *openStep, b content.Reasoning, d rawjson.Value) {
 	if c := d.Get("content"); c.Kind() == rawjson.KindObject {
 		if _, onlyTexts := summaryTexts(rawjson.Value("[" + string(c) + "]")); !onlyTexts {
 			s.notOnlyTexts = true
@@ -202,7 +203,7 @@ func (s *openStep) setFinalBlock(n *interactionsReader) {
 		}
 		return
 	}
-	o := new(rawjson.Object).Merge(s.members.Bytes()).Merge(withoutEmptySignature(s.step))
+	o := new(rawjson.Object).Merge(s.members.Bytes()).Merge(withoutEmptySignature(s.startJSON))
 	text := strings.Join(s.arguments, "")
 	arguments, err := rawjson.Parse([]byte(text))
 	if err == nil {
