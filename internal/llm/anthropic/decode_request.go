@@ -16,7 +16,7 @@ func decodeRequest(t wire.Target, body rawjson.Value) (*llm.Request, error) {
 	v := rawjson.Without(body, "messages") // the messages are most of the body, and each Get would skip them
 	req := &llm.Request{Settings: decodeKnownSettings(v), Tools: wire.DecodeTools(v.Get("tools"), encodeTools), Stream: v.Get("stream").Bool()}
 	q := newMessageReader(t).(*messageReader)
-	system := q.readContent(content.RoleSystem, v.Get("system"))
+	system := q.contentBlocks(content.RoleSystem, v.Get("system"))
 	if v.Get("system").Kind() == rawjson.KindString && len(system) > 0 {
 		var form rawjson.Object
 		form.SetBool("string", true)
@@ -55,8 +55,8 @@ func decodeKnownSettings(v rawjson.Value) llm.Settings {
 type messageReader struct {
 	reader
 	wire.MessageList
-	before string // the role of the previous message
-	order  wire.ResultOrder
+	previousRole string // of the previous message, as it was written
+	order        wire.ResultOrder
 }
 
 func newMessageReader(t wire.Target) wire.MessageReader {
@@ -77,59 +77,59 @@ func (q *messageReader) Next(v rawjson.Value) error {
 		return fmt.Errorf("want a message of role user or assistant, have %q", rawjson.Excerpt(v))
 	}
 	list := v.Get("content")
-	blocks := q.readContent(role, list)
-	q.noteForm(role, v.Get("role").Text(), list.Kind() == rawjson.KindString, blocks)
+	blocks := q.contentBlocks(role, list)
+	q.setForm(role, v.Get("role").Text(), list.Kind() == rawjson.KindString, blocks)
 	q.Append(role, blocks...)
 	return nil
 }
 
-// noteForm records in the blocks of a message how it was written: whether its content is a
-// string, and whether it follows a message of the same role. An instruction among the
-// messages gets its role recorded, so that it is not moved to the system prompt.
-func (q *messageReader) noteForm(role content.Role, written string, isString bool, blocks []content.Block) {
+// setForm records in the blocks of a message how it was written: whether its content is a string,
+// whether it follows a message of the same role, and results out of order. An instruction among
+// the messages gets its role recorded, so that it is not moved to the system prompt.
+func (q *messageReader) setForm(role content.Role, wireRole string, contentIsString bool, blocks []content.Block) {
 	q.order.Note(blocks)
-	before := q.before
-	q.before = written
+	sameRole := wireRole == q.previousRole
+	q.previousRole = wireRole
 	for i, b := range blocks {
 		form := new(rawjson.Object).Merge(q.FormOf(b))
 		if role == content.RoleSystem {
-			form.SetString("role", q.before)
+			form.SetString("role", wireRole)
 		}
 		if i == 0 {
-			form.SetTrue("string", isString)
+			form.SetTrue("string", contentIsString)
 			_, result := b.(content.ToolResult) // results of consecutive messages stay together
-			form.SetTrue("first", before == q.before && !result)
+			form.SetTrue("first", sameRole && !result)
 		}
 		blocks[i] = wire.WithForm(b, form)
 	}
 }
 
-// readContent returns the blocks of a content, which is a string or a list of blocks.
-func (q *messageReader) readContent(role content.Role, v rawjson.Value) []content.Block {
+// contentBlocks returns the blocks of a content, which is a string or a list of blocks.
+func (q *messageReader) contentBlocks(role content.Role, v rawjson.Value) []content.Block {
 	var list []content.Block
 	if v.Kind() == rawjson.KindString && v.Text() != "" {
 		return append(list, content.Text{Wire: q.BlockForm(), Of: wire.TextKind(role), Text: v.Text()})
 	}
 	for part := range v.Elements() {
-		list = append(list, q.readPart(role, part))
+		list = append(list, q.contentBlockInRole(role, part))
 	}
 	return list
 }
 
-// readPart reads one content block of a message of a role.
-func (q *messageReader) readPart(role content.Role, v rawjson.Value) content.Block {
+// contentBlockInRole reads one content block of a message of a role.
+func (q *messageReader) contentBlockInRole(role content.Role, v rawjson.Value) content.Block {
 	kind := v.Get("type").Text()
 	switch kind {
 	case "image", "document":
-		return q.readMedia(role, kind, v)
+		return q.mediaBlock(role, kind, v)
 	case "tool_result":
-		return q.readClientToolResult(v)
+		return q.resultBlock(v)
 	}
-	return wire.InRole(q.readBlock(v), role)
+	return wire.InRole(q.contentBlock(v), role)
 }
 
-// readClientToolResult reads a tool_result block, the result of a tool that the client ran.
-func (q *messageReader) readClientToolResult(v rawjson.Value) content.Block {
+// resultBlock reads a tool_result block, the result of a tool that the client ran.
+func (q *messageReader) resultBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	b := content.ToolResult{Wire: q.BlockForm(), CallID: i.TakeText("tool_use_id"), Text: i.TakeText("content")}
@@ -141,9 +141,9 @@ func (q *messageReader) readClientToolResult(v rawjson.Value) content.Block {
 	return b
 }
 
-// readMedia reads an image or a document, given by kind. If encoding the source again would give
+// mediaBlock reads an image or a document, given by kind. If encoding the source again would give
 // other JSON, the source stays in the extra of the block.
-func (q *messageReader) readMedia(role content.Role, kind string, v rawjson.Value) content.Media {
+func (q *messageReader) mediaBlock(role content.Role, kind string, v rawjson.Value) content.Media {
 	i := rawjson.ObjectReader{Value: v}
 	i.Take("type")
 	m := content.Media{Wire: q.BlockForm(), Of: content.KindFile}

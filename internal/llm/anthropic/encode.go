@@ -129,7 +129,7 @@ func (p *messageEncoder) encodeBlock(b content.Block) rawjson.Value {
 		}
 	case content.ToolResult:
 		if !b.Server || p.Owns(b) {
-			o = rawjson.NewObject("type", cmp.Or(p.originalType(b), "tool_result"), "tool_use_id", wire.SafeCallID(b.CallID, 0), "content", encodeResultContent(b, p.Owns(b)))
+			o = rawjson.NewObject("type", cmp.Or(p.originalType(b), "tool_result"), "tool_use_id", wire.SafeCallID(b.CallID, 0), "content", p.encodeResultContent(b))
 			o.SetTrue("is_error", b.IsError)
 		}
 	case content.Media:
@@ -178,11 +178,10 @@ func (p *messageEncoder) encodeReasoning(r content.Reasoning) *rawjson.Object {
 	return nil
 }
 
-// encodeResultContent returns the content of a result; nil when the result is empty.
-// sameDialect reports whether r came from this dialect. Parts of another dialect are sent as the text of their
-// JSON unless they are valid content here.
-func encodeResultContent(r content.ToolResult, sameDialect bool) rawjson.Value {
-	if v, err := rawjson.Parse(r.Parts); err == nil && (sameDialect || areTextOrMediaBlocks(v)) {
+// encodeResultContent returns the content of a result; nil when the result is empty. Parts of another
+// dialect are sent as the text of their JSON unless they are valid content here.
+func (p *messageEncoder) encodeResultContent(r content.ToolResult) rawjson.Value {
+	if v, err := rawjson.Parse(r.Parts); err == nil && (p.Owns(r) || isContentList(v)) {
 		return v
 	}
 	text := r.String()
@@ -195,8 +194,8 @@ func encodeResultContent(r content.ToolResult, sameDialect bool) rawjson.Value {
 	return rawjson.AppendString(nil, text)
 }
 
-// areTextOrMediaBlocks reports whether v is a list of the API's text, image and document blocks.
-func areTextOrMediaBlocks(v rawjson.Value) bool {
+// isContentList reports whether v is a list of text, image and document blocks of the API only.
+func isContentList(v rawjson.Value) bool {
 	if v.Kind() != rawjson.KindArray {
 		return false
 	}

@@ -66,7 +66,7 @@ type reader struct {
 	started        bool
 	finished       bool
 	blocks         map[int64]*streamBlock // open blocks of the stream, by their index there
-	reported       rawjson.Value          // usage so far
+	reportedUsage  rawjson.Value          // of the events so far
 	container      rawjson.Value          // the container of running code, if the response names one
 	codeAwaitsTool bool                   // code in the container called a tool
 }
@@ -138,7 +138,7 @@ func (m *reader) readMessage(v rawjson.Value) error {
 	m.addUsage(v.Get("usage"))
 	m.EmitHead()
 	for b := range m.Elements(v.Get("content")) {
-		m.Emit(m.readBlock(b))
+		m.Emit(m.contentBlock(b))
 	}
 	return nil
 }
@@ -166,8 +166,8 @@ func (m *reader) endMessage() {
 // Finish reports whether the message ended.
 func (m *reader) Finish(bool) bool { return m.finished }
 
-// readBlock returns the block for a content block.
-func (m *reader) readBlock(v rawjson.Value) content.Block {
+// contentBlock returns the block for a content block.
+func (m *reader) contentBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	t := i.TakeText("type")
 	switch {
@@ -214,27 +214,27 @@ func (m *reader) readBlock(v rawjson.Value) content.Block {
 // as a compaction, are billed but are not in its totals. So each count is the larger of the
 // total and the sum over all passes.
 func (m *reader) addUsage(v rawjson.Value) {
-	if v.Kind() != rawjson.KindObject || len(v)+len(m.reported) > content.MaxRawUsage {
+	if v.Kind() != rawjson.KindObject || len(v)+len(m.reportedUsage) > content.MaxRawUsage {
 		return
 	}
 	var o rawjson.Object
 	for key, value := range v.Members() {
-		if value.Kind() != rawjson.KindNull || m.reported.Get(key) == nil {
+		if value.Kind() != rawjson.KindNull || m.reportedUsage.Get(key) == nil {
 			o.Set(key, value)
 		}
 	}
-	o.Merge(m.reported)
-	m.reported = bytes.Clone(o.Bytes())
-	u := decodeUsage(m.reported)
+	o.Merge(m.reportedUsage)
+	m.reportedUsage = bytes.Clone(o.Bytes())
+	u := decodeUsage(m.reportedUsage)
 	var all content.Usage
-	for pass := range m.reported.Get("iterations").Elements() {
+	for pass := range m.reportedUsage.Get("iterations").Elements() {
 		p := decodeUsage(pass)
 		all.Input, all.Output = all.Input+p.Input, all.Output+p.Output
 		all.Cached, all.CacheWrite = all.Cached+p.Cached, all.CacheWrite+p.CacheWrite
 	}
 	u.Input, u.Output = max(u.Input, all.Input), max(u.Output, all.Output)
 	u.Cached, u.CacheWrite = max(u.Cached, all.Cached), max(u.CacheWrite, all.CacheWrite)
-	u.Raw = m.reported
+	u.Raw = m.reportedUsage
 	m.SetUsage(u)
 }
 

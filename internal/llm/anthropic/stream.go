@@ -21,9 +21,9 @@ import (
 // streamBlock is a content block that is being streamed.
 type streamBlock struct {
 	*wire.BlockBuilder
-	startInput string                // arguments in the start event of a call
-	citations  []rawjson.Value       // citations of a text
-	fields     wire.FieldAccumulator // members of an unknown block
+	startInput    string                // arguments in the start event of a call
+	citations     []rawjson.Value       // citations of a text
+	unknownFields wire.FieldAccumulator // members of an unknown block
 }
 
 // readBlockStart reads content_block_start. Most blocks are empty there, but a block may also be
@@ -35,7 +35,7 @@ func (m *reader) readBlockStart(v rawjson.Value) {
 	if start.Kind() != rawjson.KindObject {
 		return // the first delta will begin the block
 	}
-	block := m.readBlock(start)
+	block := m.contentBlock(start)
 	b := &streamBlock{}
 	if c, ok := block.(content.ToolCall); ok { // the arguments may follow in deltas
 		b.startInput, c.Arguments = c.Arguments, ""
@@ -105,14 +105,14 @@ func (b *streamBlock) appendUnknownFields(startJSON string, d rawjson.Value) {
 			continue
 		}
 		if value.Kind() != rawjson.KindString {
-			b.fields.Set(key, value)
+			b.unknownFields.Set(key, value)
 			continue
 		}
 		previous := rawjson.Value(startJSON).Get(key)
-		if b.fields.Fields[key] == nil && previous.Kind() == rawjson.KindString {
-			b.fields.Field(key).Add(previous)
+		if b.unknownFields.Fields[key] == nil && previous.Kind() == rawjson.KindString {
+			b.unknownFields.Field(key).Add(previous)
 		}
-		b.fields.Field(key).Add(value)
+		b.unknownFields.Field(key).Add(value)
 	}
 }
 
@@ -143,8 +143,8 @@ func (b *streamBlock) setFinalBlock() {
 		}
 		b.MarkTruncatedCall()
 	case content.Native:
-		if b.fields.Keys != nil {
-			whole := new(rawjson.Object).Merge(b.fields.Object())
+		if b.unknownFields.Keys != nil {
+			whole := new(rawjson.Object).Merge(b.unknownFields.Object())
 			block.JSON = string(whole.Merge(rawjson.Value(block.JSON)).Bytes())
 			b.Block = block
 		}

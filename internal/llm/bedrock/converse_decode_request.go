@@ -35,7 +35,7 @@ func decodeConverseRequest(t wire.Target, v rawjson.Value) (*llm.Request, error)
 		req.Tools = append(req.Tools, t)
 	}
 	q := &messageReader{converseReader: converseReader{BlockWriter: &wire.BlockWriter{Target: t}}}
-	q.Append(content.RoleSystem, q.readContent(content.RoleSystem, v.Get("system"))...)
+	q.Append(content.RoleSystem, q.contentBlocks(content.RoleSystem, v.Get("system"))...)
 	return t.DecodeMessages(req, v, q, "messages", "system")
 }
 
@@ -61,14 +61,14 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	if v.Get("content").Kind() != rawjson.KindArray {
 		return fmt.Errorf("want a message with content, have %q", rawjson.Excerpt(v))
 	}
-	q.Append(role, q.readContent(role, v.Get("content"))...)
+	q.Append(role, q.contentBlocks(role, v.Get("content"))...)
 	return nil
 }
 
-func (q *messageReader) readContent(role content.Role, list rawjson.Value) []content.Block {
+func (q *messageReader) contentBlocks(role content.Role, list rawjson.Value) []content.Block {
 	var blocks []content.Block
 	for v := range list.Elements() {
-		b := wire.InRole(q.readBlock(v), role)
+		b := wire.InRole(q.contentBlock(v), role)
 		switch known := b.(type) {
 		case content.ToolResult:
 			if role == content.RoleUser {
@@ -77,7 +77,7 @@ func (q *messageReader) readContent(role content.Role, list rawjson.Value) []con
 				b = known
 			}
 		case content.Native:
-			if m, ok := q.readMedia(v); ok {
+			if m, ok := q.mediaBlock(v); ok {
 				b = m
 			}
 		}
@@ -86,9 +86,9 @@ func (q *messageReader) readContent(role content.Role, list rawjson.Value) []con
 	return blocks
 }
 
-// readMedia reads an image or a document. exact is false for anything else, and if encoding the
+// mediaBlock reads an image or a document. exact is false for anything else, and if encoding the
 // media again would give other JSON.
-func (q *messageReader) readMedia(v rawjson.Value) (_ content.Media, exact bool) {
+func (q *messageReader) mediaBlock(v rawjson.Value) (_ content.Media, exact bool) {
 	for key, in := range v.Members() {
 		m := content.Media{Wire: q.BlockForm(), Of: content.KindFile, Name: in.Get("name").Text(), URL: in.Get("source", "s3Location", "uri").Text()}
 		m.MediaType = "application/" + in.Get("format").Text()

@@ -21,11 +21,11 @@ func encodeConverse(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	body := rawjson.NewObject("messages", p.List.Bytes())
 	body.Set("system", rawjson.NonEmpty(p.System.Bytes()))
 	tools := encodeToolConfig(req.Tools, s.ToolChoice, p.hasCall)
-	encodeSettings(t, anthropic.LoopSettings(t, req), tools, body)
+	setSettings(t, anthropic.LoopSettings(t, req), tools, body)
 	return t.FinishBody(body, s)
 }
 
-// encodeAssistantMessage writes the message that stands for one response.
+// encodeAssistantMessage returns the message for the blocks of one response.
 func encodeAssistantMessage(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := newConverseEncoder(t)
 	wire.EncodeBlocks(p, wire.AssistantMessage(blocks))

@@ -82,7 +82,7 @@ func (c *converseReader) ReadBody(v rawjson.Value) error {
 		return fmt.Errorf("%w: no message in %q", llm.ErrProtocol, rawjson.Excerpt(v))
 	}
 	for b := range c.Elements(message.Get("content")) {
-		c.Emit(c.readBlock(b))
+		c.Emit(c.contentBlock(b))
 	}
 	c.readUsage(v.Get("usage"))
 	c.endMessage(v)
@@ -160,8 +160,8 @@ func (c *converseReader) readUsage(v rawjson.Value) {
 	c.SetUsage(u)
 }
 
-// readBlock returns the block for a whole content block.
-func (c *converseReader) readBlock(v rawjson.Value) content.Block {
+// contentBlock returns the block for a whole content block.
+func (c *converseReader) contentBlock(v rawjson.Value) content.Block {
 	i := rawjson.ObjectReader{Value: v}
 	switch {
 	case v.Get("text").Kind() == rawjson.KindString:
@@ -173,7 +173,7 @@ func (c *converseReader) readBlock(v rawjson.Value) content.Block {
 	case v.Get("toolUse").Kind() == rawjson.KindObject:
 		return c.callBlock(&i)
 	case v.Get("toolResult").Kind() == rawjson.KindObject:
-		return c.resultBlock(&i)
+		return c.serverResultBlock(&i)
 	case v.Get(typeCitations, "content").Kind() == rawjson.KindArray:
 		return c.citedTextBlock(&i)
 	}
@@ -215,8 +215,8 @@ func (c *converseReader) callBlock(i *rawjson.ObjectReader) content.Block {
 	return b
 }
 
-// resultBlock reads the result of a tool that the provider ran.
-func (c *converseReader) resultBlock(i *rawjson.ObjectReader) content.Block {
+// serverResultBlock reads the result of a tool that the provider ran.
+func (c *converseReader) serverResultBlock(i *rawjson.ObjectReader) content.Block {
 	in := i.TakeObject("toolResult")
 	b := content.ToolResult{Wire: c.BlockForm(), CallID: in.TakeText("toolUseId"), Parts: bytes.Clone(in.Take("content")), Server: true}
 	b.SetRole(content.RoleAssistant)

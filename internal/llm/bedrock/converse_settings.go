@@ -9,9 +9,9 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// encodeSettings adds the settings and the tools to the request body. Settings that only some
+// setSettings adds the settings and the tools to the request body. Settings that only some
 // models know are members of additionalModelRequestFields.
-func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *rawjson.Object) {
+func setSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *rawjson.Object) {
 	var config, more rawjson.Object
 	limit := s.MaxOutputTokens
 	name := strings.ToLower(t.Model)
@@ -25,7 +25,7 @@ func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *ra
 			more.Set("anthropic_beta", rawjson.ArrayOfStrings(anthropic.InterleavedBeta))
 		}
 	case strings.Contains(name, "nova"):
-		encodeNovaReasoning(r, &more)
+		setNovaReasoning(r, &more)
 	case r.Effort != "":
 		more.SetString("reasoning_effort", r.Effort)
 	}
@@ -38,8 +38,8 @@ func encodeSettings(t wire.Target, s llm.Settings, tools rawjson.Value, body *ra
 	body.Set("toolConfig", tools)
 }
 
-// encodeNovaReasoning writes how much one of Amazon's own models is to think.
-func encodeNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
+// setNovaReasoning sets the reasoning effort of one of Amazon's own models.
+func setNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
 	switch r.Effort {
 	case "":
 	case "none":
@@ -49,11 +49,11 @@ func encodeNovaReasoning(r llm.Reasoning, more *rawjson.Object) {
 	}
 }
 
-// encodeToolConfig returns the tools and which of them to use; nil when there are none.
-// The format has no word for none of them: they are left out then, unless one was
-// called before, for which it demands them.
-func encodeToolConfig(tools []llm.Tool, choice string, hadCalls bool) rawjson.Value {
-	if len(tools) == 0 || choice == "none" && !hadCalls {
+// encodeToolConfig returns the tools and the tool choice; nil when there are no tools. The format has
+// no choice of none: the tools are left out then, unless keepForChoiceNone is true. It must be true
+// if a message has a call, because the API then requires the tools.
+func encodeToolConfig(tools []llm.Tool, choice string, keepForChoiceNone bool) rawjson.Value {
+	if len(tools) == 0 || choice == "none" && !keepForChoiceNone {
 		return nil
 	}
 	config := rawjson.NewObject("tools", wire.EncodeTools(tools, encodeTool))

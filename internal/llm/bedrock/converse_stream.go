@@ -13,9 +13,9 @@ import (
 // streamBlock is a content block that is being streamed.
 type streamBlock struct {
 	*wire.BlockBuilder
-	blobs    []string              // of redacted reasoning
-	elements []rawjson.Value       // what a text cites, or what came of a tool
-	unknown  wire.ValueAccumulator // a block that is not known
+	redacted     []string              // pieces of redacted reasoning, in base64
+	elements     []rawjson.Value       // citations of a text, or parts of a tool result
+	unknownBlock wire.ValueAccumulator // a block of an unknown type
 }
 
 // readBlockStart reads the start of a content block. Only blocks whose deltas do not say
@@ -28,7 +28,7 @@ func (c *converseReader) readBlockStart(v rawjson.Value) {
 		return
 	}
 	b := &streamBlock{}
-	block := c.readBlock(start)
+	block := c.contentBlock(start)
 	switch whole := block.(type) {
 	case content.ToolCall:
 		if whole.Arguments == "{}" {
@@ -42,7 +42,7 @@ func (c *converseReader) readBlockStart(v rawjson.Value) {
 		whole.Parts = nil
 		block = whole
 	case content.Native:
-		b.unknown.Add(start)
+		b.unknownBlock.Add(start)
 	}
 	c.beginBlock(n, b, block)
 }
@@ -59,7 +59,7 @@ func (c *converseReader) readBlockDelta(v rawjson.Value) {
 	d := v.Get("delta")
 	b := c.blocks[n]
 	if b != nil {
-		if r, ok := b.Block.(content.Reasoning); ok && r.Source != reasoningMember(d) {
+		if r, ok := b.Block.(content.Reasoning); ok && r.Source != reasoningSource(d) {
 			c.endBlockAt(n) // the other sort of reasoning is another block
 			b = nil
 		}
@@ -75,9 +75,9 @@ func (c *converseReader) readBlockDelta(v rawjson.Value) {
 	c.addDelta(b, d)
 }
 
-// reasoningMember returns the member of reasoningContent that a delta belongs to. It is the source
-// of the block.
-func reasoningMember(d rawjson.Value) string {
+// reasoningSource returns the Source of the reasoning block that delta d belongs to, which is a
+// member of the whole block: reasoningText or redactedContent.
+func reasoningSource(d rawjson.Value) string {
 	if d.Get("reasoningContent", memberRedactedContent) != nil {
 		return memberRedactedContent
 	}
@@ -91,7 +91,7 @@ func (c *converseReader) newBlockFor(d rawjson.Value) content.Block {
 		case "text", "citation":
 			return content.Text{Wire: c.BlockForm(), Of: content.KindAssistant}
 		case "reasoningContent":
-			b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: reasoningMember(d)}
+			b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatBedrock, Source: reasoningSource(d)}
 			if b.Source == memberRedactedContent {
 				b.SetSeal(c.NewSeal(content.Redacted, ""))
 			}
@@ -118,7 +118,7 @@ func (c *converseReader) addDelta(b *streamBlock, d rawjson.Value) {
 		c.AppendText(b.BlockBuilder, d.Get("text").Text())
 		c.AppendSignature(b.BlockBuilder, d.Get("signature").Text())
 		if data := d.Get(memberRedactedContent).Text(); data != "" {
-			b.blobs = append(b.blobs, data)
+			b.redacted = append(b.redacted, data)
 		}
 	case content.ToolCall:
 		c.AppendText(b.BlockBuilder, rawjson.TextOrJSON(d.Get("toolUse", "input")))
@@ -127,7 +127,7 @@ func (c *converseReader) addDelta(b *streamBlock, d rawjson.Value) {
 			b.elements = append(b.elements, bytes.Clone(e))
 		}
 	case content.Native:
-		b.unknown.Add(d)
+		b.unknownBlock.Add(d)
 	}
 }
 
@@ -139,7 +139,8 @@ func (c *converseReader) endBlockAt(n int64) {
 	}
 }
 
-// setFinalBlock puts what came beside the text into the block.
+// setFinalBlock runs when the block ends. It adds to the block what deltas brought beside text:
+// citations, redacted reasoning, the parts of a result and unknown members.
 func (b *streamBlock) setFinalBlock() {
 	switch block := b.Block.(type) {
 	case content.Text:
@@ -150,8 +151,8 @@ func (b *streamBlock) setFinalBlock() {
 		}
 		b.Block = block
 	case content.Reasoning:
-		if b.blobs != nil {
-			b.Signature = []string{joinBase64(b.blobs)}
+		if b.redacted != nil {
+			b.Signature = []string{joinBase64(b.redacted)}
 		}
 	case content.ToolCall:
 		if strings.TrimSpace(strings.Join(b.Text, "")) != "" {
@@ -165,7 +166,7 @@ func (b *streamBlock) setFinalBlock() {
 		block.Parts = bytes.Clone(rawjson.ArrayOf(b.elements...))
 		b.Block = block
 	case content.Native:
-		block.JSON = string(b.unknown.Value())
+		block.JSON = string(b.unknownBlock.Value())
 		b.Block = block
 	}
 }

@@ -51,14 +51,14 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	noteForm(v, blocks)
+	setForm(v, blocks)
 	q.Append(content.RoleAssistant, blocks...)
 	return nil
 }
 
-// noteForm notes in the first block of a message of the model how it is written: its
-// content as a string, and members that are empty.
-func noteForm(m rawjson.Value, blocks []content.Block) {
+// setForm records in the first block of message m of the model how it was written: whether its
+// content is a string, and which members are empty.
+func setForm(m rawjson.Value, blocks []content.Block) {
 	if len(blocks) == 0 {
 		return
 	}

@@ -30,14 +30,14 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		}
 	}
 	wire.SetCommon(body, s, "max_tokens")
-	body.Set("thinking", encodeThinking(s.Reasoning))
+	body.Set("thinking", encodeReasoningSettings(s.Reasoning))
 	body.SetBool("stream", req.Stream)
 	return t.FinishBody(body, s)
 }
 
-// encodeThinking returns how much the model is to reason; nil when the settings do not
-// say. Efforts above medium have no budget.
-func encodeThinking(r llm.Reasoning) rawjson.Value {
+// encodeReasoningSettings returns the value of thinking; nil when the settings have neither an
+// effort nor a budget. Efforts above medium have no budget.
+func encodeReasoningSettings(r llm.Reasoning) rawjson.Value {
 	budget := r.MaxTokens
 	switch {
 	case budget > 0:
@@ -55,7 +55,7 @@ func encodeThinking(r llm.Reasoning) rawjson.Value {
 	return o.Bytes()
 }
 
-// encodeAssistantMessage writes the message that stands for one response.
+// encodeAssistantMessage returns the message for the blocks of one response.
 func encodeAssistantMessage(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
 	return p.encodeAssistant(blocks)
@@ -81,7 +81,7 @@ func (p *encoder) addMessage(m content.Message) {
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case content.ToolResult:
-			p.addResult(b)
+			p.queueResult(b)
 		case content.Text:
 			texts = append(texts, b.Text)
 			parts.Add(encodeText("text", b.Text))
@@ -194,8 +194,8 @@ func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	return rawjson.NewObject("id", c.CallID, "type", "function", "function", f).Merge(p.Extra(c)).Bytes()
 }
 
-// addResult adds a result.
-func (p *encoder) addResult(r content.ToolResult) {
+// queueResult adds a tool result to the queue of results.
+func (p *encoder) queueResult(r content.ToolResult) {
 	if r.Server {
 		return
 	}

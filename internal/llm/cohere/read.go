@@ -87,18 +87,18 @@ func (c *reader) ReadEvent(name string, v rawjson.Value) error {
 	case "content-delta":
 		c.addDelta(n, m.Get("content"))
 	case "content-end":
-		c.endBlock(c.blocks, n)
+		c.endBlockAt(c.blocks, n)
 	case "tool-plan-delta":
 		c.addPlanAsText(m.Get(typePlan).Text())
 	case "tool-call-start":
-		c.endBlock(c.calls, n)
+		c.endBlockAt(c.calls, n)
 		c.beginCall(n, m.Get("tool_calls"))
 	case "tool-call-delta":
 		if p := c.calls[n]; p != nil {
 			c.AppendText(p, m.Get("tool_calls", "function", "arguments").Text())
 		}
 	case "tool-call-end":
-		c.endBlock(c.calls, n)
+		c.endBlockAt(c.calls, n)
 	case "citation-start":
 		for key, member := range m.Members() {
 			c.addToListField(key, member)
@@ -123,12 +123,12 @@ func (c *reader) readMessage(id, m rawjson.Value) {
 	}
 	for part := range c.Elements(parts) {
 		c.beginPart(0, part)
-		c.endBlock(c.blocks, 0)
+		c.endBlockAt(c.blocks, 0)
 	}
 	c.addPlanAsText(m.Get(typePlan).Text())
 	for call := range c.Elements(m.Get("tool_calls")) {
 		c.beginCall(0, call)
-		c.endBlock(c.calls, 0)
+		c.endBlockAt(c.calls, 0)
 	}
 	for key, member := range m.Members() {
 		if !rawjson.IsEmpty(member) && !slices.Contains([]string{"role", "content", typePlan, "tool_calls"}, key) {
@@ -148,7 +148,7 @@ func (c *reader) addToListField(field string, v rawjson.Value) {
 
 // beginPart begins a part of the content.
 func (c *reader) beginPart(n int64, v rawjson.Value) {
-	c.endBlock(c.blocks, n)
+	c.endBlockAt(c.blocks, n)
 	if v.Kind() != rawjson.KindObject {
 		return
 	}
@@ -211,8 +211,8 @@ func (c *reader) beginCall(n int64, v rawjson.Value) {
 	c.AppendText(p, args)
 }
 
-// endBlock ends a part of the content or a call, if one is open.
-func (c *reader) endBlock(open map[int64]*wire.BlockBuilder, n int64) {
+// endBlockAt ends a part of the content or a call, if one is open.
+func (c *reader) endBlockAt(open map[int64]*wire.BlockBuilder, n int64) {
 	if p := open[n]; p != nil {
 		delete(open, n)
 		c.End(p)

@@ -76,15 +76,15 @@ func (q *messageReader) Next(v rawjson.Value) error {
 		}
 		q.Append(content.RoleAssistant, blocks...)
 	case "tool":
-		q.Append(content.RoleTool, q.readResult(form, v))
+		q.Append(content.RoleTool, q.resultBlock(form, v))
 	default:
 		return fmt.Errorf("want a message of role system, user, assistant or tool, have %q", rawjson.Excerpt(v))
 	}
 	return nil
 }
 
-// readResult reads the result of a call.
-func (q *messageReader) readResult(form content.Wire, v rawjson.Value) content.Block {
+// resultBlock reads the result of a call.
+func (q *messageReader) resultBlock(form content.Wire, v rawjson.Value) content.Block {
 	b := content.ToolResult{Wire: form, CallID: v.Get("tool_call_id").Text(), Name: v.Get("tool_name").Text(), Text: v.Get("content").Text()}
 	q.pendingCalls.Match(&b)
 	return b

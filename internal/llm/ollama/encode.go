@@ -38,7 +38,7 @@ func encode(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	return t.FinishBody(&body, s)
 }
 
-// encodeAssistantMessage writes the message that stands for one response.
+// encodeAssistantMessage returns the message for the blocks of one response.
 func encodeAssistantMessage(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := encoder{Target: t}
 	return p.encodeAssistant(blocks)
@@ -69,7 +69,7 @@ func (p *encoder) addMessage(m content.Message) {
 	for _, b := range m.Blocks {
 		switch b := b.(type) {
 		case content.ToolResult:
-			p.addResult(b)
+			p.queueResult(b)
 		case content.Text:
 			texts = append(texts, b.Text)
 		case content.Media:
@@ -164,8 +164,8 @@ func (p *encoder) encodeCall(c content.ToolCall) rawjson.Value {
 	return o.Merge(p.Extra(c)).Bytes()
 }
 
-// addResult adds a result, which the name of the tool ties to its call.
-func (p *encoder) addResult(r content.ToolResult) {
+// queueResult adds a tool result to the queue of results. The name of the tool ties it to its call.
+func (p *encoder) queueResult(r content.ToolResult) {
 	if r.Server {
 		return
 	}

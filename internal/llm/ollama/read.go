@@ -123,7 +123,7 @@ const (
 // source.
 func (o *reader) addText(text, source string) {
 	if o.current == nil || o.current != o.Last || o.current.Done || o.source != source {
-		o.endBlock()
+		o.endOpenBlock()
 		o.current, o.source = o.Begin(o.newBlock(source)), source
 	}
 	o.AppendText(o.current, text)
@@ -146,8 +146,8 @@ func (o *reader) newBlock(source string) content.Block {
 	return b
 }
 
-// endBlock ends the block that is open.
-func (o *reader) endBlock() {
+// endOpenBlock ends the block that is open.
+func (o *reader) endOpenBlock() {
 	if o.current != nil {
 		o.End(o.current)
 		o.current = nil
@@ -162,7 +162,7 @@ func (o *reader) readPieces(list []thinktags.Piece) {
 			o.addText(p.Text, sourceText)
 		case thinktags.Open:
 			o.emptyTags += p.Text
-			o.endBlock()
+			o.endOpenBlock()
 		case thinktags.Reasoning:
 			o.addText(p.Text, sourceTags)
 		case thinktags.Close:
@@ -173,7 +173,7 @@ func (o *reader) readPieces(list []thinktags.Piece) {
 			b := o.current.Block.(content.Reasoning)
 			b.Close = p.Text
 			o.current.Block = b
-			o.endBlock()
+			o.endOpenBlock()
 		case thinktags.Reclassify: // not asked for
 		}
 	}
@@ -181,7 +181,7 @@ func (o *reader) readPieces(list []thinktags.Piece) {
 
 // readCall reads a call. A call without an id gets one made from the time of its line.
 func (o *reader) readCall(v, createdAt rawjson.Value) {
-	o.endBlock()
+	o.endOpenBlock()
 	i := rawjson.ObjectReader{Value: v}
 	f := i.TakeObject("function")
 	b := content.ToolCall{Wire: o.BlockForm(), Name: f.TakeText("name"), Arguments: "{}"}
@@ -213,7 +213,7 @@ func (o *reader) Finish(bool) bool {
 	if !o.finished {
 		return false
 	}
-	o.endBlock()
+	o.endOpenBlock()
 	for _, key := range o.unknownFields.Keys {
 		b := content.Native{Wire: o.BlockForm(), JSON: string(o.unknownFields.Fields[key].Value())}
 		if b.SetType(key); b.JSON != "" {
