@@ -109,7 +109,7 @@ func (a *app) settings() (settings.Values, error) {
 	}
 	v, err := settings.Load(settings.Sources{Global: userSettings(), Repo: p.settings(), Lookup: os.LookupEnv})
 	if err != nil {
-		return settings.Values{}, settingsError(err)
+		return settings.Values{}, withSettingHint(err)
 	}
 	if a.running { // not while the shell completes a word
 		a.reportIgnored(p.settings().Path, v.Ignored())
@@ -132,8 +132,8 @@ func (a *app) settings() (settings.Values, error) {
 	return v, nil
 }
 
-// settingsError gives unreadable settings a hint that does not need to read them.
-func settingsError(err error) error {
+// withSettingHint gives unreadable settings a hint that does not need to read them.
+func withSettingHint(err error) error {
 	f := classify(err)
 	switch f.kind {
 	case "failed": // the file cannot be parsed, so that config unset cannot change it either
@@ -170,7 +170,7 @@ func (a *app) open(ctx context.Context, write bool) (*tract.Repo, error) {
 		return nil, withHint(err, "tract init creates a store here")
 	}
 	if err != nil {
-		return nil, a.storeError(err)
+		return nil, a.withStoreURLHint(err)
 	}
 	if p.personal {
 		a.info("no store in this folder or above; using your personal store in %s", p.root)
@@ -186,8 +186,8 @@ func (a *app) settingsChangedSinceOpen() (map[string]string, error) {
 	return v.Over(a.openedWith), err
 }
 
-// storeError turns the error for a store URL that no engine handles into a usage error.
-func (a *app) storeError(err error) error {
+// withStoreURLHint turns the error for a store URL that no engine handles into a usage error.
+func (a *app) withStoreURLHint(err error) error {
 	f := classify(err)
 	if a.url != "" && !isServer(a.url) && f.kind == "failed" {
 		f.code, f.kind, f.hint = codeUsage, "usage", "such as --store bolt:PATH, --store postgres://HOST/DATABASE, --store mem: or --dir PATH"
@@ -215,9 +215,9 @@ func author(v settings.Values) string {
 	return ""
 }
 
-// branchName returns the branch to use: that of --branch, or that of HEAD; empty if HEAD is
+// branchOfFlagOrHead returns the branch to use: that of --branch, or that of HEAD; empty if HEAD is
 // detached.
-func (a *app) branchName(ctx context.Context) (string, error) {
+func (a *app) branchOfFlagOrHead(ctx context.Context) (name string, err error) {
 	if a.branch != "" {
 		return a.branch, a.checkBranchFlag(ctx)
 	}
@@ -262,7 +262,7 @@ func (a *app) currentOrNewBranch(ctx context.Context) (*tract.Branch, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := a.branchName(ctx)
+	name, err := a.branchOfFlagOrHead(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (a *app) currentOrNewBranch(ctx context.Context) (*tract.Branch, error) {
 	if tip, err := b.Tip(ctx); err != nil || !tip.IsZero() {
 		return b, err
 	}
-	at, err := a.resolveFrom(ctx, a.from)
+	at, err := a.resolveIgnoringBranchFlag(ctx, a.from)
 	if err != nil {
 		return nil, err
 	}
@@ -350,8 +350,9 @@ func (a *app) resolve(ctx context.Context, rev string) (objects.ID, error) {
 	return r.Resolve(ctx, rev)
 }
 
-// resolveFrom is resolve for --from, where HEAD is not the branch about to be created.
-func (a *app) resolveFrom(ctx context.Context, rev string) (objects.ID, error) {
+// resolveIgnoringBranchFlag is resolve for --from, where HEAD is not the branch about to be
+// created.
+func (a *app) resolveIgnoringBranchFlag(ctx context.Context, rev string) (objects.ID, error) {
 	branch := a.branch
 	a.branch = ""
 	defer func() { a.branch = branch }()

@@ -65,7 +65,7 @@ func (a *app) commitBlock(ctx context.Context, block content.Block, opts tract.A
 	}
 	ids, err := b.Append(ctx, []content.Block{block}, opts)
 	if err != nil {
-		return a.withPendingCalls(ctx, b, err)
+		return a.withPendingCallsIfResultError(ctx, b, err)
 	}
 	a.warnInvalidUTF8(block.String())
 	return a.printAppended(ctx, b, ids...)

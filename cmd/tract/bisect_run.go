@@ -61,7 +61,7 @@ func (a *app) bisectRun(ctx context.Context, args []string) error {
 		}
 		a.info("%s is %s", id.Short(), word)
 		b.mark(word, id)
-		if err := a.advanceBisection(ctx, b); err != nil {
+		if err := a.chooseNextAndSave(ctx, b); err != nil {
 			return err
 		}
 	}

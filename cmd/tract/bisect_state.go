@@ -69,9 +69,9 @@ func (a *app) bisection(ctx context.Context) (*bisection, error) {
 	return b, b.chooseNext(ctx, repo.Store())
 }
 
-// advanceBisection finds the next commit to test after new marks, and saves them. Marks that leave
+// chooseNextAndSave finds the next commit to test after new marks, and saves them. Marks that leave
 // nothing to search are refused.
-func (a *app) advanceBisection(ctx context.Context, b *bisection) error {
+func (a *app) chooseNextAndSave(ctx context.Context, b *bisection) error {
 	if err := b.chooseNext(ctx, a.repo.Store()); err != nil {
 		return err
 	}
@@ -92,17 +92,18 @@ func (a *app) bisectStart(ctx context.Context, args []string) error {
 		if i == 0 {
 			word = "bad"
 		}
-		if err := a.bisectMarkRev(ctx, b, word, rev); err != nil {
+		if err := a.resolveAndMark(ctx, b, word, rev); err != nil {
 			return err
 		}
 	}
-	if err := a.advanceBisection(ctx, b); err != nil {
+	if err := a.chooseNextAndSave(ctx, b); err != nil {
 		return err
 	}
 	return a.printBisection(ctx, b)
 }
 
-func (a *app) bisectMarkRev(ctx context.Context, b *bisection, word, rev string) error {
+// resolveAndMark marks the commit of a revision, without saving the mark.
+func (a *app) resolveAndMark(ctx context.Context, b *bisection, word, rev string) error {
 	id, err := a.resolve(ctx, rev)
 	b.mark(word, id)
 	return err
@@ -129,11 +130,11 @@ func (a *app) bisectMark(ctx context.Context, word string, args []string) error 
 		b.mark(word, b.next.ID)
 	}
 	for _, rev := range args {
-		if err := a.bisectMarkRev(ctx, b, word, rev); err != nil {
+		if err := a.resolveAndMark(ctx, b, word, rev); err != nil {
 			return err
 		}
 	}
-	if err := a.advanceBisection(ctx, b); err != nil {
+	if err := a.chooseNextAndSave(ctx, b); err != nil {
 		return err
 	}
 	return a.printBisection(ctx, b)

@@ -114,14 +114,14 @@ func (a *app) createBranch(ctx context.Context, name, rev, command string) (at o
 		return at, err
 	}
 	_, err = b.Fork(tract.AsOperation(ctx, command), name, at.String())
-	return at, branchError(err)
+	return at, withBranchExistsHint(err)
 }
 
 // checkBranchIsNew refuses an existing branch, as git does, even at the same commit.
 func checkBranchIsNew(ctx context.Context, b *tract.Branch) error {
 	tip, err := b.Tip(ctx)
 	if err == nil && !tip.IsZero() {
-		err = branchError(fmt.Errorf("branch %q: %w", b.Name(), objects.ErrExists))
+		err = withBranchExistsHint(fmt.Errorf("branch %q: %w", b.Name(), objects.ErrExists))
 	}
 	return err
 }
@@ -139,7 +139,9 @@ func checkName(what, name string) error {
 	return &failure{code: codeUsage, kind: "usage", hint: hint, cause: fmt.Errorf("%s %w", what, err)}
 }
 
-func branchError(err error) error {
+// withBranchExistsHint adds a hint to the error for a branch that exists; other errors stay as they
+// are.
+func withBranchExistsHint(err error) error {
 	if errors.Is(err, objects.ErrExists) {
 		return withHint(err, "choose another name, or delete the branch with tract branch -d")
 	}
@@ -233,12 +235,14 @@ func (a *app) branchRow(ctx context.Context, ref objects.Ref) (r branchJSON, err
 	}
 	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)
 	if name, ok := strings.CutPrefix(ref.Name, refs.Heads); ok {
-		r.Description, err = a.branchDescription(ctx, name)
+		r.Description, err = a.readDescription(ctx, name)
 	}
 	return r, err
 }
 
-func (a *app) branchDescription(ctx context.Context, branch string) (string, error) {
+// readDescription returns the description that tract branch --describe has set; empty if none is
+// set.
+func (a *app) readDescription(ctx context.Context, branch string) (description string, err error) {
 	for info, err := range a.repo.Refs(ctx, tract.RefQuery{Prefix: branch, Limit: 1, Descriptions: true}) {
 		if err != nil || info.Name == branch {
 			return info.Description, err
@@ -321,7 +325,7 @@ func (a *app) setBranchDescription(ctx context.Context, names []string, descript
 	if err != nil {
 		return err
 	}
-	name, err := a.branchName(ctx)
+	name, err := a.branchOfFlagOrHead(ctx)
 	if err != nil {
 		return err
 	}
@@ -393,7 +397,7 @@ func (a *app) renameBranch(ctx context.Context, old *tract.Branch, to string, he
 		return err
 	}
 	if _, err := old.Rename(tract.AsOperation(ctx, "branch -m"), to); err != nil {
-		return branchError(err)
+		return withBranchExistsHint(err)
 	}
 	if headIsOnIt {
 		if err := a.setHead(head{branch: to}); err != nil {

@@ -161,25 +161,30 @@ func (a *app) selectBranch(cmd *cobra.Command, o *chatOptions) error {
 		a.newBranch = true
 		return checkBranchIsNew(ctx, repo.Branch(a.branch))
 	case o.newName != "" && o.dryRun:
-		a.branch, a.newBranch = nameOrTimestamp(o.newName), true
+		a.branch, a.newBranch = conversationName(o.newName), true
 	case o.newName != "":
-		return a.startConversation(ctx, nameOrTimestamp(o.newName))
+		return a.startConversation(ctx, conversationName(o.newName))
 	}
 	return nil
 }
 
-// nameOrTimestamp returns name, or a name with the present time if name is newNameDefault. It does
-// not check that the name is valid or free.
-func nameOrTimestamp(name string) string {
-	if name == newNameDefault {
-		return "chat-" + time.Now().Format("20060102-150405")
+// conversationName returns the name of the branch that --new starts: its value or, if that is
+// newNameDefault, a name with the present time.
+func conversationName(newFlag string) string {
+	if newFlag == newNameDefault {
+		return timestampedName("chat")
 	}
-	return name
+	return newFlag
+}
+
+// timestampedName returns a name for a new branch: a prefix, - and the present time.
+func timestampedName(prefix string) string {
+	return prefix + "-" + time.Now().Format("20060102-150405")
 }
 
 // startConversation selects a new, empty branch.
 func (a *app) startConversation(ctx context.Context, name string) error {
-	if err := a.moveHeadToEmpty(ctx, "start a conversation", name, true); err != nil {
+	if err := a.setHeadToEmptyBranch(ctx, "start a conversation", name, true); err != nil {
 		return err
 	}
 	a.branch = ""
@@ -225,7 +230,7 @@ func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks 
 	if err != nil {
 		return err
 	}
-	name, err := a.branchName(ctx)
+	name, err := a.branchOfFlagOrHead(ctx)
 	if err != nil {
 		return err
 	}

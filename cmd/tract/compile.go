@@ -148,7 +148,7 @@ func (a *app) printRequest(ctx context.Context, rev string, opts tract.CompileOp
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(append(req.Body, '\n')); err != nil {
+	if err := a.writeTerminalSafeJSON(append(req.Body, '\n')); err != nil {
 		return err
 	}
 	problems, err := a.repo.Check(ctx, rev, opts.Target, requestOptions(opts))

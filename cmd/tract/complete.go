@@ -113,7 +113,7 @@ func (a *app) completeFirst(list func(context.Context, *tract.Repo) ([]string, e
 // pendingCallCompletions returns the ids of the pending tool calls, each with a tab and the name of
 // its tool.
 func (a *app) pendingCallCompletions(ctx context.Context, repo *tract.Repo) (completions []string, err error) {
-	name, err := a.branchName(ctx)
+	name, err := a.branchOfFlagOrHead(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (a *app) completeSettings(_ *cobra.Command, _ []string, begin string) ([]st
 }
 
 func (a *app) completeProfiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	files, err := a.profileFiles(false)
+	files, err := a.settingFilesWithProfiles(false)
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

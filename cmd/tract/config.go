@@ -114,8 +114,8 @@ func newIgnoredJSON(i settings.Item) settingJSON {
 	return s
 }
 
-// origin describes where a value comes from.
-func (s settingJSON) origin() string {
+// originText describes where a value comes from and, if it is ignored, why.
+func (s settingJSON) originText() string {
 	if s.Ignored != "" {
 		return "ignored: " + s.Ignored + ", " + s.Origin
 	}
@@ -147,7 +147,7 @@ func (a *app) configGet(o *configOptions, key string) error {
 	for _, s := range list {
 		p.Text(s.Value)
 		if o.origin {
-			p.Text("\t" + s.origin())
+			p.Text("\t" + s.originText())
 		}
 		p.Text("\n")
 	}
@@ -177,7 +177,7 @@ func (a *app) configList(o *configOptions) error {
 			row = append(row, s.Doc)
 		}
 		if o.origin {
-			row = append(row, s.origin())
+			row = append(row, s.originText())
 		}
 		rows = append(rows, row)
 	}
@@ -190,7 +190,9 @@ type settingFiles struct {
 	own    settings.File // of the user: all of it, or what it says about the store
 }
 
-func (a *app) settingFiles(global bool) (settingFiles, error) {
+// settingFilesToChange returns the files that a change of settings may go to: those of the store,
+// or your own for all stores. For a store on a server it creates the folder.
+func (a *app) settingFilesToChange(global bool) (settingFiles, error) {
 	own := userSettings()
 	if global && own.Path == "" {
 		return settingFiles{}, withHint(errors.New("find your settings: no home folder"), "set HOME or XDG_CONFIG_HOME")
@@ -208,14 +210,14 @@ func (a *app) settingFiles(global bool) (settingFiles, error) {
 	if p.root == "" {
 		return settingFiles{}, withHint(fmt.Errorf("set a setting: the store %s has no file of settings", p.displayName()), "--global sets it for all your stores")
 	}
-	if err := p.makeRoot(); err != nil {
+	if err := p.makeFolderIfServer(); err != nil {
 		return settingFiles{}, err
 	}
 	return settingFiles{folder: p.settings(), own: p.userSettingsOfStore()}, nil
 }
 
-// list returns the files that have a path.
-func (f settingFiles) list() []settings.File {
+// withPath returns the files that have a path.
+func (f settingFiles) withPath() []settings.File {
 	return slices.DeleteFunc([]settings.File{f.folder, f.own}, func(file settings.File) bool { return file.Path == "" })
 }
 
@@ -243,7 +245,7 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	if err := checkProviderName(k, value); err != nil {
 		return err
 	}
-	files, err := a.settingFiles(o.global)
+	files, err := a.settingFilesToChange(o.global)
 	if err != nil {
 		return err
 	}
@@ -252,15 +254,15 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 		return err
 	}
 	if _, err := file.Set(key, value); err != nil {
-		return fileError(err, file.Path)
+		return withSettingFileHint(err, file.Path)
 	}
 	if file == files.folder && files.own.Path != "" { // which would win
 		if _, err := files.own.Unset(key); err != nil {
-			return fileError(err, files.own.Path)
+			return withSettingFileHint(err, files.own.Path)
 		}
 	}
 	return a.emit(settingJSON{Key: k.Name, Value: value, Origin: file.Path}, func(*format.Printer) {
-		a.info("%s is %s in %s", k.Name, value, whichFile(file))
+		a.info("%s is %s in %s", k.Name, value, fileAndSection(file))
 	})
 }
 
@@ -273,16 +275,17 @@ func checkProviderName(k settings.Key, value string) error {
 	return err
 }
 
-// whichFile describes a settings file for messages, including the section if only one is meant.
-func whichFile(f settings.File) string {
+// fileAndSection describes a settings file for messages, including the section if only one is
+// meant.
+func fileAndSection(f settings.File) string {
 	if f.Store != "" {
 		return f.Path + ", for this store"
 	}
 	return f.Path
 }
 
-// fileError adds the path of the file to an error about its contents.
-func fileError(err error, path string) error {
+// withSettingFileHint gives an error about what a file of settings contains a hint with its path.
+func withSettingFileHint(err error, path string) error {
 	f := classify(err)
 	if f.kind == "failed" {
 		f.code, f.kind, f.hint = codeUsage, "setting", "correct the file: "+path
@@ -291,15 +294,15 @@ func fileError(err error, path string) error {
 }
 
 func (a *app) configUnset(o *configOptions, key string) error {
-	files, err := a.settingFiles(o.global)
+	files, err := a.settingFilesToChange(o.global)
 	if err != nil {
 		return err
 	}
 	was := false
-	for _, file := range files.list() {
+	for _, file := range files.withPath() {
 		gone, err := file.Unset(key)
 		if err != nil {
-			return fileError(err, file.Path)
+			return withSettingFileHint(err, file.Path)
 		}
 		was = was || gone
 	}

@@ -67,7 +67,7 @@ func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
 		return a.printReplayForm(o, api, r, err)
 	}
 	if a.json {
-		r, err := collectResponse(events)
+		r, err := collectWithUnfinishedCalls(events)
 		if errors.Is(err, llm.ErrProtocol) && r == nil {
 			return decodeError(err)
 		}
@@ -76,8 +76,8 @@ func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
 	return a.decodeShow(events)
 }
 
-// collectResponse reads a response, including the tool calls in which it broke off.
-func collectResponse(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
+// collectWithUnfinishedCalls reads a response, including the tool calls in which it broke off.
+func collectWithUnfinishedCalls(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
 	var a llm.Accumulator
 	r, err := llm.Collect(events, a.Add)
 	if r != nil {
@@ -158,7 +158,7 @@ func (a *app) printReplayForm(o *decodeOptions, api string, r *llm.Response, err
 	if part == nil {
 		part = []byte("null")
 	}
-	if writeErr := a.writeJSON(append(part, '\n')); writeErr != nil {
+	if writeErr := a.writeTerminalSafeJSON(append(part, '\n')); writeErr != nil {
 		return writeErr
 	}
 	return err
@@ -166,7 +166,7 @@ func (a *app) printReplayForm(o *decodeOptions, api string, r *llm.Response, err
 
 // decodeShow shows a response as generate would.
 func (a *app) decodeShow(events iter.Seq2[llm.Event, error]) error {
-	p := a.screen.shadedPrinter(a.out)
+	p := a.screen.printerWithShadedReasoning(a.out)
 	live := format.NewLive(p, p)
 	r, err := llm.Collect(events, live.Event)
 	if r != nil {

@@ -53,13 +53,13 @@ func markdownPage(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "### Synopsis\n\n%s\n\n", cmd.Long)
 	}
 	fmt.Fprintf(&b, "```\n%s\n```\n\n", cmd.UseLine())
-	for _, s := range manSections(cmd) {
+	for _, s := range manSectionsAfterDescription(cmd) {
 		if s.text != "" {
 			fmt.Fprintf(&b, "### %s\n\n```\n%s\n```\n\n", s.title, strings.TrimRight(s.text, "\n"))
 		}
 	}
 	b.WriteString("### SEE ALSO\n\n")
-	for _, other := range relatedCommands(cmd) {
+	for _, other := range parentAndSubcommands(cmd) {
 		fmt.Fprintf(&b, "* [%s](%s)\t - %s\n", other.CommandPath(), markdownFile(other), other.Short)
 	}
 	b.WriteString("\n")

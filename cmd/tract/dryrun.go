@@ -21,10 +21,10 @@ func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract
 	if err != nil {
 		return err
 	}
-	if err := a.writeJSON(append(req.Body, '\n')); err != nil {
+	if err := a.writeTerminalSafeJSON(append(req.Body, '\n')); err != nil {
 		return err
 	}
-	causes, err := settingsOfFields(req, target)
+	causes, err := settingsByBodyField(req, target)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ var settingRemovers = []struct {
 	{"request.extra", func(s *llm.Settings) { s.Extra = nil }, ""},
 }
 
-// settingsOfFields returns the settings that determine each field of a body, in any dialect. It
+// settingsByBodyField returns the settings that determine each field of a body, in any dialect. It
 // encodes the request again without each setting, and compares the bodies.
-func settingsOfFields(req *llm.Request, target llm.Target) (map[string][]string, error) {
+func settingsByBodyField(req *llm.Request, target llm.Target) (settingsByPath map[string][]string, err error) {
 	causes := map[string][]string{}
 	for _, setting := range settingRemovers {
 		less := *req

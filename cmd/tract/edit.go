@@ -52,23 +52,23 @@ func (a *app) editBlock(ctx context.Context, o *editOptions, rev string, args []
 	if err != nil {
 		return err
 	}
-	text, source, err := o.text(ctx, a, args, id)
+	text, sourceRev, err := o.newTextOrSource(ctx, a, args, id)
 	if err != nil {
 		return err
 	}
-	edited, err := b.Edit(ctx, id.String(), text, tract.EditOptions{
-		Source: source, Author: opts.Author, Label: opts.Label, Meta: opts.Meta, Key: opts.Key, Time: opts.Time,
+	edit, err := b.Edit(ctx, id.String(), text, tract.EditOptions{
+		Source: sourceRev, Author: opts.Author, Label: opts.Label, Meta: opts.Meta, Key: opts.Key, Time: opts.Time,
 	})
 	if err != nil {
 		return err
 	}
 	a.warnInvalidUTF8(text)
-	return a.printEdit(ctx, b, edited)
+	return a.printEdit(ctx, b, edit)
 }
 
-// text returns the new text of the block, and the revision of --source if the text comes from
-// there.
-func (o *editOptions) text(ctx context.Context, a *app, args []string, id objects.ID) (text, source string, err error) {
+// newTextOrSource returns the text that the block gets or, with --source, the id of the commit that
+// has it.
+func (o *editOptions) newTextOrSource(ctx context.Context, a *app, args []string, edited objects.ID) (text, sourceRev string, err error) {
 	if o.source != "" {
 		if len(args) > 0 {
 			return "", "", usageError("both a text and --source given: use one")
@@ -77,7 +77,7 @@ func (o *editOptions) text(ctx context.Context, a *app, args []string, id object
 		return "", at.String(), err
 	}
 	before := ""
-	if c, err := a.repo.Show(ctx, id.String()); err == nil && c.Block != nil {
+	if c, err := a.repo.Show(ctx, edited.String()); err == nil && c.Block != nil {
 		before = c.Block.String()
 	}
 	text, err = o.read(ctx, a, args, before)

@@ -58,7 +58,7 @@ func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 
 // followedBranch returns the branch that the argument names, or the current one.
 func (a *app) followedBranch(ctx context.Context, args []string) (*tract.Branch, error) {
-	name, err := a.branchName(ctx)
+	name, err := a.branchOfFlagOrHead(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (a *app) printNewCommit(style format.LogStyle, jsonl bool, c format.Commit)
 	if a.json || jsonl {
 		return format.EncodeLine(a.out, format.CommitJSON(c))
 	}
-	p := a.screen.shadedPrinter(a.out)
+	p := a.screen.printerWithShadedReasoning(a.out)
 	p.Log(c, style)
 	return p.Err()
 }

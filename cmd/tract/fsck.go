@@ -52,7 +52,7 @@ type damageJSON struct {
 	Harmless bool     `json:"harmless,omitempty"`
 }
 
-func damageOf(d maintain.Damage) damageJSON {
+func newDamageJSON(d maintain.Damage) damageJSON {
 	p := damageJSON{Where: d.Where, What: d.What, Means: d.Means, Refs: d.Refs, Harmless: d.Harmless}
 	if !d.ID.IsZero() {
 		p.Object = d.ID.String()
@@ -73,7 +73,7 @@ func (a *app) fsck(ctx context.Context) error {
 		return withHint(err, "tract init creates a store here")
 	}
 	if err != nil {
-		return a.storeError(err)
+		return a.withStoreURLHint(err)
 	}
 	if _, err := a.head(); err != nil && p.root != "" {
 		health.Damages = append(health.Damages, maintain.Damage{Damage: objects.Damage{
@@ -81,18 +81,18 @@ func (a *app) fsck(ctx context.Context) error {
 		}})
 	}
 	v := healthJSON{
-		health.OK(), health.Objects, health.Commits, health.Refs, health.Entries, health.Erased, health.Unreachable, mapSlice(health.Damages, damageOf),
+		health.OK(), health.Objects, health.Commits, health.Refs, health.Entries, health.Erased, health.Unreachable, mapSlice(health.Damages, newDamageJSON),
 	}
-	err = a.emit(v, func(p *format.Printer) { a.showHealth(p, health) })
+	err = a.emit(v, func(p *format.Printer) { a.printFsckResult(p, health) })
 	if err == nil && !health.OK() {
-		err = damagedStoreError(health, p)
+		err = damagedStoreError(health.Damages, p)
 	}
 	return err
 }
 
-// damagedStoreError returns the error for a damaged store.
-func damagedStoreError(h *maintain.FsckResult, p *storeLocation) error {
-	harmful := slices.DeleteFunc(slices.Clone(h.Damages), func(d maintain.Damage) bool { return d.Harmless })
+// damagedStoreError returns the error for a store with damages that are not harmless.
+func damagedStoreError(damages []maintain.Damage, p *storeLocation) error {
+	harmful := slices.DeleteFunc(slices.Clone(damages), func(d maintain.Damage) bool { return d.Harmless })
 	err := fmt.Errorf("fsck: %s found: %w", count(len(harmful), "damage"), objects.ErrCorrupt)
 	return withHint(err, "copy %s before anything else; tract recover %[1]s NEW salvages what is intact", shellQuote(p.displayName()))
 }
@@ -100,7 +100,7 @@ func damagedStoreError(h *maintain.FsckResult, p *storeLocation) error {
 // maxDamagesShown is the number of damages that are printed as text unless all are requested.
 const maxDamagesShown = 20
 
-func (a *app) showHealth(p *format.Printer, h *maintain.FsckResult) {
+func (a *app) printFsckResult(p *format.Printer, h *maintain.FsckResult) {
 	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(h.Objects, "object"),
 		count(h.Commits, "commit"), count(h.Refs, "ref"), count(h.Entries, "entry")))
 	if h.Erased > 0 {

@@ -70,7 +70,7 @@ func (a *app) setHead(h head) error {
 	if p.root == "" {
 		return withHint(fmt.Errorf("move HEAD: the store %s has no working folder", p.displayName()), "name the branch with --branch")
 	}
-	if err := p.makeRoot(); err != nil {
+	if err := p.makeFolderIfServer(); err != nil {
 		return fmt.Errorf("move HEAD: %w", err)
 	}
 	line := h.at.String()

@@ -104,10 +104,10 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	step, end := a.startProgress("importing")
 	m.step = step
 	for _, file := range files {
-		if err = m.file(ctx, file); err != nil && (!folder || ctx.Err() != nil) {
+		if err = m.importFile(ctx, file); err != nil && (!folder || ctx.Err() != nil) {
 			break
 		}
-		if err != nil && !m.skipUnknown(err) {
+		if err != nil && !m.skipUnknownFormat(err) {
 			m.failed++
 			m.errors = append(m.errors, splitErrors(err)...)
 		}
@@ -163,8 +163,9 @@ func logsIn(root string) ([]string, error) {
 	return files, err
 }
 
-// skipUnknown reports whether a file of a folder is not a conversation, and prints that.
-func (m *importRun) skipUnknown(err error) bool {
+// skipUnknownFormat reports whether the error says that a file of a folder is not a conversation,
+// and prints that it was skipped.
+func (m *importRun) skipUnknownFormat(err error) (skipped bool) {
 	if !isType[*importers.UnknownError](err) {
 		return false
 	}
@@ -172,7 +173,7 @@ func (m *importRun) skipUnknown(err error) bool {
 	return true
 }
 
-func (m *importRun) file(ctx context.Context, path string) error {
+func (m *importRun) importFile(ctx context.Context, path string) error {
 	name, in := path, m.app.stdin(ctx)
 	if path == "-" {
 		name = "stdin"

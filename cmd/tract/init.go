@@ -31,7 +31,7 @@ folder contains only HEAD and the settings: see docs/postgres.md.`,
 }
 
 func (a *app) init(ctx context.Context, args []string) error {
-	p, err := a.newStoreLocation(args)
+	p, err := a.locationForInit(args)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (a *app) init(ctx context.Context, args []string) error {
 		if err := os.MkdirAll(filepath.Dir(p.root), 0o777); err != nil {
 			return err
 		}
-		if err := p.makeRoot(); err != nil {
+		if err := p.makeFolderIfServer(); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ func (a *app) init(ctx context.Context, args []string) error {
 		return withHint(err, "createdb creates the database; tract init creates its tables")
 	}
 	if err != nil {
-		return a.storeError(err)
+		return a.withStoreURLHint(err)
 	}
 	a.location, a.repo = p, repo
 	again := true
@@ -74,27 +74,27 @@ func (a *app) init(ctx context.Context, args []string) error {
 	})
 }
 
-// newStoreLocation returns the location of the store that init creates.
-func (a *app) newStoreLocation(args []string) (*storeLocation, error) {
+// locationForInit returns the location of the store that init creates.
+func (a *app) locationForInit(args []string) (*storeLocation, error) {
 	switch {
-	case isServer(a.storeURL()):
+	case isServer(a.storeURLFromFlagOrEnv()):
 		return a.locationOfNewServerStore(args)
-	case a.storeURL() != "":
-		return locationOf(a.storeURL())
+	case a.storeURLFromFlagOrEnv() != "":
+		return localLocation(a.storeURLFromFlagOrEnv())
 	case len(args) == 0 && a.dir == "" && os.Getenv("TRACT_DIR") == "":
 		here, err := os.Getwd()
 		if err != nil {
 			return nil, err
 		}
-		return locationOf(filepath.Join(here, folder))
+		return localLocation(filepath.Join(here, folder))
 	case len(args) == 0:
-		return locationOf(storeFolderOf(firstNonEmpty(a.dir, os.Getenv("TRACT_DIR"))))
+		return localLocation(storeFolderOf(firstNonEmpty(a.dir, os.Getenv("TRACT_DIR"))))
 	}
 	dir, err := filepath.Abs(args[0])
 	if err != nil {
 		return nil, err
 	}
-	return locationOf(filepath.Join(dir, folder))
+	return localLocation(filepath.Join(dir, folder))
 }
 
 // locationOfNewServerStore returns the location of a store on a server. HEAD and the settings are
@@ -113,7 +113,7 @@ func (a *app) locationOfNewServerStore(args []string) (*storeLocation, error) {
 			dir = root
 		}
 	}
-	return a.serverLocation(a.storeURL(), dir)
+	return a.serverLocation(a.storeURLFromFlagOrEnv(), dir)
 }
 
 // writeStoreFiles writes HEAD and .gitignore and reports whether HEAD existed.

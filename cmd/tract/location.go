@@ -40,14 +40,14 @@ func (a *app) findStore() (*storeLocation, error) {
 
 func (a *app) searchStore() (*storeLocation, error) {
 	dir := firstNonEmpty(a.dir, os.Getenv("TRACT_DIR"))
-	address := a.storeURL()
+	address := a.storeURLFromFlagOrEnv()
 	switch {
 	case isServer(address):
 		return a.serverLocation(address, dir)
 	case address != "":
-		return locationOf(address)
+		return localLocation(address)
 	case dir != "":
-		return locationOf(storeFolderOf(dir))
+		return localLocation(storeFolderOf(dir))
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -56,14 +56,14 @@ func (a *app) searchStore() (*storeLocation, error) {
 	if found, err := findUpward(here); err != nil {
 		return nil, err
 	} else if found != "" {
-		return locationOf(found)
+		return localLocation(found)
 	}
 	v, err := settings.Load(settings.Sources{Global: userSettings(), Lookup: os.LookupEnv})
 	if err != nil {
 		return nil, err
 	}
 	if own := personalStore(); own != "" && v.Bool("core.personal") {
-		p, err := locationOf(own)
+		p, err := localLocation(own)
 		if err == nil {
 			p.personal = true
 		}
@@ -73,20 +73,22 @@ func (a *app) searchStore() (*storeLocation, error) {
 	return nil, withHint(err, "tract init creates a store here")
 }
 
-// storeURL returns the URL of --store or TRACT_STORE; empty if a folder is named, or nothing.
-func (a *app) storeURL() string {
+// storeURLFromFlagOrEnv returns the URL of --store or TRACT_STORE; empty if a folder is named, or
+// nothing.
+func (a *app) storeURLFromFlagOrEnv() string {
 	if a.url != "" || a.dir != "" {
 		return a.url
 	}
 	return os.Getenv("TRACT_STORE")
 }
 
-// locationOf returns the location of a URL; one with a scheme has no folder. It refuses a file,
-// and a folder that is not safe to use, before reading anything in it.
-func locationOf(url string) (*storeLocation, error) {
-	p := &storeLocation{url: url}
-	if scheme, rest, ok := strings.Cut(url, ":"); !ok || len(scheme) == 1 {
-		p.root = url
+// localLocation returns the location of a store on this machine: of a folder, as a path or with
+// bolt:, or of a URL with another scheme, which has no folder. It refuses a file, and a folder that
+// is not safe to use, before reading anything in it.
+func localLocation(pathOrURL string) (*storeLocation, error) {
+	p := &storeLocation{url: pathOrURL}
+	if scheme, rest, ok := strings.Cut(pathOrURL, ":"); !ok || len(scheme) == 1 {
+		p.root = pathOrURL
 	} else if scheme == "bolt" {
 		p.root = rest
 	}

@@ -142,12 +142,12 @@ func (a *app) log(ctx context.Context, o *logOptions, args []string) error {
 type logWalk struct {
 	app      *app
 	o        *logOptions
-	revs     *revCounter                   // numbers the rows; nil: no numbers
-	onHidden func(*commit.Commit)          // called for each commit that is not shown; may be nil
-	refs     map[objects.ID][]string       // names of commits
-	agents   map[objects.ID][]string       // branches of the sub-agents that a call started
-	entries  map[objects.ID]*compile.Entry // where turns and levels are counted
-	notes    map[objects.ID][]*commit.Commit
+	revs     *revCounter                     // numbers the rows; nil: no numbers
+	onHidden func(*commit.Commit)            // called for each commit that is not shown; may be nil
+	refs     map[objects.ID][]string         // names of commits
+	agents   map[objects.ID][]string         // branches of the sub-agents that a call started
+	entries  map[objects.ID]*compile.Entry   // where turns and levels are counted
+	changes  map[objects.ID][]*commit.Commit // edits and annotations, by the commit that they change
 }
 
 // loadDecisions computes the turn and priority of every commit below the heads, by a walk to the
@@ -199,10 +199,10 @@ func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Com
 }
 
 func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
-	w.notes = map[objects.ID][]*commit.Commit{}
+	w.changes = map[objects.ID][]*commit.Commit{}
 	return func(yield func(format.Commit, error) bool) {
 		shown := 0
-		for c, err := range w.walk(ctx, spec) {
+		for c, err := range w.unfilteredCommits(ctx, spec) {
 			damaged := err
 			if err := w.app.damage.collectDamage(err); err != nil {
 				yield(format.Commit{}, err)
@@ -227,8 +227,8 @@ func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format
 	}
 }
 
-// walk yields all commits that may be shown.
-func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commit, error] {
+// unfilteredCommits yields the commits of which the flags select those that are shown.
+func (w *logWalk) unfilteredCommits(ctx context.Context, spec string) iter.Seq2[*commit.Commit, error] {
 	if !w.o.all {
 		return w.app.repo.Log(ctx, spec, tract.LogOptions{})
 	}
@@ -243,13 +243,13 @@ func (w *logWalk) walk(ctx context.Context, spec string) iter.Seq2[*commit.Commi
 // reached yet.
 func (w *logWalk) recordChange(c *commit.Commit) {
 	if c.Op != commit.Append {
-		w.notes[c.Target] = append([]*commit.Commit{c}, w.notes[c.Target]...)
+		w.changes[c.Target] = append([]*commit.Commit{c}, w.changes[c.Target]...)
 	}
 }
 
 // decorate returns a commit with its ~n, turn, priority, refs and changes.
 func (w *logWalk) decorate(c *commit.Commit, rev string, damaged error) format.Commit {
-	dressed := format.Commit{Commit: c, Level: c.Priority, Rev: rev, Refs: w.refs[c.ID], Agents: w.agents[c.ID], Notes: w.notes[c.ID], Damaged: damaged}
+	dressed := format.Commit{Commit: c, Level: c.Priority, Rev: rev, Refs: w.refs[c.ID], Agents: w.agents[c.ID], Notes: w.changes[c.ID], Damaged: damaged}
 	if e := w.entries[c.ID]; e != nil {
 		dressed.Level, dressed.Why, dressed.Turn = e.Level, e.Why(), int(e.Turn)
 		return dressed

@@ -65,8 +65,8 @@ func subcommands(cmd *cobra.Command) (list []*cobra.Command) {
 	return list
 }
 
-// relatedCommands returns the parent of a command and its subcommands.
-func relatedCommands(cmd *cobra.Command) []*cobra.Command {
+// parentAndSubcommands returns the parent of a command and its subcommands.
+func parentAndSubcommands(cmd *cobra.Command) []*cobra.Command {
 	if cmd.HasParent() {
 		return append([]*cobra.Command{cmd.Parent()}, subcommands(cmd)...)
 	}
@@ -76,8 +76,8 @@ func relatedCommands(cmd *cobra.Command) []*cobra.Command {
 // manSection is a part of a page whose lines are printed without filling.
 type manSection struct{ title, text string }
 
-// manSections returns the parts of a command's page after its description.
-func manSections(cmd *cobra.Command) []manSection {
+// manSectionsAfterDescription returns the sections of a command's page after its description.
+func manSectionsAfterDescription(cmd *cobra.Command) []manSection {
 	return []manSection{
 		{"Examples", cmd.Example},
 		{"Options", cmd.NonInheritedFlags().FlagUsages()},
@@ -95,13 +95,13 @@ func manPage(cmd *cobra.Command) string {
 	fmt.Fprintf(&b, ".TH \"%s\" \"1\" \"\" \"%s\" \"tract manual\"\n.nh\n", strings.ToUpper(manName(cmd)), roff("tract "+version))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(manName(cmd)), roff(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", roff(cmd.UseLine()))
-	for _, s := range append([]manSection{{"Description", cmp.Or(cmd.Long, cmd.Short)}}, manSections(cmd)...) {
+	for _, s := range append([]manSection{{"Description", cmp.Or(cmd.Long, cmd.Short)}}, manSectionsAfterDescription(cmd)...) {
 		if s.text != "" {
 			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", strings.ToUpper(s.title), roff(strings.TrimRight(s.text, "\n")))
 		}
 	}
 	var others []string
-	for _, other := range relatedCommands(cmd) {
+	for _, other := range parentAndSubcommands(cmd) {
 		others = append(others, fmt.Sprintf("\\fB%s\\fP(1)", roff(manName(other))))
 	}
 	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(others, ",\n"))

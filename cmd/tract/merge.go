@@ -74,7 +74,7 @@ A merge inside a tool loop is refused. tract undo undoes a merge.`,
 const editorWord = "$EDITOR"
 
 func (a *app) merge(ctx context.Context, o *mergeOptions, rev string) error {
-	if err := o.prepare(ctx, a); err != nil {
+	if err := o.setResolverAndSummary(ctx, a); err != nil {
 		return err
 	}
 	b, err := a.currentOrNewBranch(ctx)
@@ -91,8 +91,9 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, rev string) error {
 	return a.printMerge(b, o, r)
 }
 
-// prepare sets the library options from the flags.
-func (o *mergeOptions) prepare(ctx context.Context, a *app) error {
+// setResolverAndSummary sets the function that resolves conflicts and, if the flags ask for a
+// summary, its text or the model that writes it.
+func (o *mergeOptions) setResolverAndSummary(ctx context.Context, a *app) error {
 	o.Resolve = func(c tract.Conflict) (*tract.Change, error) { return o.resolveByFlags(ctx, a, c) }
 	if o.summary != "" {
 		text, err := (&textFlags{file: o.summary}).read(ctx, a, nil, "")

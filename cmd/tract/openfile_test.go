@@ -50,7 +50,7 @@ func TestInterruptWhileOpeningFIFO(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m := &importRun{app: newApp(strings.NewReader(""), io.Discard, io.Discard)}
-	if err := m.file(ctx, path); !errors.Is(err, context.Canceled) {
+	if err := m.importFile(ctx, path); !errors.Is(err, context.Canceled) {
 		t.Errorf("import: %v", err)
 	}
 	dir := t.TempDir()

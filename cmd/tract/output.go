@@ -100,12 +100,13 @@ func mapSlice[T, U any](values []T, f func(T) U) []U {
 // plainCommit returns a commit without decorations, for output that does not know its history.
 func plainCommit(c *commit.Commit) format.Commit { return format.Commit{Commit: c, Level: c.Priority} }
 
-// writeJSON writes JSON to stdout; on a terminal, with escapes for what could control it.
-func (a *app) writeJSON(text []byte) error {
+// writeTerminalSafeJSON writes JSON to stdout; on a terminal, with escapes for what could control
+// it.
+func (a *app) writeTerminalSafeJSON(json []byte) error {
 	if isTerminal(a.out) {
-		text = format.EscapeJSON(text)
+		json = format.EscapeJSON(json)
 	}
-	_, err := a.out.Write(text)
+	_, err := a.out.Write(json)
 	return err
 }
 

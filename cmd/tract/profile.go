@@ -69,9 +69,9 @@ type profileJSON struct {
 	Done     string            `json:"done,omitempty"`
 }
 
-// profileFiles returns the settings files with profiles beside them: the store's, then the
-// user's.
-func (a *app) profileFiles(global bool) ([]settings.File, error) {
+// settingFilesWithProfiles returns the settings files beside which profiles are saved: the store's,
+// then the user's.
+func (a *app) settingFilesWithProfiles(global bool) ([]settings.File, error) {
 	var files []settings.File
 	if !global {
 		p, err := a.findStore()
@@ -90,7 +90,7 @@ func (a *app) profileFiles(global bool) ([]settings.File, error) {
 
 // profileFile returns the file in which a profile is saved, or from which it is deleted.
 func (a *app) profileFile(global bool, name string) (settings.File, error) {
-	files, err := a.settingFiles(global)
+	files, err := a.settingFilesToChange(global)
 	if err != nil {
 		return settings.File{}, err
 	}
@@ -102,7 +102,7 @@ func (a *app) profileFile(global bool, name string) (settings.File, error) {
 
 // readProfile reads a profile, and prints which of its settings are ignored.
 func (a *app) readProfile(global bool, name string) (path string, set map[string]string, err error) {
-	files, err := a.profileFiles(global)
+	files, err := a.settingFilesWithProfiles(global)
 	if err != nil {
 		return "", nil, err
 	}
@@ -156,7 +156,7 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	files, err := a.settingFiles(o.global)
+	files, err := a.settingFilesToChange(o.global)
 	if err != nil {
 		return err
 	}
@@ -175,9 +175,9 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 		}
 		into[file][key] = value
 	}
-	for _, file := range files.list() {
+	for _, file := range files.withPath() {
 		if err := file.LoadProfile(into[file]); err != nil { // what it does not name goes there too
-			return fileError(err, file.Path)
+			return withSettingFileHint(err, file.Path)
 		}
 	}
 	if a.json {
@@ -186,16 +186,16 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 	if len(into) == 0 {
 		a.info("profile %s sets nothing", name)
 	}
-	for _, file := range files.list() {
+	for _, file := range files.withPath() {
 		if n := len(into[file]); n > 0 {
-			a.info("profile %s: %s in %s", name, count(n, "setting"), whichFile(file))
+			a.info("profile %s: %s in %s", name, count(n, "setting"), fileAndSection(file))
 		}
 	}
 	return nil
 }
 
 func (a *app) listProfiles() error {
-	files, err := a.profileFiles(false)
+	files, err := a.settingFilesWithProfiles(false)
 	if err != nil {
 		return err
 	}

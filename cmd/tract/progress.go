@@ -13,13 +13,13 @@ const (
 )
 
 // startProgress returns functions that draw and remove a progress bar. Without a terminal, and with
-// --json, step is nil and end does nothing.
-func (a *app) startProgress(what string) (step func(done, total int64), end func()) {
+// --json, stepOrNil is nil and end does nothing.
+func (a *app) startProgress(what string) (stepOrNil func(done, total int64), end func()) {
 	if a.json || !isTerminal(a.err) {
 		return nil, func() {}
 	}
 	begun, last, drawn := time.Now(), time.Now(), false
-	step = func(done, total int64) {
+	step := func(done, total int64) {
 		if now := time.Now(); now.Sub(last) < barEvery || total <= 0 {
 			return
 		}

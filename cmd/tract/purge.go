@@ -186,7 +186,7 @@ func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []strin
 		args = []string{refs.Heads + a.branch}
 	}
 	for _, rev := range args {
-		spec, err := a.resolvePurgeArgument(ctx, rev)
+		spec, err := a.resolveObjectOrRange(ctx, rev)
 		if err != nil {
 			return err
 		}
@@ -195,16 +195,16 @@ func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []strin
 	return nil
 }
 
-// resolvePurgeArgument resolves an argument to a commit, a range, or another object by its id.
-func (a *app) resolvePurgeArgument(ctx context.Context, rev string) (string, error) {
-	r, err := a.resolver(ctx, rev)
+// resolveObjectOrRange resolves an argument to a commit, a range, or another object by its id.
+func (a *app) resolveObjectOrRange(ctx context.Context, arg string) (idOrRange string, err error) {
+	r, err := a.resolver(ctx, arg)
 	if err != nil {
 		return "", err
 	}
-	if id, err := r.Object(ctx, rev); err == nil {
+	if id, err := r.Object(ctx, arg); err == nil {
 		return id.String(), nil
 	}
-	return a.resolveRange(ctx, rev)
+	return a.resolveRange(ctx, arg)
 }
 
 // purgedCommitJSON is a commit whose content is purged.

@@ -144,7 +144,7 @@ func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []strin
 	if err != nil {
 		return nil, compile.Scale{}, err
 	}
-	revs, err := a.reasoningRevs(ctx, args)
+	revs, err := a.revOrBranchFlag(ctx, args)
 	if err != nil {
 		return nil, compile.Scale{}, err
 	}
@@ -169,8 +169,9 @@ func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []strin
 	}, scale, err
 }
 
-// reasoningRevs returns the revision whose history is searched for reasoning; none: all histories.
-func (a *app) reasoningRevs(ctx context.Context, args []string) ([]string, error) {
+// revOrBranchFlag returns the commit of the only argument, or else of --branch; none if neither is
+// given, which means all histories.
+func (a *app) revOrBranchFlag(ctx context.Context, args []string) (revs []string, err error) {
 	if len(args) == 0 && a.branch == "" {
 		return nil, nil
 	}

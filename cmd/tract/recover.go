@@ -102,7 +102,7 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 
 func newRecoveryJSON(r *maintain.Recovery, to string) recoveryJSON {
 	rescued := func(ref string) rescuedJSON { return rescuedJSON{ref, r.Rescued[ref]} }
-	problem := func(d objects.Damage) damageJSON { return damageOf(maintain.Damage{Damage: d}) }
+	problem := func(d objects.Damage) damageJSON { return newDamageJSON(maintain.Damage{Damage: d}) }
 	return recoveryJSON{
 		to, r.Objects, r.Lost, r.Refs, r.Entries,
 		mapSlice(slices.Sorted(maps.Keys(r.Rescued)), rescued), mapSlice(r.Damages, problem),

@@ -56,7 +56,7 @@ func (a *app) reflog(ctx context.Context, limit int, args []string) error {
 	if _, err := a.open(ctx, false); err != nil {
 		return err
 	}
-	name, err := a.branchName(ctx)
+	name, err := a.branchOfFlagOrHead(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tract-vcs/tract"
@@ -45,7 +44,7 @@ func (a *app) replay(ctx context.Context, o *replayOptions, id objects.ID) error
 	}
 	name := o.to
 	if name == "" {
-		name = "replay-" + time.Now().Format("20060102-150405")
+		name = timestampedName("replay")
 	}
 	if err := checkName("branch", name); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (a *app) replay(ctx context.Context, o *replayOptions, id objects.ID) error
 	}
 	again, err := repo.Replay(ctx, client, id.String(), name, opts)
 	if err != nil {
-		return branchError(err)
+		return withBranchExistsHint(err)
 	}
 	tip := again.Response.Commits[len(again.Response.Commits)-1]
 	d, err := inspect.Diff(ctx, repo, again.Old.String(), tip.String(), tract.CompileOptions{IncludeReasoning: true, Settings: map[string]string{"reasoning.strip_from_context": "none"}})
@@ -133,7 +132,7 @@ func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID)
 		err = withHint(err, "the response came from %s at %s; name another with --provider and --base-url", c.Origin.Provider, c.Origin.Endpoint)
 	}
 	if err == nil {
-		err = a.checkReasoningKept(client, false, len(x.Request.Tools) > 0, string(x.Request.Settings.Extra))
+		err = a.checkToolReasoningStored(client, false, len(x.Request.Tools) > 0, string(x.Request.Settings.Extra))
 	}
 	return client, opts, err
 }

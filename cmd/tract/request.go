@@ -112,7 +112,7 @@ func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (
 	if o.noReasoning {
 		opts.Settings["reasoning.commit"] = "false"
 	}
-	if err := a.checkReasoningKept(client, o.noReasoning, o.tools != "", a.loaded.Text("request.extra")); err != nil {
+	if err := a.checkToolReasoningStored(client, o.noReasoning, o.tools != "", a.loaded.Text("request.extra")); err != nil {
 		return opts, err
 	}
 	if o.tools == "" {
@@ -135,18 +135,18 @@ func (a *app) askOptions() (tract.AskOptions, error) {
 	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequestSize, OnResponse: a.debugReply}, err
 }
 
-// checkReasoningKept refuses a request with tools whose reasoning would not be stored, if the
+// checkToolReasoningStored refuses a request with tools whose reasoning would not be stored, if the
 // provider requires it back with the tool results.
-func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, extra string) error {
+func (a *app) checkToolReasoningStored(target llm.Target, noReasoning, hasTools bool, extraBody string) error {
 	item, err := a.loaded.Get("reasoning.commit")
 	if err != nil {
 		return err
 	}
 	for _, member := range []string{"tools", "toolConfig", "functions"} {
-		kind := rawjson.Value(extra).Get(member).Kind()
-		tools = tools || kind == rawjson.KindArray || kind == rawjson.KindObject
+		kind := rawjson.Value(extraBody).Get(member).Kind()
+		hasTools = hasTools || kind == rawjson.KindArray || kind == rawjson.KindObject
 	}
-	if !tools || !client.NeedsReasoningInToolLoop() || item.Value == "true" && !noReasoning {
+	if !hasTools || !target.NeedsReasoningInToolLoop() || item.Value == "true" && !noReasoning {
 		return nil
 	}
 	because := "--no-reasoning"
@@ -155,7 +155,7 @@ func (a *app) checkReasoningKept(client llm.Target, noReasoning, tools bool, ext
 	}
 	return &failure{
 		code: codeUsage, kind: "usage", hint: "leave --no-reasoning out or tract config set reasoning.commit true, or ask without tools",
-		cause: fmt.Errorf("%s with tools: %s requires the reasoning before a tool call with its result, and it would not be stored", because, client.Address().Provider),
+		cause: fmt.Errorf("%s with tools: %s requires the reasoning before a tool call with its result, and it would not be stored", because, target.Address().Provider),
 	}
 }
 
@@ -187,13 +187,13 @@ func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
 	case r.Effort != "":
 		thinking = "thinking on (effort: " + r.Effort + ")"
 	}
-	a.debug("%s; %s; %s", came, thinking, reasoningSentBack(req, reply))
+	a.debug("%s; %s; %s", came, thinking, reasoningSentBack(req, reply.From))
 }
 
 // reasoningSentBack describes how much reasoning a request contains in the form that its provider
 // reads.
-func reasoningSentBack(req *llm.Request, reply *llm.Response) string {
-	sent, err := providers.DecodeRequest(reply.From.Dialect, reply.From.Provider, req.Body)
+func reasoningSentBack(req *llm.Request, to llm.Address) string {
+	sent, err := providers.DecodeRequest(to.Dialect, to.Provider, req.Body)
 	if err != nil {
 		sent = req // of a format that is not read back
 	}
@@ -238,13 +238,13 @@ func (a *app) newResponsePrinter(o *requestFlags) *responsePrinter {
 	if a.json || o.jsonl {
 		return s
 	}
-	s.text = a.screen.shadedPrinter(a.out)
+	s.text = a.screen.printerWithShadedReasoning(a.out)
 	var thoughts *format.Printer
 	switch show := a.loaded.Bool("reasoning.include_in_response"); {
 	case show && isTerminal(a.out):
 		thoughts = s.text
 	case show: // a pipe gets only the text of the response
-		thoughts = a.screen.shadedPrinter(a.err)
+		thoughts = a.screen.printerWithShadedReasoning(a.err)
 	}
 	s.live = format.NewLive(s.text, thoughts)
 	return s

@@ -146,7 +146,7 @@ func (a *app) takeRescueToCurrent(ctx context.Context, name string, evenIfMoved 
 	}
 	ids, err := b.TakeRescue(ctx, name, tract.RescueOptions{Anywhere: evenIfMoved})
 	if misplaced := (*tract.MisplacedError)(nil); errors.As(err, &misplaced) {
-		return a.withBranchHint(ctx, misplaced, err)
+		return a.withOwnBranchHint(ctx, misplaced, err)
 	}
 	if err != nil {
 		return withRescueListHint(err)
@@ -154,12 +154,12 @@ func (a *app) takeRescueToCurrent(ctx context.Context, name string, evenIfMoved 
 	return a.printAppended(ctx, b, ids...)
 }
 
-// withBranchHint adds a hint with the response's own branch, if that branch is still at the
+// withOwnBranchHint adds a hint with the response's own branch, if that branch is still at the
 // answered commit.
-func (a *app) withBranchHint(ctx context.Context, e *tract.MisplacedError, err error) error {
-	name := strings.TrimPrefix(e.Rescued, refs.Rescued)
+func (a *app) withOwnBranchHint(ctx context.Context, misplaced *tract.MisplacedError, err error) error {
+	name := strings.TrimPrefix(misplaced.Rescued, refs.Rescued)
 	own := a.repo.Branch(path.Dir(name))
-	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != e.Answered {
+	if tip, tipErr := own.Tip(ctx); tipErr != nil || tip != misplaced.Answered {
 		return err
 	}
 	return withHint(err, "tract rescue take %s --branch %s commits it where it was asked; --here at the end of the branch as it is now", shellQuote(name), shellQuote(own.Name()))

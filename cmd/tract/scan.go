@@ -76,10 +76,10 @@ func (a *app) scan(ctx context.Context, o *scanOptions, args []string) error {
 			return err
 		}
 	}
-	looked := uint64(0)
+	commits := uint64(0)
 	step, end := a.startProgress("scanning")
 	s.Progress = func(done, total int64) {
-		if looked = uint64(done); step != nil {
+		if commits = uint64(done); step != nil {
 			step(done, total)
 		}
 	}
@@ -94,7 +94,10 @@ func (a *app) scan(ctx context.Context, o *scanOptions, args []string) error {
 	if end(); err != nil {
 		return err
 	}
-	return a.showSecrets(list, looked)
+	if err := a.printSecrets(list, commits); err != nil || len(list) == 0 {
+		return err
+	}
+	return negativeAnswer()
 }
 
 // secretRuleFlag adds the flag --rule, which selects rules that find secrets.
@@ -113,21 +116,16 @@ func checkRules(rules []string) error {
 	return nil
 }
 
-func (a *app) showSecrets(list []format.Secret, looked uint64) error {
-	var err error
+func (a *app) printSecrets(list []format.Secret, commits uint64) error {
 	if a.json {
-		err = format.Encode(a.out, mapSlice(list, format.SecretJSON))
-	} else {
-		err = a.paged(func(p *format.Printer) {
-			for _, s := range list {
-				p.Secret(s)
-			}
-		})
-		a.info("%s in %s", count(len(list), "secret"), count(looked, "commit"))
+		return format.Encode(a.out, mapSlice(list, format.SecretJSON))
 	}
-	if err == nil && len(list) > 0 {
-		return negativeAnswer()
-	}
+	err := a.paged(func(p *format.Printer) {
+		for _, s := range list {
+			p.Secret(s)
+		}
+	})
+	a.info("%s in %s", count(len(list), "secret"), count(commits, "commit"))
 	return err
 }
 

@@ -34,9 +34,11 @@ func isTerminal(stream any) bool {
 // printer returns a printer for a stream, with the colors and width that the stream supports.
 func (s *screen) printer(w io.Writer) *format.Printer { return format.New(w, s.options(w)) }
 
-// shadedPrinter returns a printer that shades reasoning. To choose the shade, it asks the terminal
-// for its background color.
-func (s *screen) shadedPrinter(w io.Writer) *format.Printer { return format.New(w, s.shadedOptions(w)) }
+// printerWithShadedReasoning returns a printer that shades reasoning. To choose the shade, it asks
+// the terminal for its background color.
+func (s *screen) printerWithShadedReasoning(w io.Writer) *format.Printer {
+	return format.New(w, s.shadedOptions(w))
+}
 
 func (s *screen) shadedOptions(w io.Writer) format.Options {
 	o := s.options(w)
@@ -135,25 +137,26 @@ func queryBackground() format.Background {
 	if _, err := io.WriteString(tty, "\x1b]11;?\x1b\\\x1b[c"); err != nil {
 		return format.Unknown
 	}
-	return parseBackground(readAnswer(tty))
+	return parseBackground(readTerminalReply(tty))
 }
 
-// readAnswer reads until the attributes ("... c") have arrived or the deadline has passed.
-func readAnswer(tty io.Reader) string {
-	var said []byte
-	for buf := make([]byte, 64); len(said) < 256; {
+// readTerminalReply reads what a terminal answers to a query, until the attributes ("... c") have
+// arrived or the deadline has passed.
+func readTerminalReply(tty io.Reader) string {
+	var reply []byte
+	for buf := make([]byte, 64); len(reply) < 256; {
 		n, err := tty.Read(buf)
-		said = append(said, buf[:n]...)
+		reply = append(reply, buf[:n]...)
 		if err != nil || n > 0 && buf[n-1] == 'c' {
 			break
 		}
 	}
-	return string(said)
+	return string(reply)
 }
 
 // parseBackground reads "ESC ] 11 ; rgb:RRRR/GGGG/BBBB".
-func parseBackground(answer string) format.Background {
-	_, colors, ok := strings.Cut(answer, "rgb:")
+func parseBackground(reply string) format.Background {
+	_, colors, ok := strings.Cut(reply, "rgb:")
 	parts := strings.FieldsFunc(colors, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) })
 	if !ok || len(parts) < 3 {
 		return format.Unknown

@@ -78,8 +78,9 @@ func (p *storeLocation) displayName() string {
 	return p.url
 }
 
-// makeRoot creates the folder for HEAD and the settings of a store on a server.
-func (p *storeLocation) makeRoot() error {
+// makeFolderIfServer creates the folder for HEAD and the settings of a store on a server. Of
+// another store it creates nothing.
+func (p *storeLocation) makeFolderIfServer() error {
 	if p.server == "" || p.root == "" {
 		return nil
 	}

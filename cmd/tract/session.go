@@ -65,7 +65,7 @@ func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
 		a.report(ctx, err)
 	}
 	for !s.quit {
-		name, err := a.branchName(ctx)
+		name, err := a.branchOfFlagOrHead(ctx)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func sessionCommands() []sessionCommand {
 		{"/result", "ID [TEXT|-F FILE|--error TEXT|--abandon]", "answer a tool call; after the last one the model continues", false, (*session).result},
 		{"/attach", "FILE|URL", "attach an image or a file to the next message", false, (*session).attachFile},
 		{"/new", "[NAME]", "start an empty conversation", true, (*session).newConversation},
-		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).branch},
+		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).switchOrListBranches},
 		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).retryOnNewBranch},
 		{"/log", "", "show the last commits", false, (*session).log},
 		{"/undo", "", "undo the last turn", true, (*session).undo},
@@ -165,7 +165,7 @@ func sessionCommands() []sessionCommand {
 }
 
 func (s *session) undo(ctx context.Context, _ string) error {
-	name, err := s.a.branchName(ctx)
+	name, err := s.a.branchOfFlagOrHead(ctx)
 	if err != nil {
 		return err
 	}
@@ -273,11 +273,12 @@ func (s *session) attachFile(ctx context.Context, path string) error {
 }
 
 func (s *session) newConversation(ctx context.Context, rest string) error {
-	return s.a.startConversation(ctx, nameOrTimestamp(firstNonEmpty(rest, newNameDefault)))
+	return s.a.startConversation(ctx, conversationName(firstNonEmpty(rest, newNameDefault)))
 }
 
-// branch handles /branch: it switches to a branch, or lists the branches.
-func (s *session) branch(ctx context.Context, name string) error {
+// switchOrListBranches handles /branch: it switches to a branch or, without a name, lists the
+// branches.
+func (s *session) switchOrListBranches(ctx context.Context, name string) error {
 	if name == "" {
 		return s.a.listBranches(ctx, &branchOptions{sort: "name"}, nil)
 	}
@@ -307,7 +308,7 @@ func (s *session) retryOnNewBranch(ctx context.Context, model string) error {
 			return err
 		}
 	}
-	branch := strings.Replace(nameOrTimestamp(newNameDefault), "chat-", "retry-", 1)
+	branch := timestampedName("retry")
 	if err := s.a.switchToNew(ctx, branch, question.String()); err != nil {
 		return err
 	}

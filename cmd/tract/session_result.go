@@ -24,7 +24,7 @@ func (s *session) result(ctx context.Context, rest string) error {
 		}
 		return err
 	}
-	result, err := s.resultOf(ctx, b, rest)
+	result, err := s.parseResultArguments(ctx, b, rest)
 	if err != nil {
 		return err
 	}
@@ -37,23 +37,23 @@ func (s *session) result(ctx context.Context, rest string) error {
 	return s.ask(ctx, nil)
 }
 
-// resultOf parses ID TEXT, ID -F FILE, ID --error TEXT or ID --abandon; an ID alone opens an
-// editor.
-func (s *session) resultOf(ctx context.Context, b *tract.Branch, rest string) (content.ToolResult, error) {
-	id, text, _ := strings.Cut(rest, " ")
+// parseResultArguments makes a tool result from ID TEXT, ID -F FILE, ID --error TEXT or ID
+// --abandon; for an ID alone the text is written in an editor.
+func (s *session) parseResultArguments(ctx context.Context, b *tract.Branch, arguments string) (content.ToolResult, error) {
+	id, text, _ := strings.Cut(arguments, " ")
 	calls, err := b.Pending(ctx)
 	if err != nil {
 		return content.ToolResult{}, err
 	}
 	for _, c := range calls {
-		if after, ok := strings.CutPrefix(rest+" ", shellQuote(c.CallID)+" "); ok {
+		if after, ok := strings.CutPrefix(arguments+" ", shellQuote(c.CallID)+" "); ok {
 			id, text = c.CallID, strings.TrimSuffix(after, " ")
 		}
 	}
 	result := content.ToolResult{CallID: id}
 	waits := slices.ContainsFunc(calls, func(c content.ToolCall) bool { return c.CallID == id })
 	if !waits && strings.TrimSpace(text) == "" {
-		return result, s.a.withPendingCalls(ctx, b, &tract.ResultError{Branch: b.Name(), CallID: id})
+		return result, s.a.withPendingCallsIfResultError(ctx, b, &tract.ResultError{Branch: b.Name(), CallID: id})
 	}
 	option, value, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch value = strings.TrimSpace(value); {

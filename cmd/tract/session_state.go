@@ -55,7 +55,7 @@ func (s *session) printPromptSizeIfMoved(ctx context.Context, branch string) err
 		return err
 	}
 	s.shown = tip
-	line, err := s.a.stateLine(ctx, b, tip)
+	line, err := s.a.tokensAndBudgetsLine(ctx, b, tip)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *session) printPromptSizeIfMoved(ctx context.Context, branch string) err
 	return p.Err()
 }
 
-func (a *app) stateLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
+func (a *app) tokensAndBudgetsLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
 	opts, err := a.configuredOptions()
 	if err != nil {
 		return "", err

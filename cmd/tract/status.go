@@ -140,7 +140,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		return nil, err
 	}
 	s := &statusJSON{Store: a.storeStatus(ctx)}
-	if s.Branch, err = a.branchName(ctx); err != nil {
+	if s.Branch, err = a.branchOfFlagOrHead(ctx); err != nil {
 		return nil, err
 	}
 	if s.Branch != "" {

@@ -66,7 +66,7 @@ func (a *app) switchToBranchOrCommit(ctx context.Context, rev string) error {
 			return err
 		}
 		if h, err := a.head(); !tip.IsZero() || err == nil && h.branch == rev {
-			return a.moveHead(head{branch: rev}, tip)
+			return a.setHeadAndPrint(head{branch: rev}, tip)
 		}
 	}
 	at, err := a.resolve(ctx, rev)
@@ -76,14 +76,14 @@ func (a *app) switchToBranchOrCommit(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
-	return a.moveHead(head{at: at}, at)
+	return a.setHeadAndPrint(head{at: at}, at)
 }
 
-func (a *app) moveHead(h head, at objects.ID) error {
+func (a *app) setHeadAndPrint(h head, tip objects.ID) error {
 	if err := a.setHead(h); err != nil {
 		return err
 	}
-	return a.printHead(h, at)
+	return a.printHead(h, tip)
 }
 
 func (a *app) switchToNew(ctx context.Context, name, rev string) error {
@@ -91,23 +91,23 @@ func (a *app) switchToNew(ctx context.Context, name, rev string) error {
 	if err != nil {
 		return err
 	}
-	return a.moveHead(head{branch: name}, at)
+	return a.setHeadAndPrint(head{branch: name}, at)
 }
 
 func (a *app) switchToOrphan(ctx context.Context, name string) error {
-	if err := a.moveHeadToEmpty(ctx, "switch --orphan", name, false); err != nil {
+	if err := a.setHeadToEmptyBranch(ctx, "switch --orphan", name, false); err != nil {
 		return err
 	}
 	return a.printHead(head{branch: name}, objects.ID{})
 }
 
-// moveHeadToEmpty moves HEAD to a branch without commits. write creates the personal store if
-// needed.
-func (a *app) moveHeadToEmpty(ctx context.Context, operation, name string, write bool) error {
+// setHeadToEmptyBranch moves HEAD to a branch without commits. createStore creates the personal
+// store if needed.
+func (a *app) setHeadToEmptyBranch(ctx context.Context, operation, name string, createStore bool) error {
 	if err := checkName("branch", name); err != nil {
 		return err
 	}
-	repo, err := a.open(ctx, write)
+	repo, err := a.open(ctx, createStore)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) moveHeadToEmpty(ctx context.Context, operation, name string, write
 		return err
 	}
 	if !tip.IsZero() {
-		return branchError(fmt.Errorf("%s: branch %q: %w", operation, name, objects.ErrExists))
+		return withBranchExistsHint(fmt.Errorf("%s: branch %q: %w", operation, name, objects.ErrExists))
 	}
 	return a.setHead(head{branch: name})
 }

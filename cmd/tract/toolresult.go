@@ -72,8 +72,9 @@ func toolResultCommand(id, flags string) string {
 	return "tract tool-result " + shellQuote(id) + " " + flags
 }
 
-// withPendingCalls adds the pending calls to the error for a result without a call.
-func (a *app) withPendingCalls(ctx context.Context, b *tract.Branch, err error) error {
+// withPendingCallsIfResultError adds the pending calls to a tract.ResultError, the error for a
+// result without a call.
+func (a *app) withPendingCallsIfResultError(ctx context.Context, b *tract.Branch, err error) error {
 	if !errors.As(err, new(*tract.ResultError)) {
 		return err
 	}

@@ -225,14 +225,14 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, settingsError(err)
+		return nil, withSettingHint(err)
 	}
 	unsafe := c.Unsafe()
 	if c.Trusted || len(unsafe) == 0 {
 		return nil, nil
 	}
 	if err := f.Accept(c, o.dry); err != nil {
-		return nil, settingsError(err)
+		return nil, withSettingHint(err)
 	}
 	p := a.printer()
 	for _, i := range unsafe {

@@ -54,7 +54,7 @@ func newReversal(a *app, redo bool, cmd *cobra.Command, anyHelp, dryRunHelp stri
 		case len(args) == 1:
 			o.Operation, err = operationNumber(args[0])
 		case !anyBranch:
-			o.Branch, err = a.branchName(cmd.Context())
+			o.Branch, err = a.branchOfFlagOrHead(cmd.Context())
 			if err == nil && o.Branch == "" {
 				err = withHint(errors.New("HEAD is detached"), "tract %s --any considers the whole store, -b NAME a branch", cmd.Name())
 			}

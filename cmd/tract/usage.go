@@ -180,7 +180,7 @@ func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([
 	if where.Turns && len(args) == 0 && a.branch == "" {
 		args = []string{"HEAD"} // turns are counted in one history
 	}
-	if where.Revs, err = a.reasoningRevs(ctx, args); err != nil {
+	if where.Revs, err = a.revOrBranchFlag(ctx, args); err != nil {
 		return nil, err
 	}
 	rows, byName := []*usageRow{}, map[string]*usageRow{}

@@ -52,7 +52,7 @@ func (a *app) verify(ctx context.Context, all bool, args []string) error {
 	if all && len(args) > 0 {
 		return usageError("both --all and a revision given: use one")
 	}
-	v, err := a.verified(ctx, all, revOrHead(args))
+	v, err := a.verifyManifests(ctx, all, revOrHead(args))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,8 @@ func (a *app) verify(ctx context.Context, all bool, args []string) error {
 	return err
 }
 
-func (a *app) verified(ctx context.Context, all bool, rev string) (*verifyJSON, error) {
+// verifyManifests verifies the manifests of the history of rev, or of all histories.
+func (a *app) verifyManifests(ctx context.Context, all bool, rev string) (*verifyJSON, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return nil, err

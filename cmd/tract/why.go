@@ -83,7 +83,7 @@ func (a *app) printReproducedRequest(ctx context.Context, rev string) error {
 		return err
 	}
 	if x.Outcome == inspect.AsSent {
-		return a.writeJSON(x.Request.Body)
+		return a.writeTerminalSafeJSON(x.Request.Body)
 	}
 	if x.Outcome == inspect.Same && !x.Manifest.Sent.IsZero() {
 		x.Outcome, x.Why = inspect.NotReproducible, "the client sent a modified request, such as one without a field unknown to the provider"
@@ -92,7 +92,7 @@ func (a *app) printReproducedRequest(ctx context.Context, rev string) error {
 		err := fmt.Errorf("request of %s: cannot be rebuilt byte for byte: %s: %s", x.Commit.Short(), x.Outcome, x.Why)
 		return &failure{code: codeNo, kind: "unproved", cause: err, hint: "tract show " + x.Commit.Short() + " --prompt shows its text"}
 	}
-	if err := a.writeJSON(x.Request.Body); err != nil || !x.Masked {
+	if err := a.writeTerminalSafeJSON(x.Request.Body); err != nil || !x.Masked {
 		return err
 	}
 	return &failure{code: codeNo, kind: "unproved", cause: fmt.Errorf("request of %s: not byte for byte what was sent: secrets in it were masked", x.Commit.Short())}
