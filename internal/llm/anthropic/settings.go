@@ -76,7 +76,7 @@ func LoopSettings(t wire.Target, req *llm.Request) llm.Settings {
 	return s
 }
 
-// claudeVersion returns the version numbers in the name of a Claude model, without dates. claude
+// claudeVersion returns the version numbers in the name of a Claude model, without dates. isClaude
 // reports whether the name is that of a Claude model.
 func claudeVersion(model string) (version []int, isClaude bool) {
 	name := strings.ToLower(model)

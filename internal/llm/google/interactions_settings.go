@@ -17,7 +17,7 @@ func encodeInteractionsGenerationConfig(s llm.Settings, hasTools bool) rawjson.V
 	}
 	effort := r.Effort
 	if r.MaxTokens > 0 {
-		effort = effortForBudget(int64(r.MaxTokens))
+		effort = lowestEffortForBudget(int64(r.MaxTokens))
 	}
 	o.SetNonEmpty("thinking_level", thinkingLevels[effort])
 	if hasTools {
@@ -26,9 +26,9 @@ func encodeInteractionsGenerationConfig(s llm.Settings, hasTools bool) rawjson.V
 	return rawjson.NonEmptyObject(o.Bytes())
 }
 
-// effortForBudget returns the lowest effort whose budget is at least the given one, in tokens;
+// lowestEffortForBudget returns the lowest effort whose budget is at least the given one, in tokens;
 // otherwise high.
-func effortForBudget(budget int64) string {
+func lowestEffortForBudget(budget int64) string {
 	for _, effort := range []string{"minimal", "low", "medium"} {
 		if budget <= thinkingBudgets[effort] {
 			return effort

@@ -51,7 +51,7 @@ func sign(h http.Header, t wire.Target, key string) {
 // chatReader reads one response.
 type chatReader struct {
 	*wire.BlockWriter
-	whole     bool // the response is one body, not a stream, so its message can be rebuilt exactly
+	fromBody  bool // the response is one body, not a stream, so its message can be rebuilt exactly
 	sawChoice bool // a choice with a message was read
 	finished  bool
 
@@ -64,7 +64,7 @@ type chatReader struct {
 
 // ReadBody reads the body of a response that is not streamed.
 func (c *chatReader) ReadBody(v rawjson.Value) error {
-	c.whole = true
+	c.fromBody = true
 	choice := v.Get("choices").At(0)
 	message := choice.Get("message")
 	if message.Kind() != rawjson.KindObject {
@@ -171,20 +171,20 @@ func (c *chatReader) finishChoice(reason rawjson.Value) {
 // Finish emits the text and the members that were held back, and reports whether the
 // response is complete.
 func (c *chatReader) Finish(sawEnd bool) bool {
-	whole := c.finished || sawEnd && c.sawChoice
+	complete := c.finished || sawEnd && c.sawChoice
 	c.finishText()
 	c.finishReasoning()
 	c.finishUnknownFields()
-	if c.whole {
+	if c.fromBody {
 		c.EndOpen()
 	}
-	return whole
+	return complete
 }
 
 // beginBlock begins a block. In a stream it first ends the previous block, unless that is a
 // call with incomplete arguments.
 func (c *chatReader) beginBlock(b content.Block) *wire.BlockBuilder {
-	if p := c.Last; p != nil && !c.whole && (!wire.IsCall(p.Block) || isWholeJSON(p.Text)) {
+	if p := c.Last; p != nil && !c.fromBody && (!wire.IsCall(p.Block) || isWholeJSON(p.Text)) {
 		c.End(p)
 	}
 	return c.Begin(b)
@@ -192,7 +192,7 @@ func (c *chatReader) beginBlock(b content.Block) *wire.BlockBuilder {
 
 // emitBlock adds a complete block.
 func (c *chatReader) emitBlock(b content.Block) {
-	if p := c.beginBlock(b); !c.whole {
+	if p := c.beginBlock(b); !c.fromBody {
 		c.End(p)
 	}
 }

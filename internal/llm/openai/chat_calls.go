@@ -118,7 +118,7 @@ func (c *chatReader) readToolCall(v rawjson.Value) {
 // so does a name with arguments after a call with complete arguments.
 func (c *chatReader) findCall(index int64, id string, f chatFunction) *chatCall {
 	switch {
-	case c.whole:
+	case c.fromBody:
 		return nil
 	case index < 0 && id != "":
 		return c.calls.byID[id]
@@ -154,11 +154,11 @@ func (c *chatReader) beginCall(i *rawjson.ObjectReader, f chatFunction, index in
 		b.CallID = c.makeCallID(c.calls.count)
 	}
 	var unwanted []string
-	if !c.whole {
+	if !c.fromBody {
 		unwanted = []string{"index"}
 	}
 	extra := i.Rest(append(unwanted, f.member, "extra_content", "function", "custom")...)
-	if unwanted = nil; !c.whole {
+	if unwanted = nil; !c.fromBody {
 		unwanted = []string{"name", f.argumentsMember}
 	}
 	extra = rawjson.WithMember(extra, f.member, f.fields.Rest(unwanted...))
@@ -226,7 +226,7 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) {
 		index = int64(c.calls.serverToolCount)
 	}
 	run := c.calls.serverTools[index]
-	if c.whole {
+	if c.fromBody {
 		run = nil
 	}
 	kind, id, args := i.TakeText("type"), i.TakeText("id"), i.TakeText("arguments")
@@ -264,7 +264,7 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) {
 	}
 	run.hasResult = true
 	r.CallID = run.call.Block.(content.ToolCall).CallID
-	if !c.whole {
+	if !c.fromBody {
 		c.End(run.call)
 	}
 	c.emitBlock(r)
@@ -280,7 +280,7 @@ func (c *chatReader) endCalls() {
 		if p.Block.Form().Type != "custom" {
 			p.MarkTruncatedCall()
 		}
-		if !c.whole {
+		if !c.fromBody {
 			c.End(p)
 		}
 	}
@@ -313,8 +313,8 @@ func (c *chatReader) readTextSeal(extraContent rawjson.Value) {
 		return
 	}
 	seal := c.NewSeal(content.Signature, data)
-	if n := len(c.text.parts); n > 0 {
-		p := c.text.parts[n-1]
+	if n := len(c.text.blocks); n > 0 {
+		p := c.text.blocks[n-1]
 		b := p.Block.(content.Text)
 		b.SetSeal(seal)
 		p.Block = b

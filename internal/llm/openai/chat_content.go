@@ -52,7 +52,7 @@ func (c *chatReader) readMessage(v rawjson.Value) {
 		isKind := v.Kind() == kind || key == "content" && v.Kind() == rawjson.KindArray
 		switch {
 		case key == "role" || key == "tool_calls" && isKind && rawjson.IsEmpty(v): // servers refuse an empty list when it is sent back
-		case !known, !isKind, c.whole && rawjson.IsEmpty(v):
+		case !known, !isKind, c.fromBody && rawjson.IsEmpty(v):
 			c.keepUnknownField(key, v)
 		default:
 			m[key] = v
@@ -75,8 +75,8 @@ func (c *chatReader) readMessage(v rawjson.Value) {
 type chatText struct {
 	tags           thinktags.Splitter
 	splitterUsed   bool                 // the splitter was given text
-	parts          []*wire.BlockBuilder // the texts
-	tagged         []*wire.BlockBuilder // the reasoning between tags
+	blocks         []*wire.BlockBuilder // the texts
+	taggedBlocks   []*wire.BlockBuilder // the reasoning between tags
 	current        *wire.BlockBuilder   // the open text block
 	openTagged     *wire.BlockBuilder   // the reasoning between tags that is open
 	openTag        string               // the opening tag of reasoning that has no text yet
@@ -119,7 +119,7 @@ func (c *chatReader) readPieces(list []thinktags.Piece) {
 		case thinktags.Reasoning:
 			if w.openTagged == nil {
 				w.openTagged = c.beginBlock(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatThinkTags, Source: "content", Open: w.openTag})
-				w.tagged, w.openTag = append(w.tagged, w.openTagged), ""
+				w.taggedBlocks, w.openTag = append(w.taggedBlocks, w.openTagged), ""
 			}
 			c.AppendText(w.openTagged, p.Text)
 		case thinktags.Close:
@@ -140,7 +140,7 @@ func (c *chatReader) endTaggedReasoning(p *wire.BlockBuilder, closeTag string) {
 	b := p.Block.(content.Reasoning)
 	b.Close = closeTag
 	p.Block = b
-	if !c.whole {
+	if !c.fromBody {
 		c.End(p)
 	}
 }
@@ -149,24 +149,24 @@ func (c *chatReader) endTaggedReasoning(p *wire.BlockBuilder, closeTag string) {
 // tag.
 func (c *chatReader) reclassifyTextAsReasoning(closeTag string) {
 	w := &c.text
-	if len(w.parts) == 0 {
+	if len(w.blocks) == 0 {
 		w.emptyTags += w.takeHeldWhitespace() + closeTag
 		return
 	}
-	for i, p := range w.parts {
+	for i, p := range w.blocks {
 		previous := p.Block.Form()
 		b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatThinkTags, Source: "content", Open: rawjson.Value(previous.Extra).Get(wire.ExtraBefore).Text()}
 		b.SetSeal(previous.Seal)
-		if i == len(w.parts)-1 {
+		if i == len(w.blocks)-1 {
 			b.Close = w.takeHeldWhitespace() + closeTag
 		}
 		p.Block = b
 		c.MarkChanged(p)
-		if !c.whole {
+		if !c.fromBody {
 			c.End(p)
 		}
 	}
-	w.tagged, w.parts, w.current = w.parts, nil, nil
+	w.taggedBlocks, w.blocks, w.current = w.blocks, nil, nil
 }
 
 // addPlainText appends s to the open text block, or begins one whose type is partType. Leading
@@ -187,7 +187,7 @@ func (c *chatReader) addPlainText(s, partType string) {
 		}
 		w.emptyTags = ""
 		w.current = c.beginBlock(b)
-		w.parts = append(w.parts, w.current)
+		w.blocks = append(w.blocks, w.current)
 	}
 	c.AppendText(w.current, s)
 }
@@ -197,11 +197,11 @@ func (c *chatReader) readContentPart(v rawjson.Value) {
 	i := rawjson.ObjectReader{Value: v}
 	kind := i.TakeText("type")
 	switch {
-	case kind == "text" && c.whole && strings.TrimSpace(v.Get("text").Text()) != "":
+	case kind == "text" && c.fromBody && strings.TrimSpace(v.Get("text").Text()) != "":
 		b := content.Text{Wire: c.TypedForm(kind), Of: content.KindAssistant, Text: i.TakeText("text")}
 		b.SetExtra(i.Rest())
-		c.text.parts = append(c.text.parts, c.beginBlock(b))
-	case kind == "text" && !c.whole:
+		c.text.blocks = append(c.text.blocks, c.beginBlock(b))
+	case kind == "text" && !c.fromBody:
 		c.addPlainText(i.TakeText("text"), kind)
 	case kind == "thinking":
 		c.readThinkingPart(i)
@@ -231,8 +231,8 @@ func (c *chatReader) finishText() {
 	rest := w.emptyTags + w.openTag + w.takeHeldWhitespace()
 	switch {
 	case rest == "":
-	case len(w.parts) > 0:
-		c.AppendText(w.parts[len(w.parts)-1], rest)
+	case len(w.blocks) > 0:
+		c.AppendText(w.blocks[len(w.blocks)-1], rest)
 	case c.Count > 0:
 		c.unknownFields.Set("content", rawjson.AppendString(nil, rest))
 	case strings.TrimSpace(rest) == "":

@@ -171,7 +171,7 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 	isForeign := form.Seal.Data != "" && !m.CanOpen(form.Seal)
 	open := !w.Strict && !w.NoReasoningField
 	if own && r.Format != content.FormatThinkTags {
-		m.noteCopies(r, open)
+		m.noteCopyFields(r, open)
 	}
 	switch {
 	case own && r.Format == content.FormatThinkTags && !m.vendorRequiresReasoningContent():
@@ -197,9 +197,9 @@ func (m *chatMessageEncoder) addReasoning(r content.Reasoning) {
 	}
 }
 
-// noteCopies records the fields that repeat the reasoning. Unless the server knows any field, only
+// noteCopyFields records the fields that repeat the reasoning. Unless the server knows any field, only
 // its own one is recorded.
-func (m *chatMessageEncoder) noteCopies(r content.Reasoning, serverKnowsAnyField bool) {
+func (m *chatMessageEncoder) noteCopyFields(r content.Reasoning, serverKnowsAnyField bool) {
 	if rawjson.Value(r.Form().Extra).Get(extraDiffers) != nil {
 		return // the text differs from the primary field
 	}

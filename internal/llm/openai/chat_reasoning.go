@@ -191,7 +191,7 @@ func (c *chatReader) readReasoningDetail(v rawjson.Value) (hasText bool) {
 		key.index = n
 	}
 	p := c.reasoning.details[key]
-	if p == nil || c.whole || form.Seal.Type == content.Encrypted || !c.continueReasoning(p, &form) {
+	if p == nil || c.fromBody || form.Seal.Type == content.Encrypted || !c.continueReasoning(p, &form) {
 		p = c.beginReasoning(content.Reasoning{Wire: form.Wire(), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"})
 		if c.reasoning.details == nil {
 			c.reasoning.details = map[detailKey]*wire.BlockBuilder{}
@@ -199,7 +199,7 @@ func (c *chatReader) readReasoningDetail(v rawjson.Value) (hasText bool) {
 		c.reasoning.details[key] = p
 	}
 	c.appendPrimaryText(p, text)
-	if form.Seal.Data != "" && !c.whole {
+	if form.Seal.Data != "" && !c.fromBody {
 		c.End(p) // a seal comes last
 	}
 	return text != ""
@@ -264,7 +264,7 @@ func (c *chatReader) readReasoningOpaque(v rawjson.Value) {
 func (c *chatReader) emitSealWithoutText(seal content.Seal, field string) {
 	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field}
 	b.SetSeal(seal)
-	if p := c.beginReasoning(b); !c.whole {
+	if p := c.beginReasoning(b); !c.fromBody {
 		c.End(p)
 	}
 }
@@ -288,7 +288,7 @@ func thinkingText(v rawjson.Value) (text string, isSingleChunk bool) {
 // readThinkingPart reads a part of type thinking of a content list.
 func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) {
 	text, isSingleChunk := thinkingText(i.Get("thinking"))
-	if isSingleChunk || !c.whole {
+	if isSingleChunk || !c.fromBody {
 		i.Take("thinking")
 	}
 	const source = "content[].thinking"
@@ -298,7 +298,7 @@ func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) {
 	}
 	form.Extra = i.Rest()
 	p := c.reasoning.current
-	if c.whole || p == nil || p != c.Last || p.Block.(content.Reasoning).Source != source || !c.continueReasoning(p, &form) {
+	if c.fromBody || p == nil || p != c.Last || p.Block.(content.Reasoning).Source != source || !c.continueReasoning(p, &form) {
 		p = c.beginReasoning(content.Reasoning{Wire: form.Wire(), Format: content.FormatMistral, Source: source})
 		c.reasoning.current = p
 	}
@@ -316,7 +316,7 @@ func (c *chatReader) finishReasoning() {
 	for _, x := range c.reasoning.secondary {
 		switch text := x.text.String(); {
 		case x.block != nil:
-			if !c.whole {
+			if !c.fromBody {
 				c.End(x.block)
 			}
 		case c.reasoning.primary != "" && text == string(c.reasoning.primaryText):

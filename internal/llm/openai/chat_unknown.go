@@ -20,12 +20,12 @@ const (
 func (c *chatReader) keepUnknownField(key string, v rawjson.Value) {
 	switch v.Kind() {
 	case rawjson.KindString, rawjson.KindArray, rawjson.KindObject:
-		if !c.whole {
+		if !c.fromBody {
 			c.unknownFields.Field(key).Add(v)
 			return
 		}
 	}
-	if c.whole {
+	if c.fromBody {
 		c.unknownFields.Set(key, v)
 	}
 }
@@ -63,8 +63,8 @@ func (c *chatReader) finishUnknownFields() {
 // is none.
 func (c *chatReader) blockForUnknownFields() *wire.BlockBuilder {
 	switch {
-	case len(c.text.parts) > 0:
-		return c.text.parts[0]
+	case len(c.text.blocks) > 0:
+		return c.text.blocks[0]
 	case c.text.refusal != nil:
 		return c.text.refusal
 	case c.calls.first != nil:
@@ -73,8 +73,8 @@ func (c *chatReader) blockForUnknownFields() *wire.BlockBuilder {
 		return c.calls.functionCall
 	case len(c.reasoning.blocks) > 0:
 		return c.reasoning.blocks[0]
-	case len(c.text.tagged) > 0:
-		return c.text.tagged[0]
+	case len(c.text.taggedBlocks) > 0:
+		return c.text.taggedBlocks[0]
 	}
 	return c.Last
 }

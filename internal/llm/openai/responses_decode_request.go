@@ -184,10 +184,10 @@ func (q *responsesItemReader) messageBlocks(role content.Role, v rawjson.Value) 
 }
 
 // withOriginalForm returns message with the role, the other members and the form of content
-// that the decoded message had; b is its first block.
-func (p *responsesEncoder) withOriginalForm(b content.Block, message rawjson.Value) rawjson.Value {
-	form := rawjson.Value(b.Form().Extra).Get(extraItemForm)
-	if !p.Owns(b) || form.Kind() != rawjson.KindObject {
+// that the decoded message had, which its first block keeps.
+func (p *responsesEncoder) withOriginalForm(message rawjson.Value, firstBlock content.Block) rawjson.Value {
+	form := rawjson.Value(firstBlock.Form().Extra).Get(extraItemForm)
+	if !p.Owns(firstBlock) || form.Kind() != rawjson.KindObject {
 		return message
 	}
 	o := new(rawjson.Object).Merge(rawjson.Without(form, "content"))

@@ -151,7 +151,8 @@ func (p *responsesEncoder) addMessage(m content.Message) {
 		role = "system"
 	}
 	p.results.Flush(&p.list)
-	p.list.Add(p.withOriginalForm(m.Blocks[0], rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()))
+	message := rawjson.NewObject("type", "message", "role", role, "content", list).Bytes()
+	p.list.Add(p.withOriginalForm(message, m.Blocks[0]))
 }
 
 // encodeMedia returns the part for an image or a file, with its bytes or its URL; nil when it

@@ -230,7 +230,7 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	if b.Name != tool.name && b.Name != "" {
 		o.SetString("name", b.Name)
 	}
-	if tool.arguments != "" && (function || b.Arguments != "") && !hasArguments(extra, tool.arguments) {
+	if tool.arguments != "" && (function || b.Arguments != "") && !hasArgumentMember(extra, tool.arguments) {
 		v, err := rawjson.Parse([]byte(b.Arguments))
 		if err != nil || !tool.argumentsAreJSON {
 			v = rawjson.AppendString(nil, b.Arguments)
@@ -240,15 +240,15 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// hasArguments reports whether extra has the arguments of a call: in argumentsMember, or in one
+// hasArgumentMember reports whether extra has the arguments of a call: in usualMember, or in one
 // of otherArgumentMembers.
-func hasArguments(extra rawjson.Value, argumentsMember string) bool {
+func hasArgumentMember(extra rawjson.Value, usualMember string) bool {
 	for _, other := range otherArgumentMembers {
 		if extra.Get(other) != nil {
 			return true
 		}
 	}
-	return extra.Get(argumentsMember) != nil
+	return extra.Get(usualMember) != nil
 }
 
 // encodeServerResult returns the item for a result of the provider's own tool.

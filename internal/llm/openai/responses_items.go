@@ -113,9 +113,9 @@ func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, itemType string) 
 	return n
 }
 
-// firstBlockExtra returns the extra of the first block of a message, which keeps the members of
+// messageMembersAsExtra returns the extra of the first block of a message, which keeps the members of
 // the message.
-func (r *responsesReader) firstBlockExtra(message rawjson.Value) []byte {
+func messageMembersAsExtra(message rawjson.Value) []byte {
 	rest := (&rawjson.ObjectReader{Value: message, Taken: []string{"type", "content"}}).Rest()
 	if message.Get("id").Kind() == rawjson.KindString {
 		rest = rawjson.NonEmptyObject(rawjson.Without(rest, "id"))
@@ -132,14 +132,14 @@ func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block
 	form.ID = i.TakeText("id")
 	list := i.Get("content")
 	if list.Kind() == rawjson.KindString && !rawjson.IsEmpty(list) {
-		form.Type, form.Extra = typeItemString, r.firstBlockExtra(i.Value)
+		form.Type, form.Extra = typeItemString, messageMembersAsExtra(i.Value)
 		return []content.Block{content.Text{Wire: form.Wire(), Of: content.KindAssistant, Text: list.Text()}}
 	}
 	var blocks []content.Block
 	for part := range list.Elements() {
 		w := form
 		if blocks == nil {
-			w.Extra = r.firstBlockExtra(i.Value)
+			w.Extra = messageMembersAsExtra(i.Value)
 		}
 		blocks = append(blocks, textOrNativeBlock(w.Wire(), part))
 	}
