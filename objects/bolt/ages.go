@@ -14,7 +14,7 @@ import (
 // about to be written. So the file records which pack was the last one at some times: the
 // objects of that pack and of earlier ones existed by then.
 //
-//	folds    in meta, sealed: 1 number of a pack, and how many milliseconds after
+//	folds    in meta, checksummed: 1 number of a pack, and how many milliseconds after
 //	         1970 it was the last; and so on, ascending
 const (
 	maxAges = 64

@@ -21,8 +21,8 @@ func (a *arena) reset() {
 	a.tables.Reset()
 }
 
-// pages returns the memory for pages and values.
-func (a *arena) pages() *page.Arena {
+// pageArena returns the memory for pages and values.
+func (a *arena) pageArena() *page.Arena {
 	if a == nil {
 		return nil
 	}
@@ -36,5 +36,7 @@ func (a *arena) tableArena() *packs.Arena {
 	return &a.tables
 }
 
-// takeObjects gives an empty list with room for so many.
-func (a *arena) takeObjects(n int) []objects.Object { return hugepage.Take(&a.list, n)[:0] }
+// newObjectList returns an empty list with the capacity for so many objects.
+func (a *arena) newObjectList(capacity int) (empty []objects.Object) {
+	return hugepage.Take(&a.list, capacity)[:0]
+}

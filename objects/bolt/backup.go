@@ -47,7 +47,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 			meta, bound, err = l.metaRecords()
 		}
 		if err == nil {
-			frames, err = s.policy.Read(journalPath(s.path), mostJournal)
+			frames, err = s.policy.Read(journalPath(s.path), maxJournalFile)
 		}
 		return err
 	})

@@ -81,13 +81,13 @@ const (
 
 // store is a database file and what this process is doing with it.
 type store struct {
-	path     string
-	wait     time.Duration
-	readOnly bool
-	policy   safefile.Policy
-	limit    int64 // bytes of the journal after which a checkpoint is made
-	mapMost  int64 // bytes of a file that bbolt can map
-	bodies   bodyCache
+	path       string
+	wait       time.Duration
+	readOnly   bool
+	policy     safefile.Policy
+	limit      int64 // bytes of the journal after which a checkpoint is made
+	maxMapSize int64 // bytes of a file that bbolt can map
+	bodies     bodyCache
 
 	leaseIdle time.Duration // for which a writer keeps the lease after the last call
 
@@ -125,7 +125,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit, leaseIdle: leaseIdle, mapMost: mapLimit(strconv.IntSize),
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit, leaseIdle: leaseIdle, maxMapSize: mapLimit(strconv.IntSize),
 		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {

@@ -11,7 +11,7 @@ func isBulk(b objects.Batch) bool {
 	for i := range b.Put {
 		size += len(b.Put[i].Data)
 	}
-	return size > frameMost
+	return size > maxFrameSize
 }
 
 // addBulk adds a large batch to a group, which takes no more batches then, or nothing of it if it
@@ -33,7 +33,7 @@ func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
 // withoutKnown returns the objects of a batch that are not stored yet, each once, in their
 // order.
 func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
-	known, err := w.planned.indexed(b.Put)
+	known, err := w.planned.possiblePlaces(b.Put)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 		met[o.ID] = true
 		there := len(known[o.ID]) > 0
 		if !there {
-			there, err = w.planned.inNoPack(&o.ID)
+			there, err = w.planned.hasRecord(&o.ID)
 		}
 		if there && err == nil {
 			there, err = w.planned.isStored(o, b.Copies)

@@ -352,7 +352,7 @@ func (a *checker) checkEntry(bucket int, e page.Entry) error {
 // checkValue checks an entry with its value.
 func (a *checker) checkValue(bucket int, e page.Entry) error {
 	a.room.reset()
-	value, err := e.ValueIn(a.room.pages())
+	value, err := e.ValueIn(a.room.pageArena())
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ func (x *indexCheck) add(e index.Entry, n int) {
 		t = &tally{}
 		x.packs[e.Pack] = t
 	}
-	h := (uint64(e.Prefix) ^ uint64(e.Slot)<<33) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>29 ^ uint64(e.Slot)) * 0xbf58476d1ce4e5b9
+	h := (uint64(e.Prefix) ^ uint64(e.Row)<<33) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29 ^ uint64(e.Row)) * 0xbf58476d1ce4e5b9
 	t.count, t.sum = t.count+n, t.sum+uint64(n)*(h^h>>32)
 }
 

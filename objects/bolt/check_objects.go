@@ -62,7 +62,7 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 			next = v.key
 			return errPause
 		}
-		if v.data, err = e.ValueIn(a.room.pages()); err == nil && bucket == headsBucket {
+		if v.data, err = e.ValueIn(a.room.pageArena()); err == nil && bucket == headsBucket {
 			if v.pack, err = packNumber(v.key); err == nil {
 				v.body, v.bodyErr = pages.rawBody(v.pack)
 			}
@@ -88,7 +88,7 @@ func (a *checker) checkPack(v value) {
 		return
 	}
 	for i := range p.Len() {
-		a.index.add(newIndexEntry(p.id(i), place{n, i}), -1)
+		a.index.add(newIndexEntry(*p.ID(i), place{n, i}), -1)
 	}
 	var body []byte
 	sound, bodyErr := false, v.bodyErr
@@ -102,7 +102,7 @@ func (a *checker) checkPack(v value) {
 		a.reportDamage(where, bodyErr, "the content of its commits is lost")
 	}
 	sound = sound && p.sound
-	list := a.packRoom.takeObjects(p.Len())
+	list := a.packRoom.newObjectList(p.Len())
 	var room []objects.ID
 	for i := range p.Len() {
 		if p.isPurged(i) {
@@ -115,7 +115,7 @@ func (a *checker) checkPack(v value) {
 		if err == nil {
 			list = append(list, o)
 		} else {
-			a.reportObject(where, p.id(i), packError(p.id(i), err))
+			a.reportObject(where, *p.ID(i), wrapPackError(*p.ID(i), err))
 		}
 	}
 	a.intact[n] = len(list) == p.Len()-len(p.purged) && bodyErr == nil
@@ -194,7 +194,7 @@ func (a *checker) checkMetaRecord(key, record []byte) error {
 			a.reportHarmless("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
 		}
 	default:
-		_, err = unseal(key, record)
+		_, err = verifyChecksum(key, record)
 	}
 	if err != nil {
 		return fmt.Errorf("%q: %w", key, err)

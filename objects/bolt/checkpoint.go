@@ -78,9 +78,9 @@ func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.C
 	return nil
 }
 
-// rewrite writes changes that are not in the journal, which is empty, and gives the file a
+// commitPurge writes changes that are not in the journal, which is empty, and gives the file a
 // new number, so that no reader uses what it knows of a pack.
-func (s *store) rewrite(h *handle, list []journal.Change) error {
+func (s *store) commitPurge(h *handle, list []journal.Change) error {
 	bound := h.journal.Binding
 	bound.Generation, bound.File = bound.Generation+1, bound.File+1
 	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
@@ -111,7 +111,7 @@ func (s *store) checkpointChanges(h *handle, bound journal.Binding, mark memtabl
 	l := newSnapshot(h.file, h.now.meta)
 	l.number = h.number
 	err = protect(func() error {
-		list, err = sealObjects(l, h.mem.All(objectsBucket, mark), bulk)
+		list, err = packObjects(l, h.mem.All(objectsBucket, mark), bulk)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (s *store) transact(h *handle, list []journal.Change) (err error) {
 		return err
 	}
 	size := mapSizeFor(f, list)
-	if err := checkMapSize(s.path, size, s.mapMost); err != nil {
+	if err := checkMapSize(s.path, size, s.maxMapSize); err != nil {
 		_ = f.Close()
 		return err
 	}

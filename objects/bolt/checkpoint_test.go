@@ -38,7 +38,7 @@ func TestPlannerReadsTheNewestVersionOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := batch("refs/heads/b", "large")
-	for i := range 2 * frameMost / (100 << 10) {
+	for i := range 2 * maxFrameSize / (100 << 10) {
 		b.Put = append(b.Put, object(fmt.Sprint(i, strings.Repeat("x", 100<<10))))
 	}
 	g, _, err := w.plan(b, "", objects.ID{})

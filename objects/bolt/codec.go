@@ -25,15 +25,15 @@ const (
 	codecPurged codec = 0x80 // added to one of these: objects of the pack were purged
 )
 
-// compressAfter compresses what follows the first n bytes of b, and adds a flag to the byte at an
-// offset below n, unless b is then no shorter or is too large to be read.
-func compressAfter(b []byte, n, at int, flag byte) []byte {
-	closed := compression.CompressBest(slices.Clone(b[:n]), b[n:])
-	if len(closed) >= len(b) || len(b) > compression.MaxSize {
+// compressFrom compresses what follows the first from bytes of b, and adds a flag to the byte at an
+// offset below from, unless b is then no shorter or is too large to be read.
+func compressFrom(b []byte, from, flagAt int, flag byte) []byte {
+	compressed := compression.CompressBest(slices.Clone(b[:from]), b[from:])
+	if len(compressed) >= len(b) || len(b) > compression.MaxSize {
 		return b
 	}
-	closed[at] |= flag
-	return closed
+	compressed[flagAt] |= flag
+	return compressed
 }
 
 // inflate returns the content of a compressed frame. With an error it returns the beginning of
@@ -43,7 +43,7 @@ func inflate(a *arena, frame []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compression.Append(a.pages().Take(n + compression.Slack)[:0], frame)
+	return compression.Append(a.pageArena().Take(n + compression.Slack)[:0], frame)
 }
 
 // decodeBody returns the data of a body, which must have the size that the head states, and
@@ -121,7 +121,7 @@ func (o *bodyCache) get(pack uint32, begin []byte) (one cachedBody, ok bool) {
 	return one, false
 }
 
-func (o *bodyCache) keep(pack uint32, begin []byte, one cachedBody) {
+func (o *bodyCache) put(pack uint32, begin []byte, one cachedBody) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	one.pack = pack
@@ -131,8 +131,8 @@ func (o *bodyCache) keep(pack uint32, begin []byte, one cachedBody) {
 	o.unpacked++
 }
 
-// forget forgets all bodies: the file is another.
-func (o *bodyCache) forget() {
+// clear removes all bodies: the file is another.
+func (o *bodyCache) clear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.list = [len(o.list)]cachedBody{}

@@ -190,7 +190,7 @@ func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
 				return err
 			}
 			for i := range p.Len() {
-				if p.has(i, id) {
+				if p.hasUnpurged(i, id) {
 					n++
 				}
 			}

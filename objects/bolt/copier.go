@@ -33,7 +33,7 @@ type copier struct {
 
 const (
 	roundBytes   = 4 << 20 // what a round may read of packs while the store is locked
-	mostRounds   = 10
+	maxRounds    = 10
 	pendingBytes = 2 << 20 // how much data is packed together
 	pendingCount = 1 << 14
 	restoreCount = 1 << 8  // how many objects are looked for in one view
@@ -42,7 +42,7 @@ const (
 
 // rounds copies until little is left for the round under the lock.
 func (c *copier) rounds() error {
-	for range mostRounds {
+	for range maxRounds {
 		if err := c.copyRound(); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (c *copier) copyPack(raw rawPack) error {
 			list = append(list, p.objectWith(i, data, &room))
 		}
 	}
-	for k := p.Len(); !marked && k < p.numbers(); k++ {
+	for k := p.Len(); !marked && k < p.idCount(); k++ {
 		c.referred = append(c.referred, *p.ID(k))
 	}
 	isDense := len(list) == p.Len() && (2*p.BodySize() >= dense.bytes || p.Len() == 1 && p.BodySize() >= largeSize) && codec(raw.body[8]) == codecZstd

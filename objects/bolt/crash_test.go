@@ -57,7 +57,7 @@ func roleCrash(args []string) error {
 	w.next("refs/heads/main", 10)
 	if len(args) > 1 {
 		in.limit = journalLimit
-		w.next("refs/heads/main", frameMost+1000) // into the file at once
+		w.next("refs/heads/main", maxFrameSize+1000) // into the file at once
 		for range 5 {
 			w.next("refs/heads/main", 120<<10)
 		}

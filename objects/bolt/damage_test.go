@@ -392,7 +392,7 @@ func TestStoreTooLargeToMap(t *testing.T) {
 	}
 	s, path := fresh(t)
 	in := inner(t, s)
-	in.mapMost = 1 << 20
+	in.maxMapSize = 1 << 20
 	apply(t, s, "refs/heads/a", "a")
 	large := object(strings.Repeat("large", 200<<10))
 	err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{large}})
@@ -400,14 +400,14 @@ func TestStoreTooLargeToMap(t *testing.T) {
 		t.Fatalf("a large batch: %v", err)
 	}
 	apply(t, s, "refs/heads/b", "b")
-	in.mapMost = 64 << 10
+	in.maxMapSize = 64 << 10
 	if _, err := in.Sweep(t.Context(), objects.Sweep{}); !errors.Is(err, objects.ErrReadOnly) {
 		t.Errorf("gc: %v", err)
 	}
 	if refs, err := s.Refs(t.Context(), objects.RefQuery{}); err != nil || len(refs) != 2 {
 		t.Errorf("%d refs, %v", len(refs), err)
 	}
-	in.mapMost = mapLimit(64)
+	in.maxMapSize = mapLimit(64)
 	if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{large}}); err != nil {
 		t.Error(err)
 	}

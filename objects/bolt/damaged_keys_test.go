@@ -116,7 +116,7 @@ func (w *woods) wantIDs(t *testing.T, what string, ids []objects.ID) {
 	t.Helper()
 	l := w.snapshot()
 	for _, id := range ids {
-		if ok, err := l.has(id); !ok && !told(err) {
+		if ok, err := l.isStoredOrPurged(id); !ok && !told(err) {
 			t.Errorf("%s: object %s is said not to be there: %v", what, id.Short(), err)
 		}
 	}
@@ -130,11 +130,11 @@ func (w *woods) wantMany(t *testing.T, what string, ids []objects.ID) {
 		list[i].ID = ids[i]
 	}
 	l := w.snapshot()
-	known, err := l.indexed(list)
+	known, err := l.possiblePlaces(list)
 	for _, id := range ids {
 		there := len(known[id]) > 0
 		if !there && err == nil {
-			there, err = l.inNoPack(&id)
+			there, err = l.hasRecord(&id)
 		}
 		if !there && !told(err) {
 			t.Errorf("%s: object %s would be stored again: %v", what, id.Short(), err)

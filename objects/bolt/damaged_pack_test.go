@@ -33,7 +33,7 @@ func TestDamagedPackIsUnpackedOnce(t *testing.T) {
 	idle(t, s)
 	var at int64
 	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
-		e, err := l.ofPack(bodiesBucket, 1)
+		e, err := l.packPart(bodiesBucket, 1)
 		if err == nil {
 			at = (e.Page().Offset + int64(e.ValueAt)) + int64(e.ValueSize)/2
 		}

@@ -55,7 +55,7 @@ type fileSnapshot struct {
 // waits for the lock like another process and delays no call of this one.
 func (s *store) twin() *store {
 	return &store{
-		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit, mapMost: s.mapMost,
+		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit, maxMapSize: s.maxMapSize,
 		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
 	}
 }
@@ -132,13 +132,13 @@ func (h *fileSnapshot) readState() error {
 		}
 		h.bound, h.boundErr = l.binding()
 	}
-	h.journal, h.journalErr = h.store.policy.Read(journalPath(h.store.path), mostJournal)
-	h.anchor, _ = h.store.policy.Read(gatePath(h.store.path), mostJournal) // an unreadable one counts as missing
+	h.journal, h.journalErr = h.store.policy.Read(journalPath(h.store.path), maxJournalFile)
+	h.anchor, _ = h.store.policy.Read(gatePath(h.store.path), maxJournalFile) // an unreadable one counts as missing
 	return nil
 }
 
-// mostJournal is larger than any journal.
-const mostJournal = 64 << 20
+// maxJournalFile is larger than any journal.
+const maxJournalFile = 64 << 20
 
 // ReadAt reads the file.
 func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {

@@ -269,7 +269,7 @@ func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.R
 	}
 	entry, record := objects.EncodeLogEntry(seq, note, moves)
 	key := logKey(seq)
-	g.frame.Put(logBucket, key, seal(key, record))
+	g.frame.Put(logBucket, key, withChecksum(key, record))
 	for _, u := range moves {
 		r := w.known[u.Name]
 		g.frame.Put(movesBucket, movesKey(u.Name, seq), []byte{})
@@ -370,7 +370,7 @@ func (s *store) commitGroup(h *handle, g *group) error {
 	}
 	err := s.checkNotReplaced(h)
 	if err == nil {
-		if h.journal.Length() > journalMost || g.frame.Size() > frameMost || g.bulk != nil {
+		if h.journal.Length() > maxJournalLength || g.frame.Size() > maxFrameSize || g.bulk != nil {
 			err = s.checkpoint(h, g.mark, g.bulk...)
 		} else {
 			err = s.append(h, g)

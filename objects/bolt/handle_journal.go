@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	journalLimit = 4 << 20   // bytes of frames after which a checkpoint is made
-	journalClose = 512 << 10 // after which one is made when the store is closed
-	journalMost  = 16 << 20  // beyond which nothing is appended
-	frameMost    = 512 << 10 // larger groups are written by a checkpoint at once
+	journalLimit     = 4 << 20   // bytes of frames after which a checkpoint is made
+	journalClose     = 512 << 10 // after which one is made when the store is closed
+	maxJournalLength = 16 << 20  // beyond which nothing is appended
+	maxFrameSize     = 512 << 10 // larger groups are written by a checkpoint at once
 )
 
 var journalKey = []byte("journal")
 
 func journalPath(db string) string { return db + "-journal" }
 
-func encodeBinding(b journal.Binding) []byte { return seal(journalKey, b.Encode()) }
+func encodeBinding(b journal.Binding) []byte { return withChecksum(journalKey, b.Encode()) }
 
 func decodeBinding(value []byte) (b journal.Binding, err error) {
-	record, err := unseal(journalKey, value)
+	record, err := verifyChecksum(journalKey, value)
 	if err != nil {
 		return b, err
 	}

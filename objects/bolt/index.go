@@ -24,13 +24,13 @@ func decodeRuns(value []byte) (r index.Runs, err error) {
 // place is a row of a pack.
 type place struct {
 	pack uint32
-	slot int
+	row  int
 }
 
-func placeOf(e index.Entry) place { return place{e.Pack, int(e.Slot)} }
+func placeOf(e index.Entry) place { return place{e.Pack, int(e.Row)} }
 
 func newIndexEntry(id objects.ID, at place) index.Entry {
-	return index.Entry{Prefix: index.Prefix(id[:]), Pack: at.pack, Slot: uint16(at.slot)}
+	return index.Entry{Prefix: index.Prefix(id[:]), Pack: at.pack, Row: uint16(at.row)}
 }
 
 // runs reads the list of runs.
@@ -147,12 +147,12 @@ func (l *snapshot) places(id objects.ID) iter.Seq2[place, error] {
 func (l *snapshot) isAt(at place, id objects.ID) (bool, error) {
 	p, err := l.pack(at.pack)
 	if !errors.Is(err, errPack) {
-		return err == nil && at.slot < p.Len() && p.has(at.slot, id), err
+		return err == nil && at.row < p.Len() && p.hasUnpurged(at.row, id), err
 	}
 	var found []byte
-	e, err := l.ofPack(headsBucket, at.pack)
+	e, err := l.packPart(headsBucket, at.pack)
 	if err == nil {
-		found, err = e.Part(packIDs+at.slot*idSize, idSize)
+		found, err = e.Part(packIDs+at.row*idSize, idSize)
 	}
 	return err != nil || objects.ID(found) == id, nil //nolint:nilerr // a read of the object returns the damage
 }

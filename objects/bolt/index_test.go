@@ -160,7 +160,7 @@ func TestLocateInADamagedPack(t *testing.T) {
 	var id objects.ID
 	var from, to int64
 	err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
-		e, err := l.ofPack(headsBucket, 1)
+		e, err := l.packPart(headsBucket, 1)
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func TestLocateInADamagedPack(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		id = p.id(3)
+		id = *p.ID(3)
 		from, to = (e.Page().Offset+int64(e.ValueAt))+int64(parsePackHeader(head).end), (e.Page().Offset+int64(e.ValueAt))+int64(e.ValueSize)
 		return nil
 	})

@@ -374,9 +374,9 @@ func TestCloseCheckpointsALargeJournal(t *testing.T) {
 }
 
 func FuzzRuns(f *testing.F) {
-	f.Add(encodeRuns(index.Runs{List: []index.Run{{Level: 0, Number: 1, Entries: 5}, {Level: 1, Number: 2, Entries: 900}}, Last: 7})[sealSize:])
+	f.Add(encodeRuns(index.Runs{List: []index.Run{{Level: 0, Number: 1, Entries: 5}, {Level: 1, Number: 2, Entries: 900}}, Last: 7})[checksumSize:])
 	f.Fuzz(func(t *testing.T, record []byte) {
-		value := seal(runsKey, record)
+		value := withChecksum(runsKey, record)
 		if r, err := decodeRuns(value); err == nil && !bytes.Equal(encodeRuns(r), value) {
 			t.Errorf("%x was accepted and is written %x", value, encodeRuns(r))
 		}
@@ -386,7 +386,7 @@ func FuzzRuns(f *testing.F) {
 func FuzzBinding(f *testing.F) {
 	f.Add(journal.Binding{Salt: [journal.SaltSize]byte{1}, Generation: 3, Sequence: 9, File: 2}.Encode())
 	f.Fuzz(func(t *testing.T, record []byte) {
-		value := seal(journalKey, record)
+		value := withChecksum(journalKey, record)
 		if b, err := decodeBinding(value); err == nil && !bytes.Equal(encodeBinding(b), value) {
 			t.Errorf("%x was accepted and is written %x", value, encodeBinding(b))
 		}

@@ -41,8 +41,8 @@ const (
 	loadWorkers = 4
 	// loadFew is how many objects of one pack are read by their ids instead.
 	loadFew = 4
-	// mostReserved is the most bytes that Load allocates before it has read anything: sizes in a file may be wrong.
-	mostReserved = 256 << 20
+	// maxReserved is the most bytes that Load allocates before it has read anything: sizes in a file may be wrong.
+	maxReserved = 256 << 20
 )
 
 // Load is objects.BulkReader. It reads whole bodies of which most is wanted. Data is a part of
@@ -78,7 +78,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	for range count {
 		workers.Go(func() {
 			w := &loadWorker{loading: &l}
-			w.kept.pieces.Reserve(min(size, mostReserved) / count)
+			w.kept.pieces.Reserve(min(size, maxReserved) / count)
 			w.work(ctx)
 		})
 	}
@@ -122,59 +122,65 @@ func (l *loadWorker) work(ctx context.Context) {
 		if i >= len(l.packs) {
 			return
 		}
-		if l.errs[i] = l.load(ctx, l.packs[i]); l.errs[i] != nil {
+		unread, err := l.load(ctx, l.packs[i])
+		l.mu.Lock()
+		for _, a := range unread {
+			l.rest = append(l.rest, int(a.index))
+		}
+		l.mu.Unlock()
+		if l.errs[i] = err; err != nil {
 			l.failed.Store(true)
 		}
 	}
 }
 
-// load reads a body and gives the objects in it that are wanted. What is not found, or is
-// damaged, is left to be read by its id.
-func (l *loadWorker) load(ctx context.Context, ranges []bodyRange) error {
+// load reads a body and gives the objects in it that are wanted. It returns the ranges of those that it
+// did not find, or that may be damaged: they are read by their ids.
+func (l *loadWorker) load(ctx context.Context, ranges []bodyRange) (unread []bodyRange, err error) {
 	if len(ranges) < loadFew {
-		return l.addToRest(ranges)
+		return ranges, nil
 	}
 	l.scratch.reset()
 	var body []byte
-	err := l.store.view(ctx, "read", func(k *snapshot) error {
+	err = l.store.view(ctx, "read", func(k *snapshot) error {
 		if k.number == l.file {
 			k.scan = &l.scan
-			body = l.wantedBody(k, ranges)
+			body = l.readBodyIfMostlyWanted(k, ranges)
 		}
 		return nil
 	})
 	if err != nil || body == nil {
-		return cmp.Or(err, l.addToRest(ranges))
+		return ranges, err
 	}
 	// The checksum of the body stands for the hashes of its objects; the hash of one object
 	// shows that it is the pack that the walk has seen.
 	data, sound, err := decodeBodyData(&l.kept, ranges[0].pack, body)
 	if err != nil || !sound || codec(body[8])&codecPurged != 0 {
-		return l.addToRest(ranges)
+		return ranges, nil
 	}
 	var o objects.Object // one for all: to allocate each takes as long as to read it
-	if !l.setObject(&o, data, ranges[len(ranges)-1]) || o.Check() != nil {
-		return l.addToRest(ranges)
+	if !l.setUncheckedObject(&o, data, ranges[len(ranges)-1]) || o.Check() != nil {
+		return ranges, nil
 	}
 	for i, a := range ranges {
-		if !l.setObject(&o, data, a) {
-			return l.addToRest(ranges[i:])
+		if !l.setUncheckedObject(&o, data, a) {
+			return ranges[i:], nil
 		}
 		if err := l.wanted.Give(int(a.index), &o, nil); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-// wantedBody reads a body as it is stored if most of it is wanted; nil: it is not, or cannot be
-// read.
-func (l *loadWorker) wantedBody(k *snapshot, ranges []bodyRange) []byte {
+// readBodyIfMostlyWanted reads a body as it is stored if most of it is wanted; nil: it is not, or cannot
+// be read.
+func (l *loadWorker) readBodyIfMostlyWanted(k *snapshot, ranges []bodyRange) []byte {
 	wanted := 0
 	for _, a := range ranges {
 		wanted += int(a.size)
 	}
-	e, err := k.ofPack(bodiesBucket, ranges[0].pack)
+	e, err := k.packPart(bodiesBucket, ranges[0].pack)
 	if err != nil {
 		return nil
 	}
@@ -186,25 +192,16 @@ func (l *loadWorker) wantedBody(k *snapshot, ranges []bodyRange) []byte {
 	if codec(begin[8]) == codecZstd {
 		memory = &l.scratch // it is decompressed into kept
 	}
-	body, err := e.ValueIn(memory.pages())
+	body, err := e.ValueIn(memory.pageArena())
 	if err != nil {
 		return nil
 	}
 	return body
 }
 
-// addToRest adds objects to those that are read by their ids.
-func (l *loading) addToRest(ranges []bodyRange) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, a := range ranges {
-		l.rest = append(l.rest, int(a.index))
-	}
-	return nil
-}
-
-// setObject sets o to the object at a range of the body data. It reports whether the data is long enough.
-func (l *loading) setObject(o *objects.Object, data []byte, a bodyRange) bool {
+// setUncheckedObject sets o to the object at a range of the body data, which is not compared with its id.
+// inRange reports whether the data is long enough.
+func (l *loading) setUncheckedObject(o *objects.Object, data []byte, a bodyRange) (inRange bool) {
 	to := uint64(a.from) + uint64(a.size)
 	if to > uint64(len(data)) {
 		return false

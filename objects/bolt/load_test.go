@@ -208,7 +208,7 @@ func TestLoadDoesNotTrustSizes(t *testing.T) {
 	got, _, _ := h.load(t, s)
 	runtime.ReadMemStats(&after)
 	m.wantAll(t, h, got)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 3*mostReserved { // load loads twice
+	if n := after.TotalAlloc - before.TotalAlloc; n > 3*maxReserved { // load loads twice
 		t.Errorf("%d MB were allocated", n>>20)
 	}
 }

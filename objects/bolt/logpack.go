@@ -16,7 +16,7 @@ import (
 // An entry of the ref log is a value of its own in the journal. A checkpoint, and gc, store many
 // in one value:
 //
-//	log      seq of the first -> sealed: codec (1: zstd), then in zstd a varint length
+//	log      seq of the first -> checksummed: codec (1: zstd), then in zstd a varint length
 //	         and the record of each entry, the oldest first. A move of a ref that an
 //	         earlier entry of the value moves too has no Prev: it is the hash of that.
 //	moves    name, 0, seq of the first -> nothing: one of them moves the ref
@@ -48,12 +48,12 @@ func encodeEntries(list []objects.LogEntry) (key, value []byte) {
 		record := e.Record()
 		b = append(binary.AppendUvarint(b, uint64(len(record))), record...)
 	}
-	return key, seal(key, compression.CompressFast([]byte{byte(codecZstd)}, b))
+	return key, withChecksum(key, compression.CompressFast([]byte{byte(codecZstd)}, b))
 }
 
 // decodeEntries returns the entries under a key, the oldest first.
 func decodeEntries(key, value []byte) (list []objects.LogEntry, err error) {
-	record, err := unseal(key, value)
+	record, err := verifyChecksum(key, value)
 	switch {
 	case err != nil:
 	case len(record) == 0 || codec(record[0]) != codecZstd:

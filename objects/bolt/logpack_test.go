@@ -102,7 +102,7 @@ func TestLogEntriesWithRandomFields(t *testing.T) {
 func FuzzLogEntries(f *testing.F) {
 	for _, list := range [][]objects.LogEntry{someEntries(1, 20), someEntries(9, 2)} {
 		_, value := encodeEntries(list)
-		b, err := inflate(nil, value[sealSize+1:])
+		b, err := inflate(nil, value[checksumSize+1:])
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestInvalidLogEntriesAreRefused(t *testing.T) {
 		"twice": raw(list[0], list[0]), "backwards": raw(list[1], list[0]), "a link twice": raw(list[0], list[1]),
 	} {
 		key := logKey(1)
-		if got, err := decodeEntries(key, seal(key, compression.CompressBest([]byte{byte(codecZstd)}, all))); err == nil {
+		if got, err := decodeEntries(key, withChecksum(key, compression.CompressBest([]byte{byte(codecZstd)}, all))); err == nil {
 			t.Errorf("%s: %d entries", name, len(got))
 		}
 	}

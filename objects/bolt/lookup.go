@@ -47,30 +47,30 @@ func (l *snapshot) object(id objects.ID) (objects.Object, error) {
 	return objects.Object{ID: id}, purgedError(id, value)
 }
 
-// packError returns the error of an object that cannot be read because its pack is damaged.
-func packError(id objects.ID, err error) error {
+// wrapPackError returns err, or, if it is damage of a pack, the error of an object in the pack.
+func wrapPackError(id objects.ID, err error) error {
 	if errors.Is(err, errPack) {
 		return &objects.CorruptError{ID: id, Cause: err}
 	}
 	return err
 }
 
-// has reports whether an object is stored, without reading it. One that is planned counts
-// as missing.
-func (l *snapshot) has(id objects.ID) (bool, error) {
-	if _, ok := l.inJournal(objectsBucket, id[:]); ok {
+// isStoredOrPurged reports whether an object is stored, or was purged, without reading it. One that is
+// planned counts as missing.
+func (l *snapshot) isStoredOrPurged(id objects.ID) (bool, error) {
+	if _, ok := l.journalValue(objectsBucket, id[:]); ok {
 		return true, nil
 	}
 	if _, ok, err := l.locate(id); ok || err != nil {
 		return ok, err
 	}
-	_, ok, err := l.find(objectsBucket, id[:])
+	_, ok, err := l.findInFile(objectsBucket, id[:])
 	return ok, err
 }
 
-// ofPack returns the head or the body of a pack.
-func (l *snapshot) ofPack(bucket int, n uint32) (page.Entry, error) {
-	e, ok, err := l.find(bucket, packKey(n))
+// packPart returns the head or the body of a pack.
+func (l *snapshot) packPart(bucket int, n uint32) (page.Entry, error) {
+	e, ok, err := l.findInFile(bucket, packKey(n))
 	if err == nil && !ok {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, buckets[bucket])
 	}
@@ -114,11 +114,11 @@ func (l *snapshot) pack(n uint32) (*pack, error) {
 	if p := l.packs[n]; p != nil {
 		return p, nil
 	}
-	e, err := l.ofPack(headsBucket, n)
+	e, err := l.packPart(headsBucket, n)
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.ValueIn(l.arena.pages())
+	b, err := e.ValueIn(l.arena.pageArena())
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +134,13 @@ func (l *snapshot) pack(n uint32) (*pack, error) {
 }
 
 // readPacked reads one object of a pack and checks its hash.
-func (l *snapshot) readPacked(p *pack, slot int) (objects.Object, error) {
+func (l *snapshot) readPacked(p *pack, row int) (objects.Object, error) {
 	var room []objects.ID
-	o := p.Object(slot, &room)
+	o := p.Object(row, &room)
 	if o.Kind != objects.KindCommit {
 		var err error
-		if o.Data, err = l.objectData(p, slot); err != nil {
-			return objects.Object{ID: o.ID}, packError(o.ID, err)
+		if o.Data, err = l.objectData(p, row); err != nil {
+			return objects.Object{ID: o.ID}, wrapPackError(o.ID, err)
 		}
 	}
 	o.Data = bytes.Clone(o.Data)
@@ -148,9 +148,9 @@ func (l *snapshot) readPacked(p *pack, slot int) (objects.Object, error) {
 }
 
 // objectData reads the data of one object of a body.
-func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
-	from, size := p.Data(slot)
-	e, err := l.ofPack(bodiesBucket, p.n)
+func (l *snapshot) objectData(p *pack, row int) ([]byte, error) {
+	from, size := p.Data(row)
+	e, err := l.packPart(bodiesBucket, p.n)
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +163,12 @@ func (l *snapshot) objectData(p *pack, slot int) ([]byte, error) {
 	}
 	one, ok := l.bodies.get(p.n, begin)
 	if !ok {
-		closed, err := l.rawBody(p.n)
+		compressed, err := l.rawBody(p.n)
 		if err != nil {
 			return nil, err
 		}
-		one.data, _, one.err = decodeBody(nil, p, closed) // it is kept
-		l.bodies.keep(p.n, begin, one)
+		one.data, _, one.err = decodeBody(nil, p, compressed) // it is kept
+		l.bodies.put(p.n, begin, one)
 	}
 	data := one.data
 	if one.err != nil {
@@ -206,9 +206,9 @@ func (l *snapshot) version() (uint64, error) {
 
 // rawBody reads the body of a pack as it is stored.
 func (l *snapshot) rawBody(n uint32) ([]byte, error) {
-	e, err := l.ofPack(bodiesBucket, n)
+	e, err := l.packPart(bodiesBucket, n)
 	if err != nil {
 		return nil, err
 	}
-	return e.ValueIn(l.arena.pages())
+	return e.ValueIn(l.arena.pageArena())
 }

@@ -104,14 +104,14 @@ func TestFlippedBitInAnID(t *testing.T) {
 		var ids []objects.ID
 		var head int64
 		err := inner(t, s).view(t.Context(), "read", func(l *snapshot) error {
-			e, err := l.ofPack(headsBucket, 1)
+			e, err := l.packPart(headsBucket, 1)
 			if err != nil {
 				return err
 			}
 			head = (e.Page().Offset + int64(e.ValueAt))
 			p, err := l.pack(1)
 			for i := range p.Len() {
-				ids = append(ids, p.id(i))
+				ids = append(ids, *p.ID(i))
 			}
 			return err
 		})
@@ -119,22 +119,22 @@ func TestFlippedBitInAnID(t *testing.T) {
 			t.Fatal(err)
 		}
 		files := takeFiles(t, path)
-		for _, slot := range []int{0, 7, len(ids) - 1} {
+		for _, row := range []int{0, 7, len(ids) - 1} {
 			for _, within := range []int{1, 5, 20} {
 				files.put(t)
 				b := slices.Clone(files[path])
-				b[head+int64(packIDs+slot*idSize+within)] ^= 0x08
+				b[head+int64(packIDs+row*idSize+within)] ^= 0x08
 				if err := os.WriteFile(path, b, 0o600); err != nil {
 					t.Fatal(err)
 				}
 				damaged := mustOpen(t, path, objects.Options{})
 				for range 2 {
-					if _, err := objects.Read(t.Context(), damaged, ids[slot]); err != nil {
-						t.Errorf("packed %t, object %d, byte %d of its id: %v", packed, slot, within, err)
+					if _, err := objects.Read(t.Context(), damaged, ids[row]); err != nil {
+						t.Errorf("packed %t, object %d, byte %d of its id: %v", packed, row, within, err)
 					}
 				}
 				if missing, err := damaged.Missing(t.Context(), ids); err != nil || len(missing) > 0 {
-					t.Errorf("packed %t, object %d, byte %d of its id: %d are missing, %v", packed, slot, within, len(missing), err)
+					t.Errorf("packed %t, object %d, byte %d of its id: %d are missing, %v", packed, row, within, len(missing), err)
 				}
 				_ = damaged.Close()
 			}

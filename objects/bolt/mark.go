@@ -216,10 +216,10 @@ func (m *marks) visit(l *snapshot, id objects.ID) (edges []objects.ID, packed bo
 		return edges, false, err
 	}
 	at, ok := m.pack(is.pack)
-	if !ok || is.slot >= m.packs[at].rows || m.kept.has(m.packs[at].first+is.slot) {
+	if !ok || is.row >= m.packs[at].rows || m.kept.has(m.packs[at].first+is.row) {
 		return edges, false, nil
 	}
-	m.kept.set(m.packs[at].first + is.slot)
+	m.kept.set(m.packs[at].first + is.row)
 	m.todo.set(at)
 	return edges, true, nil
 }

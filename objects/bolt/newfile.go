@@ -21,7 +21,7 @@ import (
 // newFile is a store file that gc or backup writes.
 type newFile struct {
 	path    string
-	limit   int64 // see store.mapMost
+	limit   int64 // see store.maxMapSize
 	repack  bool  // packs are numbered anew
 	db      *bbolt.DB
 	file    *os.File         // that of db
@@ -45,7 +45,7 @@ const (
 
 // create creates a file that is to get a path, and locks it until it is finished.
 func (f *newFile) create(s *store, path string, bound journal.Binding) (err error) {
-	f.limit = s.mapMost
+	f.limit = s.maxMapSize
 	if f.path, err = build(filepath.Dir(path), filepath.Base(path)+newSuffix+"*", bound); err != nil {
 		return err
 	}
@@ -253,10 +253,10 @@ func (f *newFile) entriesBetween(from, to uint64) (entries []index.Entry, err er
 			continue // a damaged pack of a copy
 		}
 		n, ids := binary.BigEndian.Uint32(e.Key), head[packIDs:]
-		for slot := range parsePackHeader(head).count {
-			id := objects.ID(ids[slot*idSize:])
+		for row := range parsePackHeader(head).count {
+			id := objects.ID(ids[row*idSize:])
 			if begin := uint64(binary.BigEndian.Uint16(id[:])); begin >= from && begin < to {
-				entries = append(entries, newIndexEntry(id, place{n, slot}))
+				entries = append(entries, newIndexEntry(id, place{n, row}))
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func TestNewFileStaysOutOfMemory(t *testing.T) {
 	const packs = 32
 	for i := range packs {
 		var list []objects.Object
-		for k := range packObjects {
+		for k := range maxPackObjects {
 			list = append(list, object(fmt.Sprint(i, k)))
 		}
 		if err := f.addObjects(list); err != nil {
@@ -34,7 +34,7 @@ func TestNewFileStaysOutOfMemory(t *testing.T) {
 	if err := f.sync(); err != nil {
 		t.Fatal(err)
 	}
-	heads := int64(packs * packObjects * idSize)
+	heads := int64(packs * maxPackObjects * idSize)
 	if info, err := os.Stat(f.path); err != nil || info.Size() < heads {
 		t.Fatalf("the file has %d bytes, %v", info.Size(), err)
 	}

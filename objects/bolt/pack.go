@@ -27,8 +27,8 @@ import (
 // row of each (u16, ascending) and how many they are (u16), and the codec has 0x80 added.
 // The data of a purged object is zeros; all other rows, and the index, stay valid.
 const (
-	packObjects = packs.MaxObjects // most that one pack holds
-	largeSize   = 64 << 10         // an object with so much data has a pack of its own
+	maxPackObjects = packs.MaxObjects // most that one pack holds
+	largeSize      = 64 << 10         // an object with so much data has a pack of its own
 
 	packIDs    = 8 + 2 + 4
 	packZstd   = 0x8000 // added to the count
@@ -43,7 +43,7 @@ type limits struct{ commits, bytes, objects int }
 
 var (
 	young = limits{256, 256 << 10, 1024}
-	dense = limits{2048, 512 << 10, packObjects} // written by gc
+	dense = limits{2048, 512 << 10, maxPackObjects} // written by gc
 )
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
@@ -58,8 +58,8 @@ func encodePack(n uint32, list []objects.Object, c codec) (head, body []byte) {
 	head = append(append(head, ids...), table...)
 	body[8] = byte(codecRaw)
 	if c == codecZstd {
-		head = compressAfter(head, packIDs+len(ids), 8, packZstd>>8)
-		body = compressAfter(body, bodyStart, 8, byte(codecZstd))
+		head = compressFrom(head, packIDs+len(ids), 8, packZstd>>8)
+		body = compressFrom(body, bodyStart, 8, byte(codecZstd))
 	}
 	rawPack{n, head, body}.setSums()
 	return head, body
@@ -128,7 +128,7 @@ func parsePackHeader(b []byte) (f packHeader) {
 	count := binary.BigEndian.Uint16(b[8:])
 	f.zstd, f.purged = count&packZstd != 0, count&packPurged != 0
 	f.count, f.others = int(count&^(packZstd|packPurged)), int(binary.BigEndian.Uint32(b[10:]))
-	if f.end = packIDs + (f.count+f.others)*idSize; f.count > packObjects {
+	if f.end = packIDs + (f.count+f.others)*idSize; f.count > maxPackObjects {
 		f.end = math.MaxInt
 	}
 	return f
@@ -160,10 +160,8 @@ func (f packHeader) splitTable(b []byte) (table []byte, purged []uint16, err err
 	return table[:end], purged, nil
 }
 
-// numbers returns how many ids the pack has, those of other objects included.
-func (p *pack) numbers() int { return len(p.ids) / idSize }
-
-func (p *pack) id(i int) objects.ID { return *p.ID(i) }
+// idCount returns how many ids the pack has, those of other objects included.
+func (p *pack) idCount() int { return len(p.ids) / idSize }
 
 // isPurged reports whether the object of a row was purged.
 func (p *pack) isPurged(i int) bool {
@@ -171,5 +169,5 @@ func (p *pack) isPurged(i int) bool {
 	return found
 }
 
-// has reports whether an object is at a row and was not purged.
-func (p *pack) has(i int, id objects.ID) bool { return *p.ID(i) == id && !p.isPurged(i) }
+// hasUnpurged reports whether an object is at a row, which the pack must have, and was not purged.
+func (p *pack) hasUnpurged(row int, id objects.ID) bool { return *p.ID(row) == id && !p.isPurged(row) }

@@ -207,10 +207,10 @@ func FuzzPack(f *testing.F) {
 		var room []objects.ID
 		for i := range p.Len() {
 			o := p.Object(i, &room)
-			if k := p.Parent(i); k >= i || k < -1 || k >= 0 && p.id(k) != o.Parents[0] {
+			if k := p.Parent(i); k >= i || k < -1 || k >= 0 && *p.ID(k) != o.Parents[0] {
 				t.Fatalf("object %d: parent %d", i, k)
 			}
-			if k := p.Link(i); k >= i || k < -1 || k >= 0 && p.id(k) != o.Links[0] {
+			if k := p.Link(i); k >= i || k < -1 || k >= 0 && *p.ID(k) != o.Links[0] {
 				t.Fatalf("object %d: link %d", i, k)
 			}
 		}

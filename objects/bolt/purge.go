@@ -155,7 +155,7 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 	case !p.wiped:
 		return false, p.wipeFree(h)
 	}
-	return true, s.rewrite(h, []journal.Change{deleteKey(metaBucket, purgeKey)})
+	return true, s.commitPurge(h, []journal.Change{deleteKey(metaBucket, purgeKey)})
 }
 
 // purgeNext purges the next objects in one transaction.
@@ -186,7 +186,7 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 				}
 				size += pack.BodySize()
 			}
-			rows[at.pack] = append(rows[at.pack], uint16(at.slot))
+			rows[at.pack] = append(rows[at.pack], uint16(at.row))
 		}
 	}
 	for n, some := range rows {
@@ -196,7 +196,7 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 		}
 		list = append(list, setKey(headsBucket, packKey(n), raw.head), setKey(bodiesBucket, packKey(n), raw.body))
 	}
-	if err := s.rewrite(h, list); err != nil {
+	if err := s.commitPurge(h, list); err != nil {
 		return err
 	}
 	p.rest, p.stored = p.rest[n:], true
@@ -232,7 +232,7 @@ func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw rawPack, err error) {
 			return raw, err
 		}
 	}
-	raw.body = compressAfter(body, bodyStart, 8, byte(codecZstd))
+	raw.body = compressFrom(body, bodyStart, 8, byte(codecZstd))
 	f := parsePackHeader(raw.head)
 	table, _, err := f.splitTable(raw.head)
 	if err != nil {

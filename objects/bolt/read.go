@@ -10,12 +10,12 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// A page of results is what is read in one snapshot, before any of it is yielded.
+// What is read in one snapshot at most, before any of it is yielded.
 const (
-	pageObjects = 256
+	viewObjects = 256
 	getObjects  = 1024
 	getBytes    = 1 << 20
-	pageKeys    = 4096
+	viewKeys    = 4096
 )
 
 // Get is objects.Reader.
@@ -23,9 +23,9 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 	return func(yield func(objects.Object, error) bool) {
 		g := &getter{rest: objects.Unique(ids)}
 		for len(g.rest) > 0 {
-			g.page = g.page[:0]
-			err := s.view(ctx, "read", g.readPage)
-			for _, e := range g.page {
+			g.results = g.results[:0]
+			err := s.view(ctx, "read", g.readNextObjects)
+			for _, e := range g.results {
 				if !yield(e.object, e.err) {
 					return
 				}
@@ -40,9 +40,9 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 
 // getter is the state of one Get.
 type getter struct {
-	scan readAdvice
-	rest []objects.ID
-	page []found
+	scan    readAdvice
+	rest    []objects.ID
+	results []found
 }
 
 // found is an object, or the error that concerns it.
@@ -58,11 +58,11 @@ type located struct {
 	id objects.ID
 }
 
-// readPage reads the next page in the order of the packs. It ends with the object with which the
-// page has getBytes of data.
-func (g *getter) readPage(l *snapshot) error {
+// readNextObjects reads the next objects, in the order of the packs. It ends with the object with which
+// they have getBytes of data.
+func (g *getter) readNextObjects(l *snapshot) error {
 	list := make([]located, min(len(g.rest), getObjects))
-	if len(list) > pageObjects {
+	if len(list) > viewObjects {
 		l.scan = &g.scan
 	}
 	last := place{}
@@ -83,7 +83,7 @@ func (g *getter) readPage(l *snapshot) error {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b located) int {
-		return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.slot, b.slot))
+		return cmp.Or(cmp.Compare(a.pack, b.pack), cmp.Compare(a.row, b.row))
 	})
 	for i := range list {
 		g.rest[i] = list[i].id
@@ -95,8 +95,8 @@ func (g *getter) readPage(l *snapshot) error {
 		}
 		o, err := l.objectAt(one)
 		switch {
-		case err == nil || isOfOneObject(err):
-			g.page = append(g.page, found{o, err})
+		case err == nil || isDamagedOrPurged(err):
+			g.results = append(g.results, found{o, err})
 		case !errors.Is(err, objects.ErrNotFound):
 			return err
 		}
@@ -114,8 +114,8 @@ func (l *snapshot) locateNear(last place, id objects.ID) (at place, ok bool) {
 		return place{}, false
 	}
 	p, err := l.pack(last.pack)
-	for i := max(last.slot-nearRows, 0); err == nil && i < min(last.slot+nearRows+1, p.Len()); i++ {
-		if p.has(i, id) {
+	for i := max(last.row-nearRows, 0); err == nil && i < min(last.row+nearRows+1, p.Len()); i++ {
+		if p.hasUnpurged(i, id) {
 			return place{last.pack, i}, true
 		}
 	}
@@ -129,13 +129,13 @@ func (l *snapshot) objectAt(one located) (objects.Object, error) {
 	}
 	p, err := l.pack(one.pack)
 	if err != nil {
-		return objects.Object{ID: one.id}, packError(one.id, err)
+		return objects.Object{ID: one.id}, wrapPackError(one.id, err)
 	}
-	return l.readPacked(p, one.slot)
+	return l.readPacked(p, one.row)
 }
 
-// isOfOneObject reports whether an error concerns one object only.
-func isOfOneObject(err error) bool {
+// isDamagedOrPurged reports whether an error concerns one object only: it is damaged or was purged.
+func isDamagedOrPurged(err error) bool {
 	var c *objects.CorruptError
 	return errors.As(err, &c) && !c.ID.IsZero() || errors.Is(err, objects.ErrPurged)
 }
@@ -143,10 +143,10 @@ func isOfOneObject(err error) bool {
 // Missing is objects.Reader. An object that is planned counts as missing: it may never be
 // written.
 func (s *store) Missing(ctx context.Context, ids []objects.ID) (missing []objects.ID, err error) {
-	for page := range slices.Chunk(ids, pageKeys) {
+	for page := range slices.Chunk(ids, viewKeys) {
 		err = s.view(ctx, "read", func(l *snapshot) error {
 			for _, id := range page {
-				ok, err := l.has(id)
+				ok, err := l.isStoredOrPurged(id)
 				if err != nil {
 					return err
 				}

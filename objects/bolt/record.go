@@ -14,22 +14,22 @@ import (
 
 // The buckets of a store, and their keys and values:
 //
-//	meta     "format" -> sealed record: 1 version
-//	         "journal" -> sealed record: 1 salt, 2 generation, 3 sequence, 4 files
-//	         "runs" -> sealed record: 1 runs of the index, 2 number of the last
-//	         "folds" -> sealed record: 1 which pack was the last one at some times
-//	         "purge" -> sealed record: 1 tombstones of a purge that is not complete
+//	meta     "format" -> checksummed record: 1 version
+//	         "journal" -> checksummed record: 1 salt, 2 generation, 3 sequence, 4 files
+//	         "runs" -> checksummed record: 1 runs of the index, 2 number of the last
+//	         "folds" -> checksummed record: 1 which pack was the last one at some times
+//	         "purge" -> checksummed record: 1 tombstones of a purge that is not complete
 //	heads    pack -> head of a pack
 //	bodies   pack -> body of it
 //	index    level, run, first 4 bytes of an id -> chunk of the index
 //	objects  id -> a tombstone; in the journal, a record of an object that a checkpoint moves into a pack:
 //	         kind, varint n, n parents, varint m, m links, data
-//	refs     name -> sealed record: 1 target, 2 version, 3 updated, 4 hash of its newest log entry
+//	refs     name -> checksummed record: 1 target, 2 version, 3 updated, 4 hash of its newest log entry
 //	recent   last moved first (time downwards, name) -> nothing
-//	log      seq -> sealed objects.LogEntry.Record, or several
+//	log      seq -> checksummed objects.LogEntry.Record, or several
 //	moves    name, 0, seq -> nothing
 //
-// Numbers in keys are big-endian. An object is checked by its id. A sealed record begins with 8
+// Numbers in keys are big-endian. An object is checked by its id. A checksummed record begins with 8
 // bytes of the BLAKE3 hash of its key and the rest: nothing else would show that it has changed.
 const (
 	metaBucket = iota
@@ -59,33 +59,33 @@ const formatVersion = 27
 
 var formatKey = []byte("format")
 
-const sealSize = 8
+const checksumSize = 8
 
-func seal(key, record []byte) []byte {
+func withChecksum(key, record []byte) []byte {
 	sum := objects.Hash(key, record)
-	return append(sum[:sealSize:sealSize], record...)
+	return append(sum[:checksumSize:checksumSize], record...)
 }
 
-func unseal(key, value []byte) ([]byte, error) {
-	if len(value) < sealSize {
+func verifyChecksum(key, value []byte) ([]byte, error) {
+	if len(value) < checksumSize {
 		return nil, errors.New("wrong checksum")
 	}
-	if sum := objects.Hash(key, value[sealSize:]); !bytes.Equal(value[:sealSize], sum[:sealSize]) {
+	if sum := objects.Hash(key, value[checksumSize:]); !bytes.Equal(value[:checksumSize], sum[:checksumSize]) {
 		return nil, errors.New("wrong checksum")
 	}
-	return value[sealSize:], nil
+	return value[checksumSize:], nil
 }
 
-// encodeRecord seals the record that fields writes.
+// encodeRecord returns the record that fields writes, with its checksum.
 func encodeRecord(key []byte, fields func(r *canonical.Record)) []byte {
 	var r canonical.Record
 	fields(&r)
-	return seal(key, r.Bytes())
+	return withChecksum(key, r.Bytes())
 }
 
-// decodeRecord reads the fields of a sealed record.
+// decodeRecord reads the fields of a checksummed record.
 func decodeRecord(key, value []byte, fields func(r *canonical.Record)) error {
-	record, err := unseal(key, value)
+	record, err := verifyChecksum(key, value)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func decodeRef(name string, value []byte) (refRecord, error) {
 
 func logKey(seq uint64) []byte { return binary.BigEndian.AppendUint64(nil, seq) }
 
-func encodeEntry(e objects.LogEntry) []byte { return seal(logKey(e.Seq), e.Record()) }
+func encodeEntry(e objects.LogEntry) []byte { return withChecksum(logKey(e.Seq), e.Record()) }
 
 // movesKey orders the moves of one ref. No ref name has a zero byte.
 func movesKey(name string, seq uint64) []byte {

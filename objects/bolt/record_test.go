@@ -65,9 +65,9 @@ func TestRefRoundTrip(t *testing.T) {
 
 func FuzzDecodeRef(f *testing.F) {
 	const name = "refs/heads/x"
-	f.Add(encodeRef(refRecord{objects.Ref{Name: name, Target: objects.ID{1}, Version: 7, Updated: time.UnixMilli(-5)}, objects.ID{2}})[sealSize:])
+	f.Add(encodeRef(refRecord{objects.Ref{Name: name, Target: objects.ID{1}, Version: 7, Updated: time.UnixMilli(-5)}, objects.ID{2}})[checksumSize:])
 	f.Fuzz(func(t *testing.T, record []byte) {
-		value := seal([]byte(name), record)
+		value := withChecksum([]byte(name), record)
 		if r, err := decodeRef(name, value); err == nil && !bytes.Equal(encodeRef(r), value) {
 			t.Errorf("%x was accepted and is written %x", value, encodeRef(r))
 		}
@@ -98,11 +98,11 @@ func TestFormatRecord(t *testing.T) {
 			t.Errorf("version %d reads %d, %v", version, got, err)
 		}
 	}
-	newer := seal(formatKey, []byte{0x08, formatVersion + 1, 0x10, 1, 0x1a, 1, 'x'})
+	newer := withChecksum(formatKey, []byte{0x08, formatVersion + 1, 0x10, 1, 0x1a, 1, 'x'})
 	if got, err := decodeFormat(newer); err != nil || got != formatVersion+1 {
 		t.Errorf("a newer format with fields of its own reads %d, %v", got, err)
 	}
-	for _, bad := range [][]byte{nil, encodeFormat(1)[:sealSize], seal(formatKey, []byte{0x08, 0}), seal(formatKey, []byte{0x08, 1, 0x10, 1})} {
+	for _, bad := range [][]byte{nil, encodeFormat(1)[:checksumSize], withChecksum(formatKey, []byte{0x08, 0}), withChecksum(formatKey, []byte{0x08, 1, 0x10, 1})} {
 		if got, err := decodeFormat(bad); err == nil && got != 0 {
 			t.Errorf("%x reads %d", bad, got)
 		}

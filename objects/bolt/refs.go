@@ -139,7 +139,7 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 		before = math.MaxUint64
 	}
 	for more := true; more; {
-		page := pageKeys
+		page := viewKeys
 		if limit > 0 {
 			page = min(page, limit-len(entries))
 		}

@@ -16,7 +16,7 @@ import (
 
 // salvage takes what is intact of every page, also of those that the check did not reach, and
 // of the whole journal: an object is what hashes to its id, a ref or a log entry what has its
-// seal. Last it puts packs together from the values that were found of them. If the audit is not
+// checksum. Last it puts packs together from the values that were found of them. If the audit is not
 // deep, or nothing is lost, there is nothing to do.
 func (a *checker) salvage() {
 	h := a.files
@@ -148,7 +148,7 @@ func (p *salvagedPack) intact() (list []objects.Object) {
 	all, known, at := make([]objects.Object, p.Len()), make([]bool, p.Len()), make(map[objects.ID]int, p.Len())
 	for i := range all {
 		all[i], known[i] = p.repair(i)
-		at[p.id(i)] = i
+		at[*p.ID(i)] = i
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		if !known[i] {

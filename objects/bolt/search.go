@@ -58,7 +58,7 @@ func (q *search) records(l *snapshot, from []byte) error {
 			return err
 		}
 		if len(e.Key) != idSize {
-			return errKey(objectsBucket, e.Key)
+			return invalidKeyError(objectsBucket, e.Key)
 		}
 		id := objects.ID(e.Key)
 		if !strings.HasPrefix(id.String(), q.prefix) || q.isFull(0) {
@@ -106,10 +106,10 @@ func (q *search) run(l *snapshot, r index.Run, from uint32) error {
 			if err != nil {
 				return err
 			}
-			if at.slot >= p.Len() {
-				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.slot, p.Len())
+			if at.row >= p.Len() {
+				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.row, p.Len())
 			}
-			q.match(p, at.slot)
+			q.match(p, at.row)
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func (q *search) packs(l *snapshot) error {
 		for i := range p.Len() {
 			q.match(p, i)
 		}
-		if q.limit > 0 && len(q.ids) > pageKeys+2*q.limit {
+		if q.limit > 0 && len(q.ids) > viewKeys+2*q.limit {
 			q.keepSmallest()
 		}
 	}
@@ -140,9 +140,9 @@ func (q *search) packs(l *snapshot) error {
 }
 
 // match adds an object of a pack if it is wanted.
-func (q *search) match(p *pack, slot int) {
-	id := p.id(slot)
-	if !p.isPurged(slot) && (q.kind == 0 || p.Kind(slot) == q.kind) && strings.HasPrefix(id.String(), q.prefix) {
+func (q *search) match(p *pack, row int) {
+	id := *p.ID(row)
+	if !p.isPurged(row) && (q.kind == 0 || p.Kind(row) == q.kind) && strings.HasPrefix(id.String(), q.prefix) {
 		q.ids = append(q.ids, id)
 	}
 }

@@ -36,7 +36,7 @@ func newSnapshot(f io.ReaderAt, m page.Meta) *snapshot {
 func (l *snapshot) withArena(a *arena) *snapshot {
 	m := newSnapshot(l.pages.File, l.pages.Meta)
 	m.number, m.mem, m.mark, m.bodies, m.scan = l.number, l.mem, l.mark, l.bodies, l.scan
-	m.arena, m.pages.Arena = a, a.pages()
+	m.arena, m.pages.Arena = a, a.pageArena()
 	return m
 }
 
@@ -50,8 +50,8 @@ func (l *snapshot) bucket(n int) (page.Tree, error) {
 	return t, err
 }
 
-// find returns the entry of a key of the file.
-func (l *snapshot) find(bucket int, key []byte) (e page.Entry, ok bool, err error) {
+// findInFile returns the entry of a key of the file, without the journal.
+func (l *snapshot) findInFile(bucket int, key []byte) (e page.Entry, ok bool, err error) {
 	t, err := l.bucket(bucket)
 	if err != nil {
 		return e, false, err
@@ -59,20 +59,20 @@ func (l *snapshot) find(bucket int, key []byte) (e page.Entry, ok bool, err erro
 	return l.pages.Find(t, key)
 }
 
-// get returns the value of a key of a bucket; nil when there is none.
-func (l *snapshot) get(bucket int, key []byte) ([]byte, error) {
-	if value, ok := l.inJournal(bucket, key); ok {
+// get returns the value of a key of a bucket as it is stored; nil when there is none.
+func (l *snapshot) get(bucket int, key []byte) (raw []byte, err error) {
+	if value, ok := l.journalValue(bucket, key); ok {
 		return value, nil
 	}
-	e, ok, err := l.find(bucket, key)
+	e, ok, err := l.findInFile(bucket, key)
 	if err != nil || !ok {
 		return nil, err
 	}
 	return e.Value()
 }
 
-// inJournal returns the value that the journal has for a key; nil: it deletes the key.
-func (l *snapshot) inJournal(bucket int, key []byte) (value []byte, ok bool) {
+// journalValue returns the value that the journal has for a key; nil: it deletes the key.
+func (l *snapshot) journalValue(bucket int, key []byte) (value []byte, ok bool) {
 	if l.mem == nil {
 		return nil, false
 	}

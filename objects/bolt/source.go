@@ -166,7 +166,7 @@ type rawPack struct {
 
 func (l *snapshot) rawPack(n uint32) (rawPack, error) {
 	p := rawPack{n: n}
-	e, err := l.ofPack(headsBucket, n)
+	e, err := l.packPart(headsBucket, n)
 	if err == nil {
 		p.head, err = e.Value()
 	}
@@ -199,7 +199,7 @@ func (p *pack) objectWith(row int, body []byte, room *[]objects.ID) objects.Obje
 func (src *source) records(f func(id objects.ID, value []byte) error) error {
 	return scan(src, objectsBucket, []byte{}, func(l *snapshot, e page.Entry) (p pair, size int, err error) {
 		if len(e.Key) != idSize {
-			return p, 0, errKey(objectsBucket, e.Key)
+			return p, 0, invalidKeyError(objectsBucket, e.Key)
 		}
 		if e.Page() == nil {
 			if _, packed, err := l.locate(objects.ID(e.Key)); packed || err != nil {
@@ -235,11 +235,11 @@ func (src *source) refs(f func(name string, target objects.ID, value []byte) err
 // packNumber returns the pack that a key names.
 func packNumber(key []byte) (uint32, error) {
 	if len(key) != 4 {
-		return 0, errKey(headsBucket, key)
+		return 0, invalidKeyError(headsBucket, key)
 	}
 	return binary.BigEndian.Uint32(key), nil
 }
 
-func errKey(bucket int, key []byte) error {
+func invalidKeyError(bucket int, key []byte) error {
 	return &objects.CorruptError{Cause: fmt.Errorf("%s: invalid key %x", buckets[bucket], slices.Clone(key))}
 }

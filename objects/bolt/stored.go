@@ -10,13 +10,13 @@ import (
 // object does not look for it. An object that is damaged in its pack stays in the list, and
 // is found in the new pack from then on. The memory of the list is used again.
 func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error) {
-	indexed, err := l.indexed(list)
+	indexed, err := l.possiblePlaces(list)
 	if err != nil {
 		return nil, err
 	}
 	rest := list[:0]
 	for i := range list {
-		intact, err := l.intactInPack(list[i].ID, indexed[list[i].ID])
+		intact, err := l.isNewestIntact(list[i].ID, indexed[list[i].ID])
 		if err != nil {
 			return nil, err
 		}
@@ -27,23 +27,23 @@ func (l *snapshot) withoutStored(list []objects.Object) ([]objects.Object, error
 	return rest, nil
 }
 
-// intactInPack reports whether the newest place that has an object has it undamaged.
-func (l *snapshot) intactInPack(id objects.ID, places []place) (ok bool, err error) {
+// isNewestIntact reports whether the newest place that has an object has it undamaged.
+func (l *snapshot) isNewestIntact(id objects.ID, places []place) (ok bool, err error) {
 	for i := len(places) - 1; i >= 0 && !ok && err == nil; i-- {
 		if ok, err = l.isAt(places[i], id); ok && err == nil {
 			_, err = l.objectAt(located{places[i], id})
 		}
 	}
-	if isOfOneObject(err) {
+	if isDamagedOrPurged(err) {
 		return false, nil
 	}
 	return ok && err == nil, err
 }
 
-// indexed returns the places in packs where objects may be, by the beginnings of their ids, those of
+// possiblePlaces returns the places in packs where objects may be, by the beginnings of their ids, those of
 // the oldest runs first. An object without one is in none. In the order of the index each chunk of it
 // is read once at most, so that the cost follows the list and not the store.
-func (l *snapshot) indexed(list []objects.Object) (map[objects.ID][]place, error) {
+func (l *snapshot) possiblePlaces(list []objects.Object) (map[objects.ID][]place, error) {
 	ids, found := make([]objects.ID, len(list)), map[objects.ID][]place{}
 	for i := range list {
 		ids[i] = list[i].ID
@@ -67,11 +67,11 @@ func (l *snapshot) indexed(list []objects.Object) (map[objects.ID][]place, error
 	return found, nil
 }
 
-// inNoPack reports whether an object is in the journal or was purged.
-func (l *snapshot) inNoPack(id *objects.ID) (bool, error) {
+// hasRecord reports whether an object is in the journal, or planned, or has a tombstone.
+func (l *snapshot) hasRecord(id *objects.ID) (bool, error) {
 	if l.journalRecord(*id) != nil {
 		return true, nil
 	}
-	_, ok, err := l.find(objectsBucket, id[:])
+	_, ok, err := l.findInFile(objectsBucket, id[:])
 	return ok, err
 }

@@ -13,12 +13,12 @@ import (
 // A tombstone is a value of the objects bucket that begins with a zero, where the record of
 // an object in the journal has its kind:
 //
-//	objects  id -> 0, sealed objects.Tombstone.Record
+//	objects  id -> 0, checksummed objects.Tombstone.Record
 
 const tombstone = 0
 
 func encodeTombstone(t objects.Tombstone) []byte {
-	return append([]byte{tombstone}, seal(t.ID[:], t.Record())...)
+	return append([]byte{tombstone}, withChecksum(t.ID[:], t.Record())...)
 }
 
 func isTombstone(value []byte) bool { return len(value) > 0 && value[0] == tombstone }
@@ -27,7 +27,7 @@ func isTombstone(value []byte) bool { return len(value) > 0 && value[0] == tombs
 func decodeTombstone(id objects.ID, value []byte) (objects.Tombstone, error) {
 	record, err := []byte(nil), errors.New("it does not begin as one")
 	if isTombstone(value) {
-		record, err = unseal(id[:], value[1:])
+		record, err = verifyChecksum(id[:], value[1:])
 	}
 	if err != nil {
 		return objects.Tombstone{}, &objects.CorruptError{ID: id, Cause: fmt.Errorf("tombstone: %w", err)}
@@ -77,7 +77,7 @@ func (s *store) noteFile(info os.FileInfo, fileChanges uint64) uint64 {
 	if s.file == nil || s.fileChanges != fileChanges || !os.SameFile(s.file, info) {
 		s.file, s.fileChanges = info, fileChanges
 		s.files++
-		s.bodies.forget()
+		s.bodies.clear()
 	}
 	return s.files
 }

@@ -86,7 +86,7 @@ func TestPackedVectors(t *testing.T) {
 	}
 	got.Index.Entries = nil
 	for _, e := range chunk {
-		got.Index.Entries = append(got.Index.Entries, fmt.Sprintf("%08x pack %d row %d", e.Prefix, e.Pack, e.Slot))
+		got.Index.Entries = append(got.Index.Entries, fmt.Sprintf("%08x pack %d row %d", e.Prefix, e.Pack, e.Row))
 	}
 	have, err := json.MarshalIndent(got, "", "  ")
 	if err != nil {

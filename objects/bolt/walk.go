@@ -96,7 +96,7 @@ func (c *chainReader) hasMore() bool { return !c.tip.IsZero() && c.left > 0 }
 // the walk comes that far, it asks again.
 func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 	first := c.loose == 0
-	c.loose = min(max(4*c.loose, firstLoose), pageObjects)
+	c.loose = min(max(4*c.loose, firstLoose), viewObjects)
 	if first || c.after > 0 {
 		c.packs = min(max(2*c.packs, 1), walkPacks)
 	}
@@ -104,19 +104,19 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 	if c.packs > 1 {
 		l.scan = &c.scan
 	}
-	for packs := 0; packs < c.packs && len(b.list) < pageObjects*c.packs && b.loose < c.loose*c.packs && c.hasMore(); {
+	for packs := 0; packs < c.packs && len(b.list) < viewObjects*c.packs && b.loose < c.loose*c.packs && c.hasMore(); {
 		if first && b.loose > 0 && l.journalRecord(c.tip) == nil {
 			break // a caller that has compiled before goes no further than what is new
 		}
 		from := len(b.list)
-		whole, err := c.readNext(l, b)
+		wholePack, err := c.readNext(l, b)
 		if err != nil {
 			if from > 0 {
 				return nil
 			}
 			return err
 		}
-		if whole {
+		if wholePack {
 			packs++
 		}
 	}
@@ -124,8 +124,8 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 }
 
 // readNext adds the next commit to a batch, or, if its pack is sound, all commits of the chain
-// that the pack has; whole reports that. With an error the batch is as it was.
-func (c *chainReader) readNext(l *snapshot, b *chainBatch) (whole bool, err error) {
+// that the pack has; wholePack reports that. With an error the batch is as it was.
+func (c *chainReader) readNext(l *snapshot, b *chainBatch) (wholePack bool, err error) {
 	from := len(b.list)
 	p, row, err := l.packOf(c.tip, c.after)
 	c.after = 0
@@ -135,8 +135,8 @@ func (c *chainReader) readNext(l *snapshot, b *chainBatch) (whole bool, err erro
 	if p != nil {
 		c.after = p.n
 	}
-	whole = p != nil && p.sound && p.Kind(row) == objects.KindCommit // the table has no data of other kinds
-	if whole {
+	wholePack = p != nil && p.sound && p.Kind(row) == objects.KindCommit // the table has no data of other kinds
+	if wholePack {
 		b.list, b.locators = p.AppendChain(b.list, b.locators, row, c.left, l.number<<32|uint64(p.n), &b.arena.tables)
 	} else {
 		var o objects.Object
@@ -157,7 +157,7 @@ func (c *chainReader) readNext(l *snapshot, b *chainBatch) (whole bool, err erro
 		c.tip = last.Parents[0]
 	}
 	b.runs = append(b.runs, objects.CommitRun{Objects: b.list[from:], Locators: b.locators[from:]})
-	return whole, nil
+	return wholePack, nil
 }
 
 // packOf returns the pack that has an object, and its row in it; nil: it is in none. A
@@ -168,7 +168,7 @@ func (l *snapshot) packOf(id objects.ID, childPack uint32) (_ *pack, row int, er
 	}
 	if childPack > 1 {
 		p, err := l.pack(childPack - 1)
-		if err == nil && p.has(p.Len()-1, id) {
+		if err == nil && p.hasUnpurged(p.Len()-1, id) {
 			return p, p.Len() - 1, nil
 		}
 	}
@@ -177,7 +177,7 @@ func (l *snapshot) packOf(id objects.ID, childPack uint32) (_ *pack, row int, er
 		return nil, 0, err
 	}
 	p, err := l.pack(at.pack)
-	return p, at.slot, packError(id, err)
+	return p, at.row, wrapPackError(id, err)
 }
 
 // Chain is objects.Reader.

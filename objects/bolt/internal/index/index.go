@@ -4,9 +4,9 @@
 // sorted entries, and Fan runs of a level are merged into one of the next. So an entry is written
 // once for each level, and a search reads few runs. The index can be rebuilt from the packs.
 //
-//	entry    the first 4 bytes of an id, pack u32, slot u16
+//	entry    the first 4 bytes of an id, pack u32, row u16
 //	chunk    sum u64; then for each entry how much the first 4 bytes of its id are
-//	         above those of the entry before, or those in the key; pack; slot: varints
+//	         above those of the entry before, or those in the key; pack; row: varints
 //	key      of a chunk: level (one byte), number of the run u32, the first 4 bytes
 //	         of the first id
 //	runs     a record: 1 level, number and entries of each run, the oldest first;
@@ -43,7 +43,7 @@ const (
 type Entry struct {
 	Prefix uint32 // the first 4 bytes of its id
 	Pack   uint32
-	Slot   uint16
+	Row    uint16
 }
 
 // Prefix returns what an entry has of an id, of which a part is enough.
@@ -58,7 +58,7 @@ func (e Entry) Compare(f Entry) int {
 	if e.Prefix != f.Prefix { // as nearly always
 		return cmp.Compare(e.Prefix, f.Prefix)
 	}
-	return cmp.Or(cmp.Compare(e.Pack, f.Pack), cmp.Compare(e.Slot, f.Slot))
+	return cmp.Or(cmp.Compare(e.Pack, f.Pack), cmp.Compare(e.Row, f.Row))
 }
 
 // Search returns the place of the first entry that is not below a prefix.
@@ -104,7 +104,7 @@ func (r Run) Encode(entries []Entry, add func(key, value []byte)) {
 		key, value := r.ChunkKey(last), make([]byte, checksum.Size, chunkSize+3*binary.MaxVarintLen32)
 		for ; n < len(entries) && (len(value) < chunkSize || entries[n].Prefix == last); n++ {
 			e := entries[n]
-			for _, v := range [...]uint32{e.Prefix - last, e.Pack, uint32(e.Slot)} {
+			for _, v := range [...]uint32{e.Prefix - last, e.Pack, uint32(e.Row)} {
 				value = binary.AppendUvarint(value, uint64(v))
 			}
 			last = e.Prefix
@@ -128,12 +128,12 @@ func Decode(list []Entry, key, value []byte) (entries []Entry, err error) {
 		b = b[max(n, 0):]
 		pack, m := binary.Uvarint(b)
 		b = b[max(m, 0):]
-		slot, k := binary.Uvarint(b)
+		row, k := binary.Uvarint(b)
 		b = b[max(k, 0):]
-		if min(n, m, k) <= 0 || delta > 1<<32-1-uint64(last.Prefix) || pack > 1<<32-1 || slot > 1<<16-1 {
+		if min(n, m, k) <= 0 || delta > 1<<32-1-uint64(last.Prefix) || pack > 1<<32-1 || row > 1<<16-1 {
 			return nil, damagedError(key)
 		}
-		e := Entry{last.Prefix + uint32(delta), uint32(pack), uint16(slot)}
+		e := Entry{last.Prefix + uint32(delta), uint32(pack), uint16(row)}
 		if len(entries) == len(list) && delta != 0 || e.Compare(last) < 0 {
 			return nil, damagedError(key)
 		}

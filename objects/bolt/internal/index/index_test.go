@@ -56,7 +56,7 @@ func TestRunsRoundTrip(t *testing.T) {
 			if i%100 > 60 {
 				prefix = Prefix([]byte{1, 2, 3, 4})
 			}
-			entries = append(entries, Entry{prefix, rapid.Uint32().Draw(t, "pack"), rapid.Uint16().Draw(t, "slot")})
+			entries = append(entries, Entry{prefix, rapid.Uint32().Draw(t, "pack"), rapid.Uint16().Draw(t, "row")})
 		}
 		r := Run{Level: 3, Number: 1, Entries: uint64(len(entries))}
 		var got []Entry

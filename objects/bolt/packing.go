@@ -10,12 +10,12 @@ import (
 	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
 )
 
-// sealObjects returns the changes that store objects in packs, laid out in the order in which
+// packObjects returns the changes that store objects in packs, laid out in the order in which
 // they will be read: chain by chain, each commit after what it links to. The checksum of a
 // pack stands for the hashes of its objects. So records of the journal, which another process
 // may have written, and which have been on a disk, are hashed here; the objects of a bulk
 // batch are in the memory that was hashed when the batch was given.
-func sealObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) ([]journal.Change, error) {
+func packObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) ([]journal.Change, error) {
 	list, err := l.decodeRecords(records)
 	if err == nil {
 		list, err = l.withoutStored(list)
@@ -26,7 +26,7 @@ func sealObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) (
 	if list = append(list, bulk...); len(list) == 0 {
 		return nil, nil
 	}
-	n, err := l.nextPack()
+	n, err := l.nextPackNumber()
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func encodePacks(first uint32, runs [][]objects.Object) (changes []journal.Chang
 	return changes, entries
 }
 
-// nextPack returns the number of the next pack.
-func (l *snapshot) nextPack() (uint32, error) {
+// nextPackNumber returns the number of the next pack.
+func (l *snapshot) nextPackNumber() (uint32, error) {
 	for e, err := range l.descend(headsBucket, []byte{0xff, 0xff, 0xff, 0xff}) {
 		if err != nil {
 			return 0, err
