@@ -21,12 +21,12 @@ func (b *Branch) Accept(ctx context.Context, x *Exchange, body io.Reader) (*Resp
 	if x.Target == nil {
 		return nil, fmt.Errorf("accept: the exchange was prepared without a target, so the response cannot be decoded")
 	}
-	if len(x.earlier) > 0 {
-		return b.loadResponse(ctx, x.earlier)
+	if len(x.earlierCommits) > 0 {
+		return b.loadResponse(ctx, x.earlierCommits)
 	}
 	reply, err := dropInvalidBlocks(llm.Collect(x.Target.Decode(body), x.eventHandler(b.repo.clock)))
-	x.reportResponse(reply)
-	return b.commitResponse(ctx, x, reply, err)
+	x.callOnResponse(reply)
+	return b.commitOrRescue(ctx, x, reply, err)
 }
 
 // UnsavedError is the error for a response that could not be written to the store. The
@@ -44,9 +44,10 @@ func (e *UnsavedError) Error() string {
 // Unwrap returns the cause.
 func (e *UnsavedError) Unwrap() error { return e.Cause }
 
-// commitResponse commits a response, or keeps it under a rescue ref. cause is the reason
+// commitOrRescue commits a complete response, and keeps an incomplete one, or one whose branch has
+// moved, under a rescue ref: then it returns an error that holds the response. cause is the reason
 // why it is incomplete; nil when it is complete.
-func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Response, cause error) (*Response, error) {
+func (b *Branch) commitOrRescue(ctx context.Context, x *Exchange, reply *llm.Response, cause error) (*Response, error) {
 	if reply == nil || cause != nil && len(reply.Blocks) == 0 {
 		if cause == nil {
 			cause = errors.New("the client returned no response")
@@ -69,25 +70,25 @@ func (b *Branch) commitResponse(ctx context.Context, x *Exchange, reply *llm.Res
 	if err != nil {
 		return nil, &UnsavedError{Response: r, Cause: err}
 	}
-	x.meter.notifyReasoningCost(drafts[0].Origin, commits)
+	x.meter.callOnBudgetWithCost(drafts[0].Origin, commits)
 	put = append(put, manifest)
-	put = append(put, x.tools...)
+	put = append(put, x.toolObjects...)
 	r.Manifest = manifest.ID
-	r.setCommits(commits)
+	r.setCommitIDs(commits)
 	batch := b.newBatch(x.options.note(ctx, "generate"), x.tip, commits, put)
 	if cause != nil {
 		return nil, b.rescueIncomplete(ctx, r, batch, cause)
 	}
-	if err := b.applyResponse(ctx, r, batch); err != nil {
+	if err := b.applyOrRescue(ctx, r, batch); err != nil {
 		return nil, err
 	}
 	b.rememberReasoning(unkept, commits)
 	return r, nil
 }
 
-// applyResponse moves the branch to the response. When the branch has moved, the response
+// applyOrRescue moves the branch to the response. When the branch has moved, the response
 // is kept under a rescue ref.
-func (b *Branch) applyResponse(ctx context.Context, r *Response, batch objects.Batch) error {
+func (b *Branch) applyOrRescue(ctx context.Context, r *Response, batch objects.Batch) error {
 	err := history.Apply(ctx, b.repo.store, batch)
 	var moved *objects.ConflictError
 	switch {
@@ -114,8 +115,8 @@ func newResponse(reply *llm.Response) *Response {
 	}
 }
 
-// setCommits sets the ids of the response's commits.
-func (r *Response) setCommits(commits []*commit.Commit) {
+// setCommitIDs sets the ids of the response's commits, and of those with reasoning.
+func (r *Response) setCommitIDs(commits []*commit.Commit) {
 	r.Commits = commitIDs(commits)
 	for _, c := range commits {
 		if c.Kind == content.KindReasoning {
@@ -150,7 +151,7 @@ func (c *callOptions) requestSettings() map[string]string {
 // body differs from the compiled one, and returns the manifest's object. sentBody is used
 // when the client did not report the body before.
 func (x *Exchange) finishManifest(sentBody []byte) (manifest objects.Object) {
-	body := x.sent
+	body := x.sentBody
 	if body == nil {
 		body = sentBody
 	}
@@ -207,7 +208,7 @@ func (b *Branch) responseOrigin(x *Exchange, reply *llm.Response, incomplete boo
 	}
 	o := b.newResponseOrigin(reply, from)
 	o.Model, o.Incomplete, o.Settings = cmp.Or(reply.Model, x.Manifest.Model), incomplete, x.options.requestSettings()
-	o.Started, o.FirstToken, o.Duration = x.started, x.first, b.repo.clock().Sub(x.started)
+	o.Started, o.FirstToken, o.Duration = x.started, x.firstToken, b.repo.clock().Sub(x.started)
 	return o
 }
 
@@ -226,7 +227,7 @@ func (b *Branch) loadResponse(ctx context.Context, ids []objects.ID) (*Response,
 		reply.Blocks = append(reply.Blocks, c.Block)
 	}
 	r := newResponse(reply)
-	r.setCommits(commits)
+	r.setCommitIDs(commits)
 	if o := commits[0].Origin; o != nil {
 		r.Usage, r.Finish, r.Model, r.Config, r.Manifest = o.Usage, o.Finish, o.Model, o.Settings, o.Manifest
 	}

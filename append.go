@@ -59,7 +59,7 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, o AppendOpt
 		b.warnOfUnansweredCalls(ctx, c, blocks)
 	}
 	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
-		drafts := c.newDrafts(tip, blocks, &origins{base: commit.Origin{Session: b.name}}, c.roleOf)
+		drafts := c.newDrafts(tip, blocks, &originsBySource{base: commit.Origin{Session: b.name}}, c.roleOf)
 		return drafts, b.checkAndNameResults(ctx, tip, drafts)
 	})
 }
@@ -87,6 +87,6 @@ func (b *Branch) warnOfUnansweredCalls(ctx context.Context, c *callOptions, appe
 	}
 	pending, _ := b.pendingWithCommits(ctx)
 	for _, p := range pending {
-		c.warn(unansweredProblem(p.Commit, p.Call))
+		c.warn(unansweredCallWarning(p.Commit, p.Call))
 	}
 }

@@ -83,7 +83,7 @@ func (b *Branch) Rename(ctx context.Context, name string) (*Branch, error) {
 	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Ref == refs.Heads+name {
 		return nil, fmt.Errorf("rename: branch %q: %w", name, objects.ErrExists)
 	}
-	if err := b.wrapConflict("rename", err); err != nil {
+	if err := b.wrapStoreError("rename", err); err != nil {
 		return nil, err
 	}
 	return b.repo.Branch(name), nil
@@ -111,7 +111,7 @@ func (b *Branch) Describe(ctx context.Context, text string) error {
 	}
 	batch.Refs = []objects.RefUpdate{update}
 	if err := b.repo.store.Apply(ctx, batch); err != nil {
-		return b.wrapConflict("describe", err)
+		return b.wrapStoreError("describe", err)
 	}
 	c.reportSecrets(m.found)
 	return nil
@@ -136,9 +136,9 @@ func (b *Branch) requireTip(ctx context.Context, operation string) (objects.ID, 
 	return tip, err
 }
 
-// wrapConflict adds the operation and the branch to an error of the store. A ref that moved
+// wrapStoreError adds the operation and the branch to an error of the store. A ref that moved
 // is a *[ConflictError].
-func (b *Branch) wrapConflict(operation string, err error) error {
+func (b *Branch) wrapStoreError(operation string, err error) error {
 	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) {
 		return &ConflictError{Operation: operation, Branch: b.name, Expected: moved.Want, Actual: moved.Have}
 	}

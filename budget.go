@@ -53,7 +53,7 @@ func (b *Branch) BudgetUsage(ctx context.Context, settings map[string]string) ([
 	if tip.IsZero() {
 		return budgets, nil
 	}
-	if err := b.addUsage(ctx, budgets, tip); err != nil {
+	if err := b.addUsageAndSetWarn(ctx, budgets, tip); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	return budgets, nil
@@ -69,8 +69,9 @@ func (b *Branch) unusedBudgets(v settings.Values) []BudgetUsage {
 	return list
 }
 
-// addUsage adds the reasoning tokens of the responses on a history to budgets.
-func (b *Branch) addUsage(ctx context.Context, budgets []BudgetUsage, tip objects.ID) error {
+// addUsageAndSetWarn adds the reasoning tokens of the responses of the session to budgets, and then sets
+// Warn. tip is the end of the history with the responses.
+func (b *Branch) addUsageAndSetWarn(ctx context.Context, budgets []BudgetUsage, tip objects.ID) error {
 	estimates := make([]int, len(budgets))
 	for response, err := range history.Responses(ctx, b.repo.store, []objects.ID{tip}) {
 		if err != nil {
@@ -97,7 +98,7 @@ func (b *Branch) addUsage(ctx context.Context, budgets []BudgetUsage, tip object
 			budgets[i].Used += int64(scale.Tokens(estimates[i]))
 		}
 	}
-	setWarnings(budgets)
+	setWarn(budgets)
 	return nil
 }
 
@@ -109,8 +110,8 @@ func (s *BudgetUsage) countsModel(model string) bool {
 // warnAt is the fraction of a budget at which to warn.
 const warnAt = 0.8
 
-// setWarnings sets Warn.
-func setWarnings(budgets []BudgetUsage) {
+// setWarn sets Warn of budgets of which warnAt is used.
+func setWarn(budgets []BudgetUsage) {
 	for i := range budgets {
 		s := &budgets[i]
 		s.Warn = s.Limit > 0 && float64(s.Used) >= warnAt*float64(s.Limit)
@@ -136,7 +137,7 @@ func (b *Branch) newBudgetMeter(ctx context.Context, c *callOptions, p *compile.
 	if !limited || c.ask.OnBudget == nil && !c.ask.EnforceBudgets {
 		return nil, nil
 	}
-	if err := b.addUsage(ctx, budgets, p.Head); err != nil {
+	if err := b.addUsageAndSetWarn(ctx, budgets, p.Head); err != nil {
 		return nil, fmt.Errorf("budget: %w", err)
 	}
 	m := &budgetMeter{budgets: budgets, model: model, scale: p.Scale, notify: c.ask.OnBudget, notified: make([]bool, len(budgets))}
@@ -155,28 +156,28 @@ func (m *budgetMeter) countEvent(e llm.Event) {
 		return
 	}
 	m.bytes += int64(len(e.Text))
-	m.notifyWarnings(m.model, int64(m.scale.Tokens(compile.Estimate(m.bytes))), true)
+	m.callOnBudget(m.model, int64(m.scale.Tokens(compile.Estimate(m.bytes))), true)
 }
 
-// notifyReasoningCost calls notifyWarnings with the reasoning tokens of the complete response.
-func (m *budgetMeter) notifyReasoningCost(o *commit.Origin, commits []*commit.Commit) {
+// callOnBudgetWithCost calls callOnBudget with the reasoning tokens of the complete response.
+func (m *budgetMeter) callOnBudgetWithCost(o *commit.Origin, commits []*commit.Commit) {
 	if m == nil {
 		return
 	}
 	cost := history.ReasoningCost(o, commits)
-	m.notifyWarnings(o.Model, cost.Tokens+int64(m.scale.Tokens(cost.Estimate)), cost.Estimated)
+	m.callOnBudget(o.Model, cost.Tokens+int64(m.scale.Tokens(cost.Estimate)), cost.Estimated)
 }
 
-// notifyWarnings calls OnBudget once for each budget that reaches warnAt with the tokens of
+// callOnBudget calls OnBudget once for each budget that reaches warnAt with the tokens of
 // the response so far.
-func (m *budgetMeter) notifyWarnings(model string, tokens int64, estimated bool) {
+func (m *budgetMeter) callOnBudget(model string, tokens int64, estimated bool) {
 	now := slices.Clone(m.budgets)
 	for i := range now {
 		if s := &now[i]; s.countsModel(model) {
 			s.Used, s.Estimated = s.Used+tokens, s.Estimated || estimated
 		}
 	}
-	setWarnings(now)
+	setWarn(now)
 	for i, s := range now {
 		if s.Warn && !m.notified[i] && m.notify != nil {
 			m.notified[i] = true

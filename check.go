@@ -51,20 +51,20 @@ func (r *Repo) Check(ctx context.Context, rev string, t llm.Target, o RequestOpt
 	if req.Body, err = t.Encode(req); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	problems, err := r.problems(ctx, p, t, req, nil)
+	problems, err := r.requestProblems(ctx, p, t, req, nil)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	left, err := r.leftOutToolProblems(ctx, p)
+	left, err := r.leftOutToolWarnings(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	return append(problems, left...), nil
 }
 
-// leftOutToolProblems returns warnings for the tool calls that a prompt leaves out because
+// leftOutToolWarnings returns warnings for the tool calls that a prompt leaves out because
 // they have no result, and for the results that answer no waiting call.
-func (r *Repo) leftOutToolProblems(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
+func (r *Repo) leftOutToolWarnings(ctx context.Context, p *compile.Prompt) ([]Problem, error) {
 	var left []*compile.Entry
 	for i := range p.Entries {
 		e := p.Entries[i]
@@ -79,7 +79,7 @@ func (r *Repo) leftOutToolProblems(ctx context.Context, p *compile.Prompt) ([]Pr
 	for _, e := range left {
 		switch v := e.Block.(type) {
 		case content.ToolCall:
-			list = append(list, unansweredProblem(e.ID, v))
+			list = append(list, unansweredCallWarning(e.ID, v))
 		case content.ToolResult:
 			list = append(list, Problem{Commit: e.ID, Problem: llm.Problem{
 				Rule: ruleUnmatched, CallID: v.CallID, Warning: true,
@@ -90,20 +90,20 @@ func (r *Repo) leftOutToolProblems(ctx context.Context, p *compile.Prompt) ([]Pr
 	return list, nil
 }
 
-// unansweredProblem returns the warning for a tool call that a user message leaves without
+// unansweredCallWarning returns the warning for a tool call that a user message leaves without
 // a result.
-func unansweredProblem(at objects.ID, call content.ToolCall) Problem {
+func unansweredCallWarning(at objects.ID, call content.ToolCall) Problem {
 	return Problem{Commit: at, Problem: llm.Problem{
 		Rule: RuleUnanswered, CallID: call.CallID, Warning: true,
 		Message: "the tool call " + call.CallID + " has no result: from the next user message on, prompts leave it and the reasoning before it out",
 	}}
 }
 
-// problems returns the problems of a request: first those that its history shows, then those
+// requestProblems returns the requestProblems of a request: first those that its history shows, then those
 // that its target finds. uncommitted is the reasoning that is sent without being committed, by the
 // commit that it comes before.
-func (r *Repo) problems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, uncommitted map[objects.ID][]content.Block) ([]Problem, error) {
-	list, err := r.historyProblems(ctx, p, t, req, uncommitted)
+func (r *Repo) requestProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, uncommitted map[objects.ID][]content.Block) ([]Problem, error) {
+	list, err := r.pendingAndReasoningProblems(ctx, p, t, req, uncommitted)
 	if err != nil {
 		return nil, err
 	}
@@ -167,8 +167,8 @@ const (
 	ruleUnmatched = "unmatched-result"
 )
 
-// historyProblems returns the problems that the history of a prompt shows.
-func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, uncommitted map[objects.ID][]content.Block) ([]Problem, error) {
+// pendingAndReasoningProblems returns the problems that the history of a prompt shows.
+func (r *Repo) pendingAndReasoningProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, uncommitted map[objects.ID][]content.Block) ([]Problem, error) {
 	var list []Problem
 	for _, pending := range p.Pending {
 		list = append(list, Problem{Commit: pending.Commit, Problem: llm.Problem{
@@ -188,7 +188,7 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	keeper, ok := t.(llm.ReasoningKeeper)
 	requiresReasoning := ok && keeper.NeedsReasoningAfterToolLoop(req.Settings)
 	if requiresReasoning {
-		list = append(list, closedTurnReasoningProblems(p)...)
+		list = append(list, reasoningLeftOutOfClosedTurns(p)...)
 	}
 	for i := range loop {
 		list = append(list, loop[i].reasoningProblems(targetRefuses, requiresReasoning, uncommitted)...)
@@ -196,10 +196,10 @@ func (r *Repo) historyProblems(ctx context.Context, p *compile.Prompt, t llm.Tar
 	return list, nil
 }
 
-// closedTurnReasoningProblems returns problems for reasoning before the tool calls of closed
+// reasoningLeftOutOfClosedTurns returns problems for reasoning before the tool calls of closed
 // turns that is left out, for a target that needs it in every request. When an annotation
 // leaves it out, the problem is no warning, so the request is refused.
-func closedTurnReasoningProblems(p *compile.Prompt) (list []Problem) {
+func reasoningLeftOutOfClosedTurns(p *compile.Prompt) (list []Problem) {
 	if len(p.Entries) == 0 {
 		return nil
 	}

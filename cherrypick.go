@@ -39,8 +39,8 @@ type picker struct {
 }
 
 // add adds commits, each once.
-func (p *picker) add(list ...*commit.Commit) {
-	for _, c := range list {
+func (p *picker) add(commits ...*commit.Commit) {
+	for _, c := range commits {
 		if !p.has[c.ID] {
 			p.has[c.ID], p.list = true, append(p.list, c)
 		}
@@ -194,17 +194,17 @@ func (r *Repo) reasoningBefore(ctx context.Context, call *commit.Commit) ([]*com
 // draftCopies returns drafts that repeat commits on a branch, with the copies as targets of
 // edits and annotations. A copy has the origin of the original, so that the cost of a
 // response is counted once.
-func (b *Branch) draftCopies(ctx context.Context, c *callOptions, tip *commit.Commit, list []*commit.Commit) ([]commit.Draft, error) {
+func (b *Branch) draftCopies(ctx context.Context, c *callOptions, tip *commit.Commit, originals []*commit.Commit) ([]commit.Draft, error) {
 	var drafts []commit.Draft
 	copied := map[objects.ID]objects.ID{}
 	last := tip
-	for i, original := range list {
+	for i, original := range originals {
 		d := draftOf(original)
 		d.Key = commit.Key{}
 		switch {
 		case original.Op == commit.Append:
 			d.Index = 0
-			if i > 0 && sameMessage(list[i-1], original) {
+			if i > 0 && sameMessage(originals[i-1], original) {
 				d.Index = drafts[i-1].Index + 1
 			}
 		case !copied[original.Target].IsZero():

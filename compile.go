@@ -34,7 +34,7 @@ func (r *Repo) Compile(ctx context.Context, rev string, o CompileOptions) (*comp
 func (r *Repo) compile(ctx context.Context, rev string, c *callOptions) (*compile.Prompt, error) {
 	id, err := r.Resolve(ctx, rev)
 	if err == nil && !c.until.IsZero() {
-		id, err = r.resolver().At(ctx, id, c.until)
+		id, err = r.resolverWithoutHead().At(ctx, id, c.until)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)

@@ -124,13 +124,13 @@ func (b *Branch) findWidenedRange(ctx context.Context, c *callOptions, tip objec
 		estimate += int(e.Tokens)
 	}
 	r.Tokens = p.Scale.Tokens(estimate)
-	r.Commits, err = b.repo.loadEntries(ctx, covered)
+	r.Commits, err = b.repo.loadCommitsInForce(ctx, covered)
 	return r, err
 }
 
-// loadEntries returns the commits of entries, loaded: for an edited entry the commit of its
+// loadCommitsInForce returns the commits of entries, loaded: for an edited entry the commit of its
 // edit.
-func (r *Repo) loadEntries(ctx context.Context, entries []*compile.Entry) ([]*commit.Commit, error) {
+func (r *Repo) loadCommitsInForce(ctx context.Context, entries []*compile.Entry) ([]*commit.Commit, error) {
 	ids := make([]objects.ID, len(entries))
 	for i, e := range entries {
 		if ids[i] = e.ID; !e.EditedBy().IsZero() {
@@ -194,14 +194,14 @@ func (b *Branch) commitSummary(ctx context.Context, c *callOptions, r *Summary, 
 }
 
 // requireDescendant returns a *[ConflictError] unless a tip descends from another commit.
-func (b *Branch) requireDescendant(ctx context.Context, from objects.ID, tip *commit.Commit) error {
-	moved := &ConflictError{Operation: "compress", Branch: b.name, Expected: from}
+func (b *Branch) requireDescendant(ctx context.Context, ancestor objects.ID, tip *commit.Commit) error {
+	moved := &ConflictError{Operation: "compress", Branch: b.name, Expected: ancestor}
 	if tip == nil {
 		return moved
 	}
 	moved.Actual = tip.ID
-	base, err := commit.MergeBase(ctx, b.repo.store, tip.ID, from)
-	if err == nil && base != from {
+	base, err := commit.MergeBase(ctx, b.repo.store, tip.ID, ancestor)
+	if err == nil && base != ancestor {
 		err = moved
 	}
 	return err
@@ -221,7 +221,7 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 		return "", nil, nil, &compile.RangeError{Why: fmt.Sprintf("a model is shown at most %d commits at once, and the range has %d", compile.MaxSources, len(r.Commits))}
 	}
 
-	drafts := c.newDrafts(nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())}, &origins{base: commit.Origin{Session: b.name}}, c.roleOf)
+	drafts := c.newDrafts(nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())}, &originsBySource{base: commit.Origin{Session: b.name}}, c.roleOf)
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, commit.Key{}, commit.Label{}
 	}
@@ -242,10 +242,10 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 	for _, c := range r.withoutPurged() {
 		x.Manifest.Sources = append(x.Manifest.Sources, c.ID)
 	}
-	x.Request.OnSent = func(body []byte) { x.sent = body }
+	x.Request.OnSent = func(body []byte) { x.sentBody = body }
 	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
 	reply, err := dropInvalidBlocks(client.Generate(llm.SkipRecording(ctx), x.Request))
-	x.reportResponse(reply)
+	x.callOnResponse(reply)
 	if err == nil && (reply == nil || strings.TrimSpace(reply.Text()) == "") {
 		err = errors.New("the model wrote no summary")
 	}

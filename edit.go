@@ -51,29 +51,29 @@ func (b *Branch) Edit(ctx context.Context, rev, text string, o EditOptions) (obj
 		if tip != nil && tip.ID != at {
 			return nil, &ConflictError{Operation: "edit", Branch: b.name, Expected: at, Actual: tip.ID}
 		}
-		d, err := b.editDraft(ctx, c, tip, id, text, o.Source)
+		target, err := b.resolveTarget(ctx, tip, id)
+		if err != nil {
+			return nil, err
+		}
+		if o.Source == "" {
+			d, err := b.newTextDraft(ctx, c, target, text)
+			return []commit.Draft{d}, err
+		}
+		asOf, err := b.resolver().Resolve(ctx, o.Source)
+		if err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		d, err := b.restoreContentDraft(ctx, c, tip, target.ID, asOf)
 		return []commit.Draft{d}, err
 	}))
 }
 
-// editDraft returns the draft of an edit of block id: with text, or with the content that
-// the block has at sourceRev.
-func (b *Branch) editDraft(ctx context.Context, c *callOptions, tip *commit.Commit, id objects.ID, text, sourceRev string) (commit.Draft, error) {
-	target, err := b.resolveTarget(ctx, tip, id)
-	if err != nil {
-		return commit.Draft{}, err
-	}
-	if sourceRev != "" {
-		at, err := b.resolver().Resolve(ctx, sourceRev)
-		if err != nil {
-			return commit.Draft{}, fmt.Errorf("source: %w", err)
-		}
-		return b.restoreContentDraft(ctx, c, tip, target.ID, at)
-	}
+// newTextDraft returns the draft of an edit that gives a block a text. It loads the block.
+func (b *Branch) newTextDraft(ctx context.Context, c *callOptions, target *commit.Commit, text string) (d commit.Draft, err error) {
 	if err := commit.Load(ctx, b.repo.store, target); err != nil {
 		return commit.Draft{}, err
 	}
-	d := b.newChangeDraft(c, commit.Edit, target.ID)
+	d = b.newChangeDraft(c, commit.Edit, target.ID)
 	d.Role = target.Role
 	if d.Block, err = content.WithText(target.Block, text); err == nil && content.IsEmpty(d.Block) {
 		err = ErrEmpty

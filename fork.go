@@ -39,5 +39,5 @@ func (b *Branch) Reset(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
-	return b.wrapConflict("reset", b.repo.moveRefs(ctx, b.repo.defaultOptions(), "reset", objects.RefUpdate{Name: b.ref(), Old: tip, New: id}))
+	return b.wrapStoreError("reset", b.repo.moveRefs(ctx, b.repo.defaultOptions(), "reset", objects.RefUpdate{Name: b.ref(), Old: tip, New: id}))
 }

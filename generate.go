@@ -89,11 +89,11 @@ func (b *Branch) generate(ctx context.Context, c *callOptions, client llm.Client
 	if err != nil {
 		return nil, err
 	}
-	if len(x.earlier) > 0 {
-		return b.loadResponse(ctx, x.earlier)
+	if len(x.earlierCommits) > 0 {
+		return b.loadResponse(ctx, x.earlierCommits)
 	}
 	x.started = b.repo.clock()
-	x.Request.OnSent = func(body []byte) { x.sent = body }
+	x.Request.OnSent = func(body []byte) { x.sentBody = body }
 	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
 	ctx = llm.SkipRecording(ctx)
 	var reply *llm.Response
@@ -109,8 +109,8 @@ func (b *Branch) generate(ctx context.Context, c *callOptions, client llm.Client
 			reply, err = dropInvalidBlocks(reply, err)
 		}
 	}
-	x.reportResponse(reply)
-	return b.commitResponse(ctx, x, reply, err)
+	x.callOnResponse(reply)
+	return b.commitOrRescue(ctx, x, reply, err)
 }
 
 // dropInvalidBlocks returns a response without the blocks that content.CheckBlock refuses,

@@ -61,7 +61,7 @@ func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects
 		done, have = done[len(done)-len(wanted):], have[len(done)-len(wanted):] // consecutive responses with the same id
 	}
 	switch {
-	case slices.EqualFunc(have, wanted, sameContent):
+	case slices.EqualFunc(have, wanted, equalIgnoringParentAndTime):
 		return done, nil
 	case c.key.Kind != commit.KeyResponse:
 		return nil, &KeyError{Key: c.key.Text, Commit: done[0]}
@@ -71,9 +71,9 @@ func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects
 	return nil, nil
 }
 
-// sameContent reports whether two commits do the same, regardless of their times and
+// equalIgnoringParentAndTime reports whether two commits do the same, regardless of their times and
 // parents.
-func sameContent(a, b *commit.Commit) bool {
+func equalIgnoringParentAndTime(a, b *commit.Commit) bool {
 	return a.Op == b.Op && a.Kind == b.Kind && a.Role == b.Role && a.ContentID == b.ContentID &&
 		a.Target == b.Target && a.First == b.First && a.Scope == b.Scope && a.Priority == b.Priority
 }

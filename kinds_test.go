@@ -17,7 +17,7 @@ import (
 // someKinds are the functions with a switch over kinds of blocks that does not say what
 // holds of all others, and why nothing has to.
 var someKinds = map[string]string{
-	"check.go leftOutToolProblems":               "only calls and results are listed",
+	"check.go leftOutToolWarnings":               "only calls and results are listed",
 	"toolloop.go answeredCallsNotInDrafts":       "only calls and results are paired",
 	"toolloop.go findCalls":                      "only calls and results are paired",
 	"toolloop.go checkAndNameResults":            "only calls and results are paired",

@@ -25,7 +25,7 @@ func (r *Repo) Log(ctx context.Context, rev string, o LogOptions) iter.Seq2[*com
 	return func(yield func(*commit.Commit, error) bool) {
 		tips, without := o.Tips, []objects.ID(nil)
 		if rev != "" {
-			from, to, err := r.resolver().Range(ctx, rev)
+			from, to, err := r.resolverWithoutHead().Range(ctx, rev)
 			if err != nil {
 				yield(nil, fmt.Errorf("log: %w", err))
 				return

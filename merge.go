@@ -99,7 +99,7 @@ func (b *Branch) Merge(ctx context.Context, rev string, o MergeOptions) (*MergeR
 	}
 	if err := b.merge(ctx, c, o, r, rev); err != nil {
 		if errors.As(err, new(*objects.ConflictError)) {
-			return nil, b.wrapConflict("merge", err)
+			return nil, b.wrapStoreError("merge", err)
 		}
 		return nil, fmt.Errorf("merge %s into branch %s: %w", rev, b.name, err)
 	}
@@ -292,7 +292,7 @@ func (r *Repo) incomingToSummarize(ctx context.Context, m *MergeResult) (*Summar
 		entries = append(entries, e)
 	}
 	found := &Summary{}
-	found.Commits, err = r.loadEntries(ctx, entries)
+	found.Commits, err = r.loadCommitsInForce(ctx, entries)
 	return found, err
 }
 
@@ -320,7 +320,7 @@ func (r *Repo) squashDrafts(ctx context.Context, m *MergeResult) ([]commit.Draft
 			d.Index = drafts[len(drafts)-1].Index + 1
 		}
 		if edit := last[history.ChangeKey{Target: c.ID, Op: commit.Edit}]; edit != nil {
-			copyContent(&d, edit)
+			copyBlockOrTombstone(&d, edit)
 		}
 		if note := last[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil {
 			d.Priority = note.Priority

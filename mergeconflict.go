@@ -207,7 +207,7 @@ func (b *Branch) changeDraft(ctx context.Context, c *callOptions, change Change)
 	}
 	d.Role = target.Role
 	if change.source != nil {
-		copyContent(&d, change.source)
+		copyBlockOrTombstone(&d, change.source)
 		return d, nil
 	}
 	if err := commit.Load(ctx, b.repo.store, target); err != nil {

@@ -31,23 +31,23 @@ func (b *Branch) Messages(ctx context.Context) ([]content.Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("messages of branch %s: %w", b.name, err)
 	}
-	return joinToMessages(h, h.blocks, func(s *saidBlock) content.Block { return s.block }), nil
+	return joinToMessages(h, h.blocks, func(s *historyBlock) content.Block { return s.current }), nil
 }
 
 // branchHistory is the conversation up to a commit.
 type branchHistory struct {
-	line   []*commit.Commit // as commit.Linearize returns it
-	own    []bool           // for each commit of line: the tip reaches it by first parents only
-	blocks []saidBlock
+	line              []*commit.Commit // as commit.Linearize returns it
+	onFirstParentLine []bool           // for each commit of line: the tip reaches it by first parents only
+	blocks            []historyBlock
 }
 
-// saidBlock is a block of a history.
-type saidBlock struct {
-	at    int           // index of the commit in the line
-	edit  int           // index of the last edit in the line; 0: there is none
-	first content.Block // before edits
-	block content.Block // after the last edit
-	begin bool          // a message begins here
+// historyBlock is a block of a history.
+type historyBlock struct {
+	lineIndex     int           // index of the commit in the line
+	editIndex     int           // index of the last edit in the line; 0: there is none
+	original      content.Block // before edits
+	current       content.Block // after the last edit
+	beginsMessage bool          // a message begins here
 }
 
 // readHistory reads the conversation up to a commit; an empty one for the zero id.
@@ -60,7 +60,7 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 	if err != nil {
 		return nil, err
 	}
-	h.line, h.own = line, make([]bool, len(line))
+	h.line, h.onFirstParentLine = line, make([]bool, len(line))
 	edits := map[objects.ID]int{}
 	var wanted []*commit.Commit
 	for i, c := range line {
@@ -79,18 +79,18 @@ func (r *Repo) readHistory(ctx context.Context, tip objects.ID) (*branchHistory,
 		if !isMessagePart(c) {
 			continue
 		}
-		s := saidBlock{at: i, edit: edits[c.ID], first: blockOrPlaceholder(c)}
-		if s.block = s.first; s.edit > 0 && line[s.edit].ContentID != c.ContentID {
-			s.block = blockOrPlaceholder(line[s.edit])
+		s := historyBlock{lineIndex: i, editIndex: edits[c.ID], original: blockOrPlaceholder(c)}
+		if s.current = s.original; s.editIndex > 0 && line[s.editIndex].ContentID != c.ContentID {
+			s.current = blockOrPlaceholder(line[s.editIndex])
 		}
 		apart := i > 0 && c.Parent() != line[i-1].ID
-		s.begin = before < 0 || line[before].Role != c.Role || c.Role != content.RoleTool && (c.Index == 0 || apart)
+		s.beginsMessage = before < 0 || line[before].Role != c.Role || c.Role != content.RoleTool && (c.Index == 0 || apart)
 		h.blocks, before = append(h.blocks, s), i
 	}
 	next := tip
 	for i := len(line) - 1; i >= 0; i-- {
 		if line[i].ID == next {
-			h.own[i], next = true, line[i].Parent()
+			h.onFirstParentLine[i], next = true, line[i].Parent()
 		}
 	}
 	return h, nil
@@ -113,12 +113,12 @@ func blockOrPlaceholder(c *commit.Commit) content.Block {
 }
 
 // joinToMessages joins blocks to messages. block returns the version of each block to use.
-func joinToMessages(h *branchHistory, blocks []saidBlock, block func(*saidBlock) content.Block) []content.Message {
+func joinToMessages(h *branchHistory, blocks []historyBlock, block func(*historyBlock) content.Block) []content.Message {
 	var list []content.Message
 	for i := range blocks {
 		s := &blocks[i]
-		if i == 0 || s.begin {
-			list = append(list, content.Message{Role: h.line[s.at].Role})
+		if i == 0 || s.beginsMessage {
+			list = append(list, content.Message{Role: h.line[s.lineIndex].Role})
 		}
 		m := &list[len(list)-1]
 		m.Blocks = append(m.Blocks, block(s))

@@ -24,16 +24,16 @@ type Exchange struct {
 	Manifest *compile.Manifest // the record of what is sent
 	Prompt   *compile.Prompt
 
-	options     *callOptions
-	tip         objects.ID       // the commit that the response must follow
-	earlier     []objects.ID     // commits of an earlier response with the same idempotency key
-	tools       []objects.Object // the object of the tool definitions; empty without tools
-	sent        []byte           // the body, as the client reports it
-	uncommitted int              // number of reasoning blocks that no commit has
-	warnings    []Problem
-	meter       *budgetMeter // nil: there is no budget
-	started     time.Time
-	first       time.Duration
+	options        *callOptions
+	tip            objects.ID       // the commit that the response must follow
+	earlierCommits []objects.ID     // commits of an earlier response with the same idempotency key
+	toolObjects    []objects.Object // the object of the tool definitions; empty without tools
+	sentBody       []byte           // the body, as the client reports it
+	uncommitted    int              // number of reasoning blocks that no commit has
+	warnings       []Problem
+	meter          *budgetMeter // nil: there is no budget
+	started        time.Time
+	firstToken     time.Duration
 }
 
 // PrepareOptions are the options of [Branch.Prepare]. Its functions are called by Prepare
@@ -64,7 +64,7 @@ func (b *Branch) prepareOrFindEarlier(ctx context.Context, c *callOptions, strea
 	}
 	x := &Exchange{Target: c.target, options: c, tip: tip, started: b.repo.clock()}
 	if !c.key.IsZero() {
-		if x.earlier, err = b.lastCommitsWithKey(ctx, tip, c.key); err != nil || len(x.earlier) > 0 {
+		if x.earlierCommits, err = b.lastCommitsWithKey(ctx, tip, c.key); err != nil || len(x.earlierCommits) > 0 {
 			return x, err
 		}
 	}
@@ -83,9 +83,15 @@ func (b *Branch) buildRequest(ctx context.Context, x *Exchange, stream bool) (er
 		return err
 	}
 	if calls := x.Prompt.Pending; len(calls) > 0 {
-		return pendingError(b.name, calls)
+		return newPendingError(b.name, calls)
 	}
-	messages, uncommitted := b.withUncommittedReasoning(x)
+	messages, uncommitted := x.Prompt.Messages, b.forgetReasoningOfClosedTurns(x)
+	if x.Target != nil && !x.Target.NeedsReasoningInToolLoop() {
+		uncommitted = nil
+	}
+	if len(uncommitted) > 0 {
+		messages = insertReasoning(x.Prompt, uncommitted)
+	}
 	for _, thoughts := range uncommitted {
 		x.uncommitted += len(thoughts)
 	}
@@ -121,7 +127,7 @@ func (x *Exchange) modelName() string {
 
 // checkRequest returns a *[RuleError] when the provider would refuse the request.
 func (b *Branch) checkRequest(ctx context.Context, x *Exchange, uncommitted map[objects.ID][]content.Block) error {
-	problems, err := b.repo.problems(ctx, x.Prompt, x.Target, x.Request, uncommitted)
+	problems, err := b.repo.requestProblems(ctx, x.Prompt, x.Target, x.Request, uncommitted)
 	if err != nil {
 		return err
 	}
@@ -175,7 +181,7 @@ func (b *Branch) buildManifest(ctx context.Context, x *Exchange) error {
 	if err != nil {
 		return fmt.Errorf("generate: %w", err)
 	}
-	x.tools, m.UncommittedReasoning = tools, x.uncommitted
+	x.toolObjects, m.UncommittedReasoning = tools, x.uncommitted
 	if x.Target != nil {
 		at := x.Target.Address()
 		m.Provider, m.Dialect, m.Encoder = at.Provider, at.Dialect, at.Encoder
@@ -219,8 +225,8 @@ func (b *Branch) lastResponseOrigin(ctx context.Context, p *compile.Prompt) (*co
 // eventHandler returns the function that is called with each event of the response.
 func (x *Exchange) eventHandler(clock func() time.Time) func(llm.Event) {
 	return func(e llm.Event) {
-		if x.first == 0 && e.Type != llm.HeadDone && !x.started.IsZero() {
-			x.first = clock().Sub(x.started)
+		if x.firstToken == 0 && e.Type != llm.HeadDone && !x.started.IsZero() {
+			x.firstToken = clock().Sub(x.started)
 		}
 		x.meter.countEvent(e)
 		if x.options.ask.OnEvent != nil {
@@ -229,14 +235,14 @@ func (x *Exchange) eventHandler(clock func() time.Time) func(llm.Event) {
 	}
 }
 
-// reportResponse calls OnResponse.
-func (x *Exchange) reportResponse(reply *llm.Response) {
+// callOnResponse calls OnResponse.
+func (x *Exchange) callOnResponse(reply *llm.Response) {
 	if x.options.ask.OnResponse == nil || reply == nil {
 		return
 	}
 	req, from := *x.Request, *reply
-	if x.sent != nil {
-		req.Body = x.sent
+	if x.sentBody != nil {
+		req.Body = x.sentBody
 	}
 	if x.Target != nil {
 		from.From = x.Target.Address()

@@ -79,201 +79,201 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 	if err != nil {
 		return nil, err
 	}
-	w := recordWriter{b: b, c: c, r: &r, last: parent, done: &Recorded{Tip: r.From}}
-	w.from.base = commit.Origin{Session: b.name, Importer: r.By, Original: r.Details}
-	if err := w.writeRequest(); err != nil {
+	w := recordWriter{branch: b, options: c, recording: &r, last: parent, result: &Recorded{Tip: r.From}}
+	w.origins.base = commit.Origin{Session: b.name, Importer: r.By, Original: r.Details}
+	if err := w.addRequest(); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
-	batch := objects.Batch{Copies: r.beginsWithOtherResponses(), Note: c.note(ctx, "record")}
-	move := objects.RefUpdate{Name: b.ref(), Old: tip, New: w.tip()}
-	if err := w.writeResponse(ctx); err != nil {
+	batch := objects.Batch{Copies: r.startsBranchWithResponses(), Note: c.note(ctx, "record")}
+	move := objects.RefUpdate{Name: b.ref(), Old: tip, New: w.lastID()}
+	if err := w.addResponse(ctx); err != nil {
 		return nil, fmt.Errorf("record on branch %s: %w", b.name, err)
 	}
 	switch {
 	case r.Response != nil && r.Response.Incomplete:
-		w.done.Rescued = refs.Rescued + b.name + "/" + cmp.Or(r.Sent, c.now).UTC().Format(history.RescueTime) + "-" + w.last.ID.String()[:8]
-		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: w.done.Rescued, New: w.last.ID})
+		w.result.Rescued = refs.Rescued + b.name + "/" + cmp.Or(r.Sent, c.now).UTC().Format(history.RescueTime) + "-" + w.last.ID.String()[:8]
+		batch.Refs = append(batch.Refs, objects.RefUpdate{Name: w.result.Rescued, New: w.last.ID})
 	default:
-		move.New = w.tip()
+		move.New = w.lastID()
 	}
 	if move.New != move.Old {
 		batch.Refs = append(batch.Refs, move)
 	}
-	w.done.Tip = move.New
+	w.result.Tip = move.New
 	if len(batch.Refs) == 0 {
-		return w.done, nil
+		return w.result, nil
 	}
 	batch.Put = append(w.writer.Objects(), w.put...)
 	err = history.Apply(ctx, b.repo.store, batch)
 	if err == nil && w.body != nil {
-		requestbody.Keep(b.repo.store, w.done.Response.Manifest, w.body, w.base)
+		requestbody.Keep(b.repo.store, w.result.Response.Manifest, w.body, w.base)
 	}
-	return w.done, b.wrapConflict("record", err)
+	return w.result, b.wrapStoreError("record", err)
 }
 
-// beginsWithOtherResponses reports whether a recording begins a history with responses that
+// startsBranchWithResponses reports whether a recording begins a history with responses that
 // were recorded elsewhere: objects of these that were purged stay purged.
-func (r *Recording) beginsWithOtherResponses() bool {
+func (r *Recording) startsBranchWithResponses() bool {
 	return r.From.IsZero() && slices.ContainsFunc(r.Messages, func(m content.Message) bool { return m.Role == content.RoleAssistant })
 }
 
 // recordWriter makes the commits of a recording.
 type recordWriter struct {
-	b      *Branch
-	c      *callOptions
-	r      *Recording
-	last   *commit.Commit // the last commit so far; nil: there is none
-	writer commit.Writer
-	put    []objects.Object
-	done   *Recorded
-	from   origins // of the blocks that the client sent
+	branch    *Branch
+	options   *callOptions
+	recording *Recording
+	last      *commit.Commit // the last commit so far; nil: there is none
+	writer    commit.Writer
+	put       []objects.Object // other objects to write with the commits
+	result    *Recorded
+	origins   originsBySource // of the blocks that the client sent
 
 	body, base *requestbody.Body // of the request and of the one before it; nil: not stored
 }
 
-// tip returns the id of the last commit so far; zero when there is none.
-func (w *recordWriter) tip() (id objects.ID) {
+// lastID returns the id of the last commit so far; zero when there is none.
+func (w *recordWriter) lastID() (id objects.ID) {
 	if w.last != nil {
 		id = w.last.ID
 	}
 	return id
 }
 
-// write adds commits, and returns their ids.
-func (w *recordWriter) write(drafts ...commit.Draft) ([]objects.ID, error) {
-	made, err := w.c.maskAndWrite(&w.writer, w.last, drafts...)
+// addCommits adds the commits of drafts after the last one to the writer, and returns their ids.
+func (w *recordWriter) addCommits(drafts ...commit.Draft) ([]objects.ID, error) {
+	made, err := w.options.maskAndWrite(&w.writer, w.last, drafts...)
 	if len(made) > 0 {
 		w.last = made[len(made)-1]
 	}
 	return commitIDs(made), err
 }
 
-// writeRequest writes the edits, the messages and the note.
-func (w *recordWriter) writeRequest() error {
-	if err := w.writeEdits(); err != nil {
+// addRequest adds the commits of the edits, the messages and the note.
+func (w *recordWriter) addRequest() error {
+	if err := w.addEdits(); err != nil {
 		return err
 	}
-	for _, m := range w.r.Messages {
-		if err := w.writeMessage(m); err != nil {
+	for _, m := range w.recording.Messages {
+		if err := w.addMessage(m); err != nil {
 			return err
 		}
 	}
-	if w.r.Note == "" && w.last == nil {
-		w.r.Note = "the request has no message"
+	if w.recording.Note == "" && w.last == nil {
+		w.recording.Note = "the request has no message"
 	}
-	if w.r.Note == "" {
+	if w.recording.Note == "" {
 		return nil
 	}
-	d := w.c.newDraftWithoutRoleOrPriority(content.Note(w.r.Note), w.from.of(commit.SourceImport))
-	d.Label.Meta = w.r.Meta
-	_, err := w.write(d)
+	d := w.options.newDraftWithoutRoleOrPriority(content.Note(w.recording.Note), w.origins.get(commit.SourceImport))
+	d.Label.Meta = w.recording.Meta
+	_, err := w.addCommits(d)
 	return err
 }
 
-// writeEdits writes the edits.
-func (w *recordWriter) writeEdits() error {
-	for _, e := range w.r.Edits {
-		d := w.c.newDraftWithoutRoleOrPriority(e.Block, w.from.of(commit.SourceImport))
+// addEdits adds the commits of the edits; a block that the client leaves out is annotated instead.
+func (w *recordWriter) addEdits() error {
+	for _, e := range w.recording.Edits {
+		d := w.options.newDraftWithoutRoleOrPriority(e.Block, w.origins.get(commit.SourceImport))
 		d.Op, d.Target = commit.Edit, e.Commit
 		if e.Block == nil {
 			d.Op, d.Priority, d.Block = commit.Annotate, priority.Skip, content.Note("the client leaves the block out")
 		}
-		if _, err := w.write(d); err != nil {
+		if _, err := w.addCommits(d); err != nil {
 			return err
 		}
-		w.done.Edits++
+		w.result.Edits++
 	}
 	return nil
 }
 
-// writeMessage writes a message.
-func (w *recordWriter) writeMessage(m content.Message) error {
+// addMessage adds the commits of a message of the client.
+func (w *recordWriter) addMessage(m content.Message) error {
 	if err := content.CheckBlocks(m.Blocks); err != nil {
 		return err
 	}
-	drafts := w.c.newDrafts(w.last, dropEmpty(m.Blocks), &w.from, func(block content.Block) content.Role {
+	drafts := w.options.newDrafts(w.last, dropEmpty(m.Blocks), &w.origins, func(block content.Block) content.Role {
 		return cmp.Or(content.RoleOf(block), m.Role)
 	})
-	ids, err := w.write(drafts...)
-	w.done.Request = append(w.done.Request, ids...)
+	ids, err := w.addCommits(drafts...)
+	w.result.Request = append(w.result.Request, ids...)
 	return err
 }
 
-// writeResponse writes the response and the manifest.
-func (w *recordWriter) writeResponse(ctx context.Context) error {
-	reply := w.r.Response
+// addResponse adds the commits of the response, and its manifest and the request body to the objects
+// to put; nothing for a recording without a response.
+func (w *recordWriter) addResponse(ctx context.Context) error {
+	reply := w.recording.Response
 	if reply == nil {
 		return nil
 	}
-	if err := w.keepBody(ctx); err != nil {
+	if err := w.addBodyToPut(ctx); err != nil {
 		return err
 	}
-	manifest, err := w.buildManifest()
+	manifest, tools, err := w.newManifest()
 	if err != nil {
 		return err
 	}
 	details := map[string]string{}
-	maps.Copy(details, w.r.Details)
-	maps.Copy(details, w.r.IDs)
-	origin := w.b.newResponseOrigin(reply, w.r.Address)
-	origin.Model, origin.Manifest, origin.Settings = cmp.Or(reply.Model, manifest.Model), manifest.Object().ID, w.r.settings()
-	origin.Started, origin.FirstToken, origin.Duration = w.r.Sent, w.r.First, w.r.Duration
-	origin.Importer, origin.Original = w.r.By, details
+	maps.Copy(details, w.recording.Details)
+	maps.Copy(details, w.recording.IDs)
+	origin := w.branch.newResponseOrigin(reply, w.recording.Address)
+	origin.Model, origin.Manifest, origin.Settings = cmp.Or(reply.Model, manifest.Model), manifest.Object().ID, w.recording.settings()
+	origin.Started, origin.FirstToken, origin.Duration = w.recording.Sent, w.recording.First, w.recording.Duration
+	origin.Importer, origin.Original = w.recording.By, details
 	blocks := slices.DeleteFunc(slices.Clone(reply.Blocks), content.IsBlank)
 	if len(blocks) == 0 {
 		blocks = []content.Block{noContentNote(reply)}
 	}
 	drafts := make([]commit.Draft, len(blocks))
 	for i, block := range blocks {
-		drafts[i] = commit.Draft{Block: block, Time: w.c.time, Origin: origin, Index: i}
+		drafts[i] = commit.Draft{Block: block, Time: w.options.time, Origin: origin, Index: i}
 	}
-	ids, err := w.write(drafts...)
+	ids, err := w.addCommits(drafts...)
 	if err != nil {
 		return err
 	}
-	w.put = append(w.put, manifest.Object())
-	w.done.Response = newResponse(reply)
-	w.done.Response.Commits, w.done.Response.Config, w.done.Response.Manifest = ids, origin.Settings, origin.Manifest
+	w.put = append(append(w.put, tools...), manifest.Object())
+	w.result.Response = newResponse(reply)
+	w.result.Response.Commits, w.result.Response.Config, w.result.Response.Manifest = ids, origin.Settings, origin.Manifest
 	return nil
 }
 
-// buildManifest makes the manifest of the request. It has no list of the commits that were
-// sent, because the body contains their content.
-func (w *recordWriter) buildManifest() (*compile.Manifest, error) {
-	req := *w.r.Request
-	req.Tools = w.c.maskAndReportTools(req.Tools)
-	m, tools, err := w.c.newManifest(w.tip(), &req)
+// newManifest returns the manifest of the request, and the object of its tool definitions if it has
+// any. The manifest has no list of the commits that were sent, because the body contains their content.
+func (w *recordWriter) newManifest() (manifest *compile.Manifest, tools []objects.Object, err error) {
+	req := *w.recording.Request
+	req.Tools = w.options.maskAndReportTools(req.Tools)
+	m, tools, err := w.options.newManifest(w.lastID(), &req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m.Prev, m.Model = w.r.Previous, cmp.Or(m.Model, w.r.Address.Model)
+	m.Prev, m.Model = w.recording.Previous, cmp.Or(m.Model, w.recording.Address.Model)
 	if w.body != nil {
 		m.Body, m.Sent = w.body.ID, w.body.Hash
 	}
-	if w.body == nil || w.r.Masked {
-		m.Sent = objects.Hash(w.r.Body)
+	if w.body == nil || w.recording.Masked {
+		m.Sent = objects.Hash(w.recording.Body)
 	}
-	m.Provider, m.Dialect = w.r.Address.Provider, w.r.Address.Dialect
+	m.Provider, m.Dialect = w.recording.Address.Provider, w.recording.Address.Dialect
 	m.Options.Policy.IncludeReasoning = hasReasoningOfClosedTurn(req.Messages)
-	w.put = append(w.put, tools...)
-	return m, nil
+	return m, tools, nil
 }
 
-// keepBody adds the body of the request to the objects to put, as a difference to the body of the
-// request before it if that can be read.
-func (w *recordWriter) keepBody(ctx context.Context) error {
-	if len(w.r.Kept) == 0 || len(w.r.Kept) > requestbody.MaxSize {
+// addBodyToPut adds the body of the request to the objects to put, as a difference to the body of
+// the request before it if that can be read.
+func (w *recordWriter) addBodyToPut(ctx context.Context) error {
+	if len(w.recording.Kept) == 0 || len(w.recording.Kept) > requestbody.MaxSize {
 		return nil
 	}
 	var err error
-	if !w.r.Previous.IsZero() {
-		w.base, err = requestbody.OfManifest(ctx, w.b.repo.store, w.r.Previous)
+	if !w.recording.Previous.IsZero() {
+		w.base, err = requestbody.OfManifest(ctx, w.branch.repo.store, w.recording.Previous)
 	}
 	if err != nil && !errors.Is(err, objects.ErrPurged) && !history.IsDamaged(err) {
 		return err
 	}
 	var put []objects.Object
-	w.body, put = requestbody.Encode(w.r.Kept, w.r.Masked, w.base)
+	w.body, put = requestbody.Encode(w.recording.Kept, w.recording.Masked, w.base)
 	w.put = append(w.put, put...)
 	return nil
 }
@@ -354,7 +354,7 @@ func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string
 	if err = history.Apply(ctx, b.repo.store, batch); err == nil {
 		c.reportSecrets(m.found)
 	}
-	return commitIDs(commits), b.wrapConflict(command, err)
+	return commitIDs(commits), b.wrapStoreError(command, err)
 }
 
 // dropEmpty returns blocks without the empty ones.

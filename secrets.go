@@ -52,9 +52,9 @@ func (c *callOptions) newMasker() *reportingMasker {
 
 // maskAndReportTools returns the definitions of tools with their secrets masked, as they are sent
 // and stored.
-func (c *callOptions) maskAndReportTools(list []llm.Tool) []llm.Tool {
+func (c *callOptions) maskAndReportTools(tools []llm.Tool) []llm.Tool {
 	m := c.newMasker()
-	list = m.Tools(list)
+	tools = m.Tools(tools)
 	c.reportSecrets(m.found)
-	return list
+	return tools
 }

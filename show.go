@@ -12,7 +12,7 @@ import (
 // Resolve returns the commit that a revision names; "tract help revisions" lists the forms.
 // When there is none, the error is an [objects.ErrNotFound].
 func (r *Repo) Resolve(ctx context.Context, rev string) (objects.ID, error) {
-	return r.resolver().Resolve(ctx, rev)
+	return r.resolverWithoutHead().Resolve(ctx, rev)
 }
 
 // Show returns one commit with its block, its origin and its label. Of a damaged commit it

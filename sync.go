@@ -20,8 +20,8 @@ import (
 // reconcile compares them with the list, first with the blocks after their edits, then with
 // those before them, then with the compiled prompt. When the list has all blocks of the
 // branch, the rest of the list follows the tip. Otherwise the longest common beginning counts:
-// forkAt finds the commit at which a fork has exactly these blocks. The forks of earlier calls
-// are compared in the same way, and the target with the most common blocks is used. The
+// forkAfterBlocks finds the commit at which a fork has exactly these blocks. The forks of earlier
+// calls are compared in the same way, and the target with the most common blocks is used. The
 // commits are written on the condition that the branch has not moved; otherwise Sync starts
 // again.
 
@@ -125,39 +125,39 @@ func (l *clientMessages) messagesWithin(n int) int {
 
 // syncTarget is the branch and the commit after which the new blocks of a list are committed.
 type syncTarget struct {
-	branch string
-	tip    objects.ID // of the branch
-	base   objects.ID // the commit that new blocks follow
-	listed int        // number of blocks at the start of the list that the history of base has
-	whole  bool       // base is the tip, so no fork is needed
+	branch  string
+	tip     objects.ID // of the branch
+	base    objects.ID // the commit that new blocks follow
+	matched int        // number of blocks at the start of the list that the history of base has
+	atTip   bool       // base is the tip, so no fork is needed
 }
 
 // syncOnce is one attempt of Sync.
 func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *clientMessages) (*SyncResult, error) {
-	at, err := b.repo.findTarget(ctx, c, b.name, list)
+	at, err := b.repo.findTargetOnBranch(ctx, c, b.name, list)
 	if err != nil {
 		return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
 	}
-	forks := map[string]bool{}
-	if !at.whole && at.listed < len(list.sentIn) {
-		if at, err = b.findTargetAmongForks(ctx, c, list, at, forks); err != nil {
+	var forks map[string]bool
+	if !at.atTip && at.matched < len(list.sentIn) {
+		if at, forks, err = b.findTargetAmongForks(ctx, c, list, at); err != nil {
 			return nil, fmt.Errorf("sync branch %s: %w", b.name, err)
 		}
 	}
-	result := &SyncResult{Branch: at.branch, Tip: at.tip, Known: list.messagesWithin(at.listed)}
-	if at.listed == len(list.sentIn) {
+	result := &SyncResult{Branch: at.branch, Tip: at.tip, Known: list.messagesWithin(at.matched)}
+	if at.matched == len(list.sentIn) {
 		return result, nil
 	}
-	if !at.whole {
+	if !at.atTip {
 		if result.Branch, err = refs.FreeName(refs.ForkedFrom(b.name), refs.ForkSuffix, func(name string) (bool, error) { return forks[name], nil }); err != nil {
 			return nil, err
 		}
 	}
 	to := b.repo.Branch(result.Branch)
-	result.Commits, err = to.appendAfter(ctx, c, "sync", at.base, !at.whole, func(parent *commit.Commit) ([]commit.Draft, error) {
+	result.Commits, err = to.appendAfter(ctx, c, "sync", at.base, !at.atTip, func(parent *commit.Commit) ([]commit.Draft, error) {
 		var drafts []commit.Draft
-		for _, m := range messagesAfter(list.messages, at.listed) {
-			from := &origins{base: commit.Origin{Session: to.name}}
+		for _, m := range messagesAfter(list.messages, at.matched) {
+			from := &originsBySource{base: commit.Origin{Session: to.name}}
 			drafts = append(drafts, c.newDrafts(parent, m.Blocks, from, func(content.Block) content.Role { return m.Role })...)
 			parent = nil // only the first message may continue the last one of the branch
 		}
@@ -171,37 +171,38 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *clientMessa
 }
 
 // findTargetAmongForks looks for a target that is better than best on the forks that earlier
-// calls made and on the branch that they are forks of. It adds their names to names.
-func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list *clientMessages, best syncTarget, names map[string]bool) (syncTarget, error) {
+// calls made and on the branch that they are forks of. tried has the names of all of these.
+func (b *Branch) findTargetAmongForks(ctx context.Context, c *callOptions, list *clientMessages, best syncTarget) (better syncTarget, tried map[string]bool, err error) {
 	found, err := b.repo.store.Refs(ctx, objects.RefQuery{Prefix: refs.Heads + refs.ForkedFrom(b.name) + refs.ForkSuffix})
 	if err != nil {
-		return best, err
+		return best, nil, err
 	}
 	candidates := []string{refs.ForkedFrom(b.name)}
 	for _, ref := range found {
 		candidates = append(candidates, strings.TrimPrefix(ref.Name, refs.Heads))
 	}
+	tried = map[string]bool{}
 	for _, name := range candidates {
-		if names[name] = true; name == b.name {
+		if tried[name] = true; name == b.name {
 			continue
 		}
-		at, err := b.repo.findTarget(ctx, c, name, list)
+		at, err := b.repo.findTargetOnBranch(ctx, c, name, list)
 		if err != nil {
-			return best, err
+			return best, nil, err
 		}
-		ends := at.whole || at.listed == len(list.sentIn) // no fork is needed
+		ends := at.atTip || at.matched == len(list.sentIn) // no fork is needed
 		if at.tip.IsZero() {
 			continue
 		}
-		if at.listed > best.listed || at.listed == best.listed && ends && !best.whole {
+		if at.matched > best.matched || at.matched == best.matched && ends && !best.atTip {
 			best = at
 		}
 	}
-	return best, nil
+	return best, tried, nil
 }
 
-// findTarget returns the target of a list on one branch.
-func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, list *clientMessages) (syncTarget, error) {
+// findTargetOnBranch returns the target of a list on one branch.
+func (r *Repo) findTargetOnBranch(ctx context.Context, c *callOptions, branch string, list *clientMessages) (syncTarget, error) {
 	tip, err := r.Branch(branch).Tip(ctx)
 	if err != nil {
 		return syncTarget{}, err
@@ -211,22 +212,22 @@ func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, li
 		return syncTarget{}, err
 	}
 	if !list.instructions {
-		h.blocks = slices.DeleteFunc(h.blocks, func(s saidBlock) bool { return h.line[s.at].Role == content.RoleSystem })
+		h.blocks = slices.DeleteFunc(h.blocks, func(s historyBlock) bool { return h.line[s.lineIndex].Role == content.RoleSystem })
 	}
 	maskSecrets := c.newMasker().Mode != history.MaskOff
 	theirs, err := h.replaceSecretsAndPurged(list.messages, maskSecrets)
 	if err != nil {
 		return syncTarget{}, err
 	}
-	best := syncTarget{branch: branch, tip: tip, listed: -1}
+	best := syncTarget{branch: branch, tip: tip, matched: -1}
 	for _, edited := range []bool{true, false} {
-		at := h.matchList(theirs, edited, maskSecrets)
+		at := h.matchMessages(theirs, edited, maskSecrets)
 		at.branch, at.tip = branch, tip
-		if at.whole && !best.whole || at.whole == best.whole && at.listed > best.listed {
+		if at.atTip && !best.atTip || at.atTip == best.atTip && at.matched > best.matched {
 			best = at
 		}
 	}
-	if best.whole || best.listed == len(list.sentIn) || tip.IsZero() {
+	if best.atTip || best.matched == len(list.sentIn) || tip.IsZero() {
 		return best, nil
 	}
 	p, err := compile.Chain(ctx, r.store, tip, c.compilerOptions())
@@ -237,64 +238,64 @@ func (r *Repo) findTarget(ctx context.Context, c *callOptions, branch string, li
 	if !list.instructions {
 		prompt = slices.DeleteFunc(slices.Clone(prompt), func(m content.Message) bool { return m.Role == content.RoleSystem })
 	}
-	if m := reconcile.CompareMessages(maskMessagesIf(prompt, maskSecrets), theirs); m.Whole && m.Listed > best.listed {
-		best = syncTarget{branch: branch, tip: tip, base: tip, listed: m.Listed, whole: true}
+	if m := reconcile.CompareMessages(maskMessagesIf(prompt, maskSecrets), theirs); m.Whole && m.Listed > best.matched {
+		best = syncTarget{branch: branch, tip: tip, base: tip, matched: m.Listed, atTip: true}
 	}
 	return best, nil
 }
 
-// matchList compares a list with the blocks of the history, after their edits or before
+// matchMessages compares a list with the blocks of the history, after their edits or before
 // them, and returns the target for the rest of the list.
-func (h *branchHistory) matchList(list []content.Message, afterEdits, maskSecrets bool) syncTarget {
-	block := func(s *saidBlock) content.Block {
+func (h *branchHistory) matchMessages(list []content.Message, afterEdits, maskSecrets bool) syncTarget {
+	block := func(s *historyBlock) content.Block {
 		if afterEdits {
-			return s.block
+			return s.current
 		}
-		return s.first
+		return s.original
 	}
 	n := len(h.blocks)
 	for {
 		m := reconcile.CompareMessages(maskMessagesIf(joinToMessages(h, h.blocks[:n], block), maskSecrets), list)
 		if m.Whole && n == len(h.blocks) {
-			at := syncTarget{listed: m.Listed, whole: true}
+			at := syncTarget{matched: m.Listed, atTip: true}
 			if len(h.line) > 0 {
 				at.base = h.line[len(h.line)-1].ID
 			}
 			return at
 		}
 		n = m.Known
-		base, ok := h.forkAt(n, afterEdits)
+		base, ok := h.forkAfterBlocks(n, afterEdits)
 		if ok || m.Listed == countBlocks(list) {
-			return syncTarget{base: base, listed: m.Listed}
+			return syncTarget{base: base, matched: m.Listed}
 		}
 		for !ok {
 			n--
-			_, ok = h.forkAt(n, afterEdits)
+			_, ok = h.forkAfterBlocks(n, afterEdits)
 		}
 	}
 }
 
-// forkAt returns the commit at which a fork has exactly the first n compared blocks, along
+// forkAfterBlocks returns the commit at which a fork has exactly the first n compared blocks, along
 // with the commits after them that were not compared. ok is false when there is no such
 // commit: a later edit changed one of the blocks, or a merge brought the last of them.
-func (h *branchHistory) forkAt(n int, afterEdits bool) (base objects.ID, ok bool) {
+func (h *branchHistory) forkAfterBlocks(n int, afterEdits bool) (base objects.ID, ok bool) {
 	at, last := -1, 0
 	if n > 0 {
-		at = h.blocks[n-1].at
+		at = h.blocks[n-1].lineIndex
 	}
 	end := len(h.line)
 	if n < len(h.blocks) {
-		end = h.blocks[n].at
+		end = h.blocks[n].lineIndex
 	}
 	for _, s := range h.blocks[:n] {
 		if afterEdits {
-			last = max(last, s.edit)
+			last = max(last, s.editIndex)
 		}
 	}
-	if at >= 0 && !h.own[at] {
+	if at >= 0 && !h.onFirstParentLine[at] {
 		return base, false
 	}
-	for at+1 < end && h.own[at+1] {
+	for at+1 < end && h.onFirstParentLine[at+1] {
 		at++
 	}
 	if at >= 0 {
@@ -316,7 +317,7 @@ func countBlocks(messages []content.Message) (n int) {
 func (h *branchHistory) replaceSecretsAndPurged(list []content.Message, maskSecrets bool) ([]content.Message, error) {
 	purged := map[objects.ID]content.Block{}
 	for _, s := range h.blocks {
-		for _, c := range []*commit.Commit{h.line[s.at], h.line[s.edit]} {
+		for _, c := range []*commit.Commit{h.line[s.lineIndex], h.line[s.editIndex]} {
 			if c.Tombstone != nil {
 				purged[c.ContentID] = blockOrPlaceholder(c)
 			}

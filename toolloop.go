@@ -64,8 +64,8 @@ func (e *PendingError) Error() string {
 	return fmt.Sprintf("generate: branch %s has tool calls without a result: %s", e.Branch, strings.Join(names, ", "))
 }
 
-// pendingError returns the error for tool calls that wait for results.
-func pendingError(branch string, pending []compile.Pending) error {
+// newPendingError returns the error for tool calls that wait for results.
+func newPendingError(branch string, pending []compile.Pending) *PendingError {
 	e := &PendingError{Branch: branch}
 	for _, p := range pending {
 		e.Calls = append(e.Calls, p.Call)

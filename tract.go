@@ -90,8 +90,10 @@ type OpenOptions struct {
 	OnSecrets func([]Secret)
 }
 
-// resolver returns a resolver of revisions without a HEAD.
-func (r *Repo) resolver() refs.Resolver { return refs.Resolver{Store: r.store, Now: r.clock} }
+// resolverWithoutHead returns a resolverWithoutHead of revisions without a HEAD.
+func (r *Repo) resolverWithoutHead() refs.Resolver {
+	return refs.Resolver{Store: r.store, Now: r.clock}
+}
 
 // header reads the header of a commit; it returns nil for the zero id.
 func (r *Repo) header(ctx context.Context, id objects.ID) (*commit.Commit, error) {

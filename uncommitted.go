@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/tract-vcs/tract/commit"
+	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -25,9 +26,9 @@ func (b *Branch) rememberReasoning(unkept map[int][]content.Block, commits []*co
 	}
 }
 
-// withUncommittedReasoning returns the messages of a prompt, together with the reasoning that was not
-// committed but has to be sent. uncommitted is that reasoning, by the commit that it comes before.
-func (b *Branch) withUncommittedReasoning(x *Exchange) (messages []content.Message, uncommitted map[objects.ID][]content.Block) {
+// forgetReasoningOfClosedTurns removes the reasoning that the next request no longer needs from the
+// memory of the Branch, and returns a copy of the rest: by the commit that it comes before.
+func (b *Branch) forgetReasoningOfClosedTurns(x *Exchange) (uncommitted map[objects.ID][]content.Block) {
 	open := map[objects.ID]bool{}
 	last := x.Prompt.Entries[len(x.Prompt.Entries)-1].Turn
 	keeps := x.options.compilerOptions().KeepToolReasoning
@@ -35,19 +36,21 @@ func (b *Branch) withUncommittedReasoning(x *Exchange) (messages []content.Messa
 		open[x.Prompt.Entries[i].ID] = true
 	}
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	maps.DeleteFunc(b.uncommitted, func(id objects.ID, _ []content.Block) bool { return !open[id] })
-	uncommitted = maps.Clone(b.uncommitted)
-	b.mu.Unlock()
-	if len(uncommitted) == 0 || x.Target != nil && !x.Target.NeedsReasoningInToolLoop() {
-		return x.Prompt.Messages, nil
-	}
-	messages = make([]content.Message, len(x.Prompt.Messages))
-	for i, commits := range x.Prompt.MessageCommits() {
-		m := x.Prompt.Messages[i]
+	return maps.Clone(b.uncommitted)
+}
+
+// insertReasoning returns the messages of a prompt with reasoning inserted before the blocks of the
+// commits that it comes before.
+func insertReasoning(p *compile.Prompt, reasoning map[objects.ID][]content.Block) []content.Message {
+	messages := make([]content.Message, len(p.Messages))
+	for i, commits := range p.MessageCommits() {
+		m := p.Messages[i]
 		messages[i] = content.Message{Role: m.Role}
 		for j, block := range m.Blocks {
-			messages[i].Blocks = append(append(messages[i].Blocks, uncommitted[commits[j]]...), block)
+			messages[i].Blocks = append(append(messages[i].Blocks, reasoning[commits[j]]...), block)
 		}
 	}
-	return messages, uncommitted
+	return messages
 }

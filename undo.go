@@ -84,7 +84,7 @@ func (r *Repo) findUndoable(ctx context.Context, o UndoOptions) (Operation, erro
 			return op, nil
 		}
 	}
-	return Operation{}, o.notFound("there is nothing left to undo")
+	return Operation{}, o.notFoundError("there is nothing left to undo")
 }
 
 // findRedoable returns the operation to do again. undoGroup is the group of the undo that took
@@ -115,10 +115,10 @@ func (r *Repo) findRedoable(ctx context.Context, o UndoOptions) (op Operation, u
 		case o.Operation > 0:
 			return op, objects.Group{}, fmt.Errorf("operation %d is not undone", op.Seq)
 		default:
-			return op, objects.Group{}, o.notFound("nothing was undone since the last command")
+			return op, objects.Group{}, o.notFoundError("nothing was undone since the last command")
 		}
 	}
-	return Operation{}, objects.Group{}, o.notFound("nothing was undone since the last command")
+	return Operation{}, objects.Group{}, o.notFoundError("nothing was undone since the last command")
 }
 
 // undoOfUndoError returns the error for an operation that is an undo or a redo itself.
@@ -126,8 +126,8 @@ func undoOfUndoError(op Operation) error {
 	return fmt.Errorf("operation %d is an undo or a redo: name the operation that it undid or redid, %d", op.Seq, op.Of)
 }
 
-// notFound returns the error when no operation is selected.
-func (o UndoOptions) notFound(why string) error {
+// notFoundError returns the error when no operation is selected.
+func (o UndoOptions) notFoundError(why string) error {
 	switch {
 	case o.Operation > 0:
 		return operationNotFound(fmt.Sprintf("there is no operation %d", o.Operation))

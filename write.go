@@ -80,15 +80,15 @@ func (c *callOptions) newDraftWithoutRoleOrPriority(block content.Block, origin 
 	return commit.Draft{Block: block, Time: c.time, Author: c.author, Key: c.key, Origin: origin, Label: c.label}
 }
 
-// origins makes the origins of blocks that a person or a tool adds. Blocks of one source
+// originsBySource makes the originsBySource of blocks that a person or a tool adds. Blocks of one source
 // share an origin.
-type origins struct {
+type originsBySource struct {
 	base commit.Origin // the fields that all of them have
 	made []*commit.Origin
 }
 
-// of returns the origin of the blocks of a source.
-func (o *origins) of(source commit.Source) *commit.Origin {
+// get returns the origin get the blocks get a source.
+func (o *originsBySource) get(source commit.Source) *commit.Origin {
 	for _, one := range o.made {
 		if one.Source == source {
 			return one
@@ -102,14 +102,14 @@ func (o *origins) of(source commit.Source) *commit.Origin {
 
 // newDrafts returns the drafts of blocks that a person or a tool adds after tip. role returns
 // the role of a block.
-func (c *callOptions) newDrafts(tip *commit.Commit, blocks []content.Block, from *origins, role func(content.Block) content.Role) []commit.Draft {
+func (c *callOptions) newDrafts(tip *commit.Commit, blocks []content.Block, from *originsBySource, role func(content.Block) content.Role) []commit.Draft {
 	drafts := make([]commit.Draft, len(blocks))
 	for i, block := range blocks {
 		source := commit.SourceUser
 		if block.Kind() == content.KindToolResult {
 			source = commit.SourceTool
 		}
-		d := c.newDraftWithoutRoleOrPriority(block, from.of(source))
+		d := c.newDraftWithoutRoleOrPriority(block, from.get(source))
 		d.Role, d.Priority = role(block), c.priority
 		switch {
 		case i == 0 && continuesMessage(tip, &d):
@@ -165,12 +165,12 @@ func draftOf(c *commit.Commit) commit.Draft {
 		Op: c.Op, Role: c.Role, Index: c.Index, Target: c.Target, First: c.First, Scope: c.Scope, Priority: c.Priority,
 		Time: c.Time, Author: c.Author, Key: c.Key, Origin: c.Origin, Label: c.Label,
 	}
-	copyContent(&d, c)
+	copyBlockOrTombstone(&d, c)
 	return d
 }
 
-// copyContent gives a draft the block of a commit. Purged content stays purged.
-func copyContent(to *commit.Draft, from *commit.Commit) {
+// copyBlockOrTombstone gives a draft the block of a commit. Purged content stays purged.
+func copyBlockOrTombstone(to *commit.Draft, from *commit.Commit) {
 	if to.Block, to.CopyPurged = from.Block, nil; from.Tombstone != nil {
 		to.Block, to.CopyPurged = nil, from
 	}
