@@ -93,9 +93,9 @@ func (m *promptCache) walkStops() (list []walkStop) {
 	return list
 }
 
-// entriesUpTo returns the cached entries after the prefix, up to commit id. ok is false unless id is
-// the end of the prefix or of the tail, where a walk can stop.
-func (s *walkStop) entriesUpTo(id objects.ID) (afterPrefix []Entry, ok bool) {
+// stopsAt reports whether a walk can stop at commit id: at the end of the prefix or of the tail.
+// afterPrefix has the cached entries from the end of the prefix up to id.
+func (s *walkStop) stopsAt(id objects.ID) (afterPrefix []Entry, ok bool) {
 	if s.prefix.tip == id {
 		return nil, true
 	}
@@ -123,11 +123,11 @@ func (m *promptCache) add(h *history, p *prefix, prompt promptSlices) {
 	p.newest = prompt
 	m.prefixes = slices.DeleteFunc(m.prefixes, func(x *prefix) bool { return x == old || x.tip == p.tip })
 	m.prefixes = append(m.prefixes, p)
-	m.evict()
+	m.evictOldest()
 }
 
-// evict removes the oldest prefixes beyond the limits, but never the newest.
-func (m *promptCache) evict() {
+// evictOldest removes the oldest prefixes beyond the limits, but never the newest.
+func (m *promptCache) evictOldest() {
 	entries := 0
 	for i, p := range slices.Backward(m.prefixes) {
 		entries += p.count

@@ -16,7 +16,7 @@
 //  2. decide (decide.go): ask the [priority.Policy] for the level of each entry: skip, normal,
 //     pinned; keep the open tool loop whole.
 //  3. applySummaries (summary.go): leave out the entries that a summary stands for.
-//  4. replaceSystems (history.go): a named system block replaces the earlier one of its name.
+//  4. replaceNamedSystems (history.go): a named system block replaces the earlier one of its name.
 //  5. dropOldestTurns (history.go): leave out whole turns, the oldest first. Tokens are estimates
 //     times a factor taken from the usage that earlier responses reported (scale.go).
 //  6. pairCalls (tools.go): load tool calls and results, and send both or none of a pair.
@@ -120,7 +120,7 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 
 // compileHead is Chain, with errors that do not name the head.
 func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	h, err := decideHistory(ctx, r, head, o)
+	h, err := collectAndDecideBeforePairing(ctx, r, head, o)
 	if err == nil {
 		err = h.load(ctx, r, h.callsAndResultsOfSentTurns())
 	}
@@ -145,9 +145,9 @@ func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Optio
 	return p, nil
 }
 
-// decideHistory collects the history of head, after a cached prefix if a valid one exists, and
-// applies the policy.
-func decideHistory(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
+// collectAndDecideBeforePairing collects the history of head, after a cached prefix if a valid one
+// exists, and makes the decisions of decideBeforePairing.
+func collectAndDecideBeforePairing(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
 	cache := promptCacheOf(r, o)
 	h, err := collect(ctx, r, head, cache.walkStops())
 	now := promptCacheOf(r, o) // a new one when the store has just noticed that content was purged
@@ -169,7 +169,7 @@ func (h *history) decideBeforePairing(ctx context.Context, r objects.Reader, o O
 	if err := h.load(ctx, r, h.sentSystems()); err != nil {
 		return err
 	}
-	h.replaceSystems()
+	h.replaceNamedSystems()
 	if o.Budget > 0 {
 		if h.scale, err = h.findScale(ctx, r, h.entries, h.sumBytes()); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (h *history) decideLevels(o Options) {
 		}
 		hasTools := len(tools) > 0 && tools[0].Turn == e.Turn
 		note := h.annotations[e.ID]
-		facts := e.policyFacts(note)
+		facts := e.policyFactsWithoutTurn(note)
 		facts.OpenTurn = i >= open && e.Op == commit.Append && e.Turn == h.turns && e.Role != content.NoRole && !o.DropOpenReasoning
 		facts.ToolTurn = o.KeepToolReasoning && hasTools
 		facts.LastTurn = e.Turn == h.reasoningTurn
@@ -84,8 +84,9 @@ func (h *history) setPromptBytesAndFlags(e *Entry, explicitLevel, turnHasTools b
 	}
 }
 
-// policyFacts returns the input of the policy for an entry, without the fields about its turn.
-func (e *Entry) policyFacts(note *commit.Commit) priority.Facts {
+// policyFactsWithoutTurn returns the input of the policy for an entry, without the fields about its
+// turn. note is the annotation of the entry; it may be nil.
+func (e *Entry) policyFactsWithoutTurn(note *commit.Commit) priority.Facts {
 	facts := priority.Facts{Default: e.Kind.Traits().Level, Explicit: e.Priority, Reasoning: e.Kind == content.KindReasoning}
 	if note != nil {
 		facts.Explicit = note.Priority

@@ -169,12 +169,16 @@ func (e *Entry) setCommit(c *commit.Commit, reuseOrigin *objects.ID) {
 	}
 }
 
-// undecidedCopy returns the entry as it was before anything was decided, without its block.
-func (e *Entry) undecidedCopy() Entry {
-	return Entry{
+// undecidedCopyWithoutBlock returns the entry as it was before anything was decided, without its block.
+func (e *Entry) undecidedCopyWithoutBlock() Entry {
+	undecided := Entry{
 		ID: e.ID, Content: e.Content, Op: e.Op, Kind: e.Kind, Role: e.Role, Priority: e.Priority,
 		Index: e.Index, Size: e.Size, locator: e.locator, origin: e.origin, flags: e.flags & (gapBefore | merged),
 	}
+	if c := e.Change(); c != nil {
+		undecided.ensureExtra().change = c
+	}
+	return undecided
 }
 
 // leaveOut leaves an entry out of the prompt, if it is sent.

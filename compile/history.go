@@ -24,9 +24,9 @@ type history struct {
 	reasoningTurn   int32 // the last turn that has reasoning; -1: none has
 	reasoningBefore int32 // the last turn that has reasoning, without the last turn
 
-	edits        map[objects.ID]*commit.Commit      // the last edit of a commit, by its target
-	annotations  map[objects.ID]*commit.Commit      // the last annotation of a commit, likewise
-	mergedRanges map[objects.ID]map[objects.ID]bool // the ranges of summaries that a merge brought
+	edits               map[objects.ID]*commit.Commit      // the last edit of a commit, by its target
+	annotations         map[objects.ID]*commit.Commit      // the last annotation of a commit, likewise
+	mergedSummaryRanges map[objects.ID]map[objects.ID]bool // the ranges of summaries that a merge brought
 
 	systems   []*Entry // system blocks
 	tools     []*Entry // tool calls and results
@@ -73,7 +73,7 @@ func (h *history) walkUnlessMerge(ctx context.Context, r objects.Reader, head ob
 		}
 		if afterPrefix, ok := h.beginAtStop(c.ID, stops); ok {
 			for i := len(afterPrefix) - 1; i >= 0; i-- {
-				list = append(list, afterPrefix[i].undecidedCopy())
+				list = append(list, afterPrefix[i].undecidedCopyWithoutBlock())
 			}
 			break
 		}
@@ -95,10 +95,10 @@ func (h *history) walkUnlessMerge(ctx context.Context, r objects.Reader, head ob
 }
 
 // beginAtStop sets h.from to the one of stops that is at commit id, and reports whether there is one.
-// afterPrefix is as [walkStop.entriesUpTo] returns it.
+// afterPrefix is as [walkStop.stopsAt] returns it.
 func (h *history) beginAtStop(id objects.ID, stops []walkStop) (afterPrefix []Entry, ok bool) {
 	for i := range stops {
-		if afterPrefix, ok = stops[i].entriesUpTo(id); ok {
+		if afterPrefix, ok = stops[i].stopsAt(id); ok {
 			h.from = stops[i]
 			break
 		}
@@ -233,9 +233,9 @@ func (h *history) sentEntries() []*Entry {
 	return list
 }
 
-// replaceSystems leaves out each named system block that a later one of the same name replaces.
+// replaceNamedSystems leaves out each named system block that a later one of the same name replaces.
 // The last one is sent at the position of the first.
-func (h *history) replaceSystems() {
+func (h *history) replaceNamedSystems() {
 	first := map[string]*Entry{}
 	for _, e := range h.sentSystems() {
 		t, ok := h.blockOf(e).(content.Text)
@@ -257,7 +257,7 @@ func (h *history) replaceSystems() {
 // sumBytes returns the sums of the bytes of all entries.
 func (h *history) sumBytes() (s byteSums) {
 	for i := range h.entries {
-		s.addEntry(&h.entries[i], 1)
+		s.addBytes(&h.entries[i], 1)
 	}
 	return s
 }

@@ -27,7 +27,7 @@ func (h *history) linearize(ctx context.Context, r objects.Reader, head objects.
 		previous = c.ID
 	}
 	h.markMerged(head, line)
-	return h.findMergedRanges(ctx, r, line)
+	return h.findRangesOfMergedSummaries(ctx, r, line)
 }
 
 // markMerged marks the entries that merges brought. order is the history in the order of its entries.
@@ -42,10 +42,10 @@ func (h *history) markMerged(head objects.ID, order []*commit.Commit) {
 	}
 }
 
-// findMergedRanges finds the ranges of the summaries that merges brought. A summary covers the commits
-// between First and Target on the line on which it was made; in the merged order other commits may lie
-// between them, and it does not cover these. order is as for markMerged.
-func (h *history) findMergedRanges(ctx context.Context, r objects.Reader, order []*commit.Commit) error {
+// findRangesOfMergedSummaries finds the ranges of the summaries that merges brought. A summary covers
+// the commits between First and Target on the line on which it was made; in the merged order other
+// commits may lie between them, and it does not cover these. order is as for markMerged.
+func (h *history) findRangesOfMergedSummaries(ctx context.Context, r objects.Reader, order []*commit.Commit) error {
 	for i, c := range order {
 		if h.entries[i].flags&merged == 0 || c.Op != commit.Compress {
 			continue
@@ -54,10 +54,10 @@ func (h *history) findMergedRanges(ctx context.Context, r objects.Reader, order 
 		if err != nil {
 			return err
 		}
-		if h.mergedRanges == nil {
-			h.mergedRanges = map[objects.ID]map[objects.ID]bool{}
+		if h.mergedSummaryRanges == nil {
+			h.mergedSummaryRanges = map[objects.ID]map[objects.ID]bool{}
 		}
-		h.mergedRanges[c.ID] = idsBetween(line, c.First, c.Target)
+		h.mergedSummaryRanges[c.ID] = idsBetween(line, c.First, c.Target)
 	}
 	return nil
 }

@@ -131,14 +131,14 @@ func (m *Manifest) Object() objects.Object {
 		links = append(links, m.Body)
 	}
 	var r canonical.Record
-	own := *m
-	own.fields(&r, !m.Body.IsZero())
+	own, hasBody := *m, !m.Body.IsZero()
+	own.fields(&r, &hasBody)
 	return objects.New(objects.KindManifest, parents, links, r.Bytes())
 }
 
-// fields writes the fields of the record of m, or reads them. hasBody states whether the last link
-// is the request body: the argument is written, and what was read or written is returned.
-func (m *Manifest) fields(r *canonical.Record, hasBody bool) bool {
+// fields writes the fields of the record of m, or reads them. hasBody is one of them, which m does not
+// have: whether the last link of the object is the request body.
+func (m *Manifest) fields(r *canonical.Record, hasBody *bool) {
 	canonical.Number(r, manifestStrip, &m.Options.Policy.Strip, uint64(priority.StripAll)+1)
 	r.Bool(manifestInclude, &m.Options.Policy.IncludeReasoning)
 	canonical.Number(r, manifestBudget, &m.Options.Budget, 1<<63)
@@ -158,8 +158,7 @@ func (m *Manifest) fields(r *canonical.Record, hasBody bool) bool {
 	canonical.List(r, manifestSource, &m.Sources,
 		func(id *objects.ID) []byte { return id[:] },
 		func(id *objects.ID, b []byte) (err error) { *id, err = canonical.ParseHash(b); return err })
-	r.Bool(manifestBody, &hasBody)
-	return hasBody
+	r.Bool(manifestBody, hasBody)
 }
 
 // ParseManifest reads the object of a manifest. Anything else is a
@@ -170,7 +169,8 @@ func ParseManifest(obj objects.Object) (*Manifest, error) {
 	if obj.Kind != objects.KindManifest || len(obj.Parents) > 1 || len(obj.Links) == 0 {
 		r.Refuse(fmt.Sprintf("a %s with %d parents and %d links", obj.Kind, len(obj.Parents), len(obj.Links)))
 	}
-	hasBody := m.fields(&r, false)
+	hasBody := false
+	m.fields(&r, &hasBody)
 	links := obj.Links
 	if n := len(links); hasBody && n > 1 {
 		m.Body, links = links[n-1], links[:n-1]
@@ -262,23 +262,23 @@ func sentFlagsCacheOf(r objects.Reader) *sentFlagsCache {
 	return cache
 }
 
-func (s *sentFlagsCache) get(id objects.ID) (flags []bool, ok bool) {
+func (s *sentFlagsCache) get(manifestID objects.ID) (flags []bool, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	flags, ok = s.known[id]
+	flags, ok = s.known[manifestID]
 	return flags, ok
 }
 
-func (s *sentFlagsCache) put(id objects.ID, flags []bool) {
+func (s *sentFlagsCache) put(manifestID objects.ID, flags []bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, there := s.known[id]; id.IsZero() || there {
+	if _, there := s.known[manifestID]; manifestID.IsZero() || there {
 		return
 	}
-	s.order = append(s.order, id)
+	s.order = append(s.order, manifestID)
 	if len(s.order) > maxCachedManifests {
 		delete(s.known, s.order[0])
 		s.order = s.order[1:]
 	}
-	s.known[id] = flags
+	s.known[manifestID] = flags
 }

@@ -18,9 +18,10 @@ func (h *history) buildAndCachePrompt(head objects.ID) *Prompt {
 	for i := range h.entries {
 		e := &h.entries[i]
 		if h.cache != nil && e.Turn == h.turns && next == nil {
-			next = h.prefixAt(i, b)
+			next = h.prefixBefore(i, b)
 		}
-		b.addEntry(h, i)
+		b.tokens.count(e)
+		b.appendBlocksAt(h, i)
 		if change := e.Change(); change != nil && e.Block == nil {
 			e.Block = change.Block
 		}
@@ -80,25 +81,24 @@ func (h *history) newMessageBuilder() *messageBuilder {
 	return b
 }
 
-// addEntry counts entry i of the history and appends the blocks that are sent at its position: the
+// appendBlocksAt appends the blocks that are sent at the position of entry i of the history: the
 // summaries of which it is the first covered commit, then its replacement or its own block.
-func (b *messageBuilder) addEntry(h *history, i int) {
+func (b *messageBuilder) appendBlocksAt(h *history, i int) {
 	e := &h.entries[i]
-	b.tokens.count(e)
 	for _, summary := range e.extraOrZero().summariesBefore {
-		b.appendBlock(h, summary, b.entryIndexOf(h, summary))
+		b.appendBlock(h, summary, b.ownEntryIndex(h, summary))
 	}
 	switch replacement := e.extraOrZero().replacement; {
 	case replacement != nil && replacement != e:
-		b.appendBlock(h, replacement, b.entryIndexOf(h, replacement))
+		b.appendBlock(h, replacement, b.ownEntryIndex(h, replacement))
 	case e.flags&relocated == 0 && e.Op == commit.Append:
 		b.appendBlock(h, e, h.indexWithPrefix(i))
 	}
 }
 
-// entryIndexOf returns the index in [Prompt.Entries] that an entry has itself, though it is sent at the
+// ownEntryIndex returns the index in [Prompt.Entries] that an entry has itself, though it is sent at the
 // position of another entry.
-func (b *messageBuilder) entryIndexOf(h *history, e *Entry) int32 {
+func (b *messageBuilder) ownEntryIndex(h *history, e *Entry) int32 {
 	if b.movedEntryIndexes == nil {
 		b.movedEntryIndexes = map[*Entry]int32{}
 		for i := range h.entries {
@@ -189,8 +189,8 @@ func (b *messageBuilder) copyUnfinishedToolMessage() *unfinishedToolMessage {
 	return &unfinishedToolMessage{slices.Clone(b.blocks[b.begin:]), slices.Clone(b.blockEntries[b.begin:]), slices.Clone(b.callRanks)}
 }
 
-// prefixAt returns the prefix of the prompt that ends before entry i, which begins the last turn.
-func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
+// prefixBefore returns the prefix of the prompt that ends before entry i, which begins the last turn.
+func (h *history) prefixBefore(i int, b *messageBuilder) *prefix {
 	p := &prefix{
 		count: i, turns: h.turns - 1, reasoningTurn: h.reasoningBefore, lastReasoningTurn: h.reasoningTurn,
 		tokens: b.tokens, messageCount: len(b.messages), blockCount: len(b.blockEntries), lastSent: b.lastSent, calls: b.calls,
@@ -216,7 +216,7 @@ func (h *history) prefixAt(i int, b *messageBuilder) *prefix {
 
 // count adds the tokens of an entry to the sums.
 func (t *Tokens) count(e *Entry) {
-	t.addEntry(e, 1)
+	t.addBytes(e, 1)
 	if n, sum := e.estimatedTokens(), t.sentOrHiddenSum(e); sum != nil {
 		*sum += n
 		t.Raw += n

@@ -63,7 +63,7 @@ func (s Scale) largestEstimate(tokens int) int {
 // ScaleOf returns the scale of the prompts of head.
 func ScaleOf(ctx context.Context, r objects.Reader, head objects.ID) (Scale, error) {
 	o := Options{Budget: 1} // nothing fits
-	h, err := decideHistory(ctx, r, head, o)
+	h, err := collectAndDecideBeforePairing(ctx, r, head, o)
 	if err != nil && !errors.As(err, new(*priority.OverBudgetError)) {
 		return Scale{}, fmt.Errorf("scale of %s: %w", head.Short(), err)
 	}
@@ -77,8 +77,8 @@ type byteSums struct {
 	toolReasoning int64 // the part of reasoning that is in turns with tool calls
 }
 
-// addEntry adds the bytes of an entry, multiplied by sign: 1 adds, -1 subtracts.
-func (s *byteSums) addEntry(e *Entry, sign int64) {
+// addBytes adds the bytes of an entry, multiplied by sign: 1 adds, -1 subtracts.
+func (s *byteSums) addBytes(e *Entry, sign int64) {
 	switch n := sign * int64(e.promptBytes); {
 	case !e.AddsBlock():
 	case e.flags&counted != 0:
@@ -99,7 +99,7 @@ type response struct {
 	turn          int32
 	before        byteSums // of the entries before it
 	turnReasoning int64    // the part of before that is reasoning of its own turn
-	changed       bool     // a later entry may change which entries before it are sent
+	changedLater  bool     // a later entry may change which entries before it are sent
 }
 
 // mayChangeEarlier reports whether an entry may change which entries before it are sent.
@@ -125,7 +125,7 @@ func latestResponses(entries []Entry, sum byteSums, minIndex int) (list []respon
 		if !more && open == len(list) {
 			break
 		}
-		sum.addEntry(e, -1)
+		sum.addBytes(e, -1)
 		changed = changed || e.mayChangeEarlier()
 		if !e.mayReportUsage() || e.flags&merged != 0 { // a response on a merged line was sent something else
 			continue
@@ -133,7 +133,7 @@ func latestResponses(entries []Entry, sum byteSums, minIndex int) (list []respon
 		if n := len(list); n > 0 && list[n-1].origin == *e.origin {
 			list[n-1].first, list[n-1].before = i, sum
 		} else if more {
-			list = append(list, response{origin: *e.origin, first: i, end: i + 1, turn: e.Turn, before: sum, changed: changed})
+			list = append(list, response{origin: *e.origin, first: i, end: i + 1, turn: e.Turn, before: sum, changedLater: changed})
 		}
 	}
 	for open < len(list) {
@@ -167,14 +167,14 @@ func readReportedInput(ctx context.Context, r objects.Reader, list []response) (
 func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Entry, s byteSums) (Scale, error) {
 	low := max(0, len(entries)-maxScan)
 	list, err := readReportedInput(ctx, r, latestResponses(entries, s, low))
-	if err == nil && len(list) > 0 && list[0].changed {
+	if err == nil && len(list) > 0 && list[0].changedLater {
 		entries, s = h.decidePrefixAlone(entries[:list[0].end])
 		list, err = readReportedInput(ctx, r, latestResponses(entries, s, low))
 	}
 	if err != nil || len(list) == 0 {
 		return Scale{}, err
 	}
-	if i := slices.IndexFunc(list, func(a response) bool { return a.changed }); i > 0 {
+	if i := slices.IndexFunc(list, func(a response) bool { return a.changedLater }); i > 0 {
 		list = list[:i]
 	}
 	list = list[:min(len(list), maxResponses)]
@@ -214,12 +214,12 @@ func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Ent
 	if len(factors) == 0 {
 		return Scale{}, nil
 	}
+	slices.Sort(factors)
 	return Scale{Model: list[0].report.Model, Factor: min(max(median(factors), leastFactor), mostFactor), Responses: len(factors)}, nil
 }
 
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+func median(sorted []float64) float64 {
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // requestBytes returns the bytes that were sent in the request of a response with these options,
@@ -250,19 +250,16 @@ func sentBytes(entries []Entry, flags []bool) (sum int64) {
 // entries followed them. It returns copies with the new decisions, and their bytes.
 func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums byteSums) {
 	then := newHistory()
-	then.mergedRanges = h.mergedRanges
+	then.mergedSummaryRanges = h.mergedSummaryRanges
 	then.entries = make([]Entry, len(entries))
 	for i := range entries {
 		e := &entries[i]
-		then.entries[i] = e.undecidedCopy()
+		then.entries[i] = e.undecidedCopyWithoutBlock()
 		then.entries[i].Block = e.Block
-		if c := e.Change(); c != nil {
-			then.entries[i].ensureExtra().change = c
-		}
 	}
 	then.numberAndIndexEntries()
 	then.decideLevels(Options{})
 	then.applySummaries()
-	then.replaceSystems()
+	then.replaceNamedSystems()
 	return then.entries, then.sumBytes()
 }

@@ -31,7 +31,7 @@ func (h *history) applySummaries() {
 	}
 	var earlier []*summarySpan
 	for _, at := range h.summaries {
-		s := &summarySpan{entry: &h.entries[at], sentAt: -1, ids: h.mergedRanges[h.entries[at].ID]}
+		s := &summarySpan{entry: &h.entries[at], sentAt: -1, ids: h.mergedSummaryRanges[h.entries[at].ID]}
 		first, known := indexes[s.entry.Change().First]
 		last, knownToo := indexes[s.entry.Change().Target]
 		if !known || !knownToo || !s.entry.Sent {

@@ -186,7 +186,7 @@ func (h *history) redecideReasoningWithoutCalls(o Options) {
 		if !e.Sent || e.Why() != priority.WhyToolTurn || sent[e.Turn] {
 			continue
 		}
-		facts := e.policyFacts(nil)
+		facts := e.policyFactsWithoutTurn(nil)
 		facts.Explicit, facts.LastTurn = priority.Unset, e.Turn == h.reasoningTurn
 		level, why := o.Policy.Decide(facts)
 		e.Level = level
