@@ -27,7 +27,7 @@ func onDisk(t *testing.T, o ...tract.OpenOptions) (*tract.Repo, string) {
 }
 
 // wantNoWord wants that words are in no file, and that the store is sound.
-func wantNoWord(t *testing.T, dir string, erased int, words ...string) {
+func wantNoWord(t *testing.T, dir string, purged int, words ...string) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
 	for _, name := range files {
@@ -42,8 +42,8 @@ func wantNoWord(t *testing.T, dir string, erased int, words ...string) {
 		}
 	}
 	h := must(maintain.Fsck(t.Context(), dir, maintain.FsckOptions{}))(t)
-	if !h.OK() || len(h.Damages) > 0 || h.Erased != erased {
-		t.Errorf("fsck: %+v, want %d erased", h, erased)
+	if !h.OK() || len(h.Damages) > 0 || h.Purged != purged {
+		t.Errorf("fsck: %+v, want %d purged", h, purged)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestPurgeInHistoriesWithMerges(t *testing.T) {
 			}
 			w.look()
 		}
-		if h := must(maintain.Fsck(t.Context(), dir, maintain.FsckOptions{}))(t); !h.OK() || h.Erased == 0 {
+		if h := must(maintain.Fsck(t.Context(), dir, maintain.FsckOptions{}))(t); !h.OK() || h.Purged == 0 {
 			t.Errorf("seed %d: %+v", seed, h)
 		}
 		if w.did["purge"] == 0 {

@@ -98,7 +98,7 @@ func TestMessagesShowWhatWasPurged(t *testing.T) {
 		revs = append(revs, id.String())
 	}
 	must(maintain.Purge(ctx, repo, maintain.PurgeOptions{Revs: revs}))(t)
-	want := "u [erased] | a reasoning=[erased] tool-call=[erased] | t tool-result=[erased] | u [erased] | a [erased]"
+	want := "u [purged] | a reasoning=[purged] tool-call=[purged] | t tool-result=[purged] | u [purged] | a [purged]"
 	if have := saidOn(t, main); have != want {
 		t.Errorf("have %s\nwant %s", have, want)
 	}
@@ -109,7 +109,7 @@ func TestMessagesShowWhatWasPurged(t *testing.T) {
 		}
 	}
 	fork := must(main.Sync(ctx, append(original[:1:1], dialogue("other")...)))(t)
-	if have := saidOn(t, repo.Branch(fork.Branch)); strings.Contains(have, "secret") || !strings.HasPrefix(have, "u [erased] | u other") {
+	if have := saidOn(t, repo.Branch(fork.Branch)); strings.Contains(have, "secret") || !strings.HasPrefix(have, "u [purged] | u other") {
 		t.Errorf("the fork has %s", have)
 	}
 	fork = must(main.Sync(ctx, append(dialogue("before"), original...)))(t)

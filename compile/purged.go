@@ -10,11 +10,11 @@ import (
 
 // PurgedPlaceholder is sent in place of a tool result whose content was purged. A provider
 // refuses a call without a result; without both, the model would not know that it had called.
-const PurgedPlaceholder = "[erased]"
+const PurgedPlaceholder = "[purged]"
 
 // WhyPurged returns the reason for leaving out a block whose content was purged.
 func WhyPurged(t *objects.Tombstone) priority.Why {
-	why := "pruned " + t.Time.Format(time.DateOnly)
+	why := "purged " + t.Time.Format(time.DateOnly)
 	if t.Why != "" {
 		why += ": " + t.Why
 	}

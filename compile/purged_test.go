@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// erase takes the words of commits away.
-func (s *story) erase(names ...string) *story {
+// purge replaces the content of commits by tombstones.
+func (s *story) purge(names ...string) *story {
 	s.t.Helper()
 	for _, name := range names {
 		c, err := commit.Read(s.t.Context(), s.store, s.ids[name])
@@ -36,10 +36,10 @@ func tombstoneOf(c *commit.Commit) objects.Tombstone {
 }
 
 func TestPurgedContentIsLeftOut(t *testing.T) {
-	const gone = "pruned 1970-01-01: too old"
+	const gone = "purged 1970-01-01: too old"
 	cases := []struct {
 		name, history string
-		erase         []string
+		purge         []string
 		sent          string
 		why           map[string]string
 	}{
@@ -62,7 +62,7 @@ func TestPurgedContentIsLeftOut(t *testing.T) {
 		for range 2 { // with what is remembered, too
 			s.compile(include)
 		}
-		p := s.erase(c.erase...).compile(include)
+		p := s.purge(c.purge...).compile(include)
 		if got := s.sent(p); got != c.sent {
 			t.Errorf("%s: sent %q, want %q", c.name, got, c.sent)
 		}
@@ -78,7 +78,7 @@ func TestPurgedContentIsLeftOut(t *testing.T) {
 }
 
 func TestPurgedToolResultIsAPlaceholder(t *testing.T) {
-	s := newStory(t).tell("u=user:q c=call:1 r=result:1 a=assistant:done").erase("r")
+	s := newStory(t).tell("u=user:q c=call:1 r=result:1 a=assistant:done").purge("r")
 	p := s.compile(Options{})
 	result, ok := p.Messages[2].Blocks[0].(content.ToolResult)
 	if !ok || result.Text != PurgedPlaceholder || result.CallID != "1" {
@@ -90,13 +90,13 @@ func TestPurgedToolResultIsAPlaceholder(t *testing.T) {
 }
 
 func TestEditOfPurgedContentIsSent(t *testing.T) {
-	s := newStory(t).tell(chat).edit("u1", "masked").erase("u1")
+	s := newStory(t).tell(chat).edit("u1", "masked").purge("u1")
 	if p := s.compile(Options{}); s.sent(p) != "s | u1 | a1 | u2 | a2" || p.Messages[1].Blocks[0].String() != "masked" {
 		t.Errorf("sent %q, with %q", s.sent(p), p.Messages[1].Blocks[0])
 	}
 }
 
-// TestPurgeInRandomHistories erases parts of random histories: what is sent has its
+// TestPurgeInRandomHistories purges parts of random histories: what is sent has its
 // words, calls and results go together, and what is remembered makes no difference.
 func TestPurgeInRandomHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -125,7 +125,7 @@ func TestPurgeInRandomHistories(t *testing.T) {
 		}
 		var gone []objects.Tombstone
 		for _, c := range known {
-			if !c.ContentID.IsZero() && rapid.IntRange(0, 3).Draw(t, "erase") == 0 {
+			if !c.ContentID.IsZero() && rapid.IntRange(0, 3).Draw(t, "purge") == 0 {
 				gone = append(gone, tombstoneOf(c))
 			}
 		}
@@ -161,35 +161,35 @@ func TestPurgeInRandomHistories(t *testing.T) {
 		}
 		for _, e := range p.Entries {
 			if e.Sent && e.Tombstone() != nil && e.Kind != content.KindToolResult {
-				t.Fatalf("erased words of %s are sent", e.Kind)
+				t.Fatalf("purged words of %s are sent", e.Kind)
 			}
 		}
 	})
 }
 
 // noticing is a store that notices, at its second look at the memo, that words were
-// erased: by another process, while the history was walked.
+// purged: by another process, while the history was walked.
 type noticing struct {
 	objects.Store
 	looks int
-	erase func()
+	purge func()
 }
 
 func (n *noticing) Cache() *objects.Cache {
 	if n.looks++; n.looks == 2 {
-		n.erase()
+		n.purge()
 	}
 	return n.Store.(objects.Cacher).Cache()
 }
 
-// TestPurgeEmptiesTheCache erases the reason of an annotation while a prompt is
+// TestPurgeEmptiesTheCache purges the reason of an annotation while a prompt is
 // compiled: no prompt after that has the words.
 func TestPurgeEmptiesTheCache(t *testing.T) {
 	s := newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason")
 	p := s.compile(Options{})
 	note := p.Entries[len(p.Entries)-1].Change()
 	s = newStory(t).tell("u=user:q a=assistant:yes").annotate("u", priority.Pinned, "secret reason") // with nothing remembered
-	reads := &noticing{Store: s.store, erase: func() {
+	reads := &noticing{Store: s.store, purge: func() {
 		if _, err := objects.Purge(t.Context(), s.store, []objects.Tombstone{tombstoneOf(note)}, nil); err != nil {
 			t.Error(err)
 		}

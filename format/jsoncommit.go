@@ -27,7 +27,7 @@ type commitJSON struct {
 	KeyBlock  int               `json:"key_block,omitempty"` // of an import: the index of the block at the position
 	Label     string            `json:"label,omitempty"`
 	Summary   string            `json:"summary"`
-	Pruned    *purgedJSON       `json:"pruned,omitempty"`
+	Purged    *purgedJSON       `json:"pruned,omitempty"`
 	Damaged   string            `json:"damaged,omitempty"`
 	Size      int64             `json:"size"`
 	Tokens    int               `json:"tokens"`
@@ -74,7 +74,7 @@ func newCommit(c Commit) *commitJSON {
 	v := &commitJSON{
 		ID: c.ID, Short: c.ID.Short(), Parents: c.Parents, Op: c.Op.String(), Kind: c.Kind, Role: c.Role,
 		Turn: c.Turn, Index: c.Index, Time: jsonTime(c.Time), Author: c.Author, Key: c.Key.Text, KeyBlock: c.Key.Block, Label: c.Label.Text,
-		Summary: c.summary(summaryCells, ""), Pruned: newPurged(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: estimatedTokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
+		Summary: c.summary(summaryCells, ""), Purged: newPurged(c.Tombstone, c.Size), Damaged: damagedJSON(c.Damaged), Size: c.Size, Tokens: estimatedTokens(c.Commit), ContentID: c.ContentID, Target: c.Target,
 		Refs: c.Refs, Agents: c.Agents, Origin: newOrigin(c.Origin), Meta: c.Label.Meta,
 	}
 	if c.Key.Kind != commit.KeyCaller {

@@ -39,7 +39,7 @@ type entryJSON struct {
 	Hidden objects.ID     `json:"summary,omitzero"` // the summary that stands for the entry
 	Turn   int            `json:"turn"`
 	Tokens int            `json:"tokens"`
-	Pruned *purgedJSON    `json:"pruned,omitempty"`
+	Purged *purgedJSON    `json:"pruned,omitempty"`
 }
 
 type pendingJSON struct {
@@ -66,7 +66,7 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	for i, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
 			Commit: e.ID, Edit: e.EditedBy(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why(),
-			Sent: e.Sent, Hidden: e.SummarizedBy(), Turn: int(e.Turn), Tokens: rows[i], Pruned: newPurged(e.Tombstone(), 0),
+			Sent: e.Sent, Hidden: e.SummarizedBy(), Turn: int(e.Turn), Tokens: rows[i], Purged: newPurged(e.Tombstone(), 0),
 		})
 	}
 	for _, w := range pr.Pending {

@@ -54,6 +54,6 @@ func (g *lineBuffer) commitContent(c *commit.Commit) {
 func (g *lineBuffer) purgedField(c *commit.Commit) {
 	if t := c.Tombstone; t != nil {
 		text := t.Time.Format(time.DateOnly) + ", " + sizeText(int(max(t.Size, c.Size)))
-		g.field("Pruned", joinNonEmpty(": ", text, t.Why))
+		g.field("Purged", joinNonEmpty(": ", text, t.Why))
 	}
 }

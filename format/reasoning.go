@@ -88,7 +88,7 @@ type reasoningJSON struct {
 	Source     string      `json:"source,omitempty"`
 	Seal       *sealJSON   `json:"seal,omitempty"`
 	Incomplete bool        `json:"incomplete,omitempty"`
-	Pruned     *purgedJSON `json:"pruned,omitempty"`
+	Purged     *purgedJSON `json:"pruned,omitempty"`
 	Damaged    string      `json:"damaged,omitempty"`
 	Text       string      `json:"text"`
 	TextBase64 string      `json:"text_base64,omitempty"`
@@ -101,7 +101,7 @@ func ReasoningJSON(t Reasoning) any {
 	return reasoningJSON{
 		ID: t.Commit.ID, Session: o.Session, Turn: t.Turn, Model: o.Model, Provider: o.Provider, ResponseID: o.ResponseID,
 		Time: jsonTime(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
-		Pruned: newPurged(t.Commit.Tombstone, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
+		Purged: newPurged(t.Commit.Tombstone, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
 		Format: string(t.Block.Format), Source: t.Block.Source, Seal: newSeal(form.Seal), Incomplete: form.Incomplete,
 		Text: validUTF8(text), TextBase64: base64IfInvalid(text), Parts: t.Block.Parts,
 	}

@@ -32,7 +32,7 @@ const (
 	Same            Outcome = "same"             // the hash of the body proves it
 	AsSent          Outcome = "as sent"          // another program sent the body, the body is stored, and its hash proves it
 	Differs         Outcome = "differs"          // the same history gives another request now
-	Purged          Outcome = "pruned"           // content of the request was purged after it was sent; Why names it
+	Purged          Outcome = "purged"           // content of the request was purged after it was sent; Why names it
 	OlderEncoder    Outcome = "older encoder"    // the body differs, and another version of the encoder made the old one
 	NotReproducible Outcome = "not reproducible" // something that the body depends on is not stored; Why names it
 )

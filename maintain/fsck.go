@@ -24,7 +24,7 @@ type FsckResult struct {
 	Commits     int
 	Refs        int
 	Entries     int // entries of the ref log
-	Erased      int // purged objects, of which the store keeps a tombstone
+	Purged      int // purged objects, of which the store keeps a tombstone
 	Unreachable int // objects that no ref leads to or ever led to: [GC] removes them
 	Damages     []Damage
 }
@@ -99,7 +99,7 @@ func (c *checker) auditCallbacks() objects.Audit {
 		},
 		Tombstone: func(t objects.Tombstone) error {
 			if c.graph.addTombstone(t) {
-				c.health.Erased++
+				c.health.Purged++
 			}
 			return nil
 		},

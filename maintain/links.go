@@ -165,7 +165,7 @@ func (c *linkCheck) countIfIntactAndReferenced() error {
 			return errUnclear
 		}
 		if !is(present) {
-			c.result.Erased++
+			c.result.Purged++
 		} else if c.result.Objects++; info.kind == objects.KindCommit {
 			c.result.Commits++
 		}

@@ -39,7 +39,7 @@ func soundStore(t *testing.T, repo *tract.Repo, dir string, planted []secretstes
 	if list := scan(t, repo, maintain.ScanOptions{}); len(list) > 0 {
 		t.Errorf("found again: %+v", list)
 	}
-	if h := must(maintain.Fsck(t.Context(), dir, maintain.FsckOptions{}))(t); !h.OK() || h.Erased == 0 {
+	if h := must(maintain.Fsck(t.Context(), dir, maintain.FsckOptions{}))(t); !h.OK() || h.Purged == 0 {
 		t.Errorf("fsck: %+v", h)
 	}
 	for x, err := range inspect.Verify(t.Context(), repo, noTargets, inspect.VerifyOptions{}) {
@@ -88,7 +88,7 @@ func TestPurgedSecretsAreInNoFile(t *testing.T) {
 	}
 	got := must(maintain.Purge(t.Context(), repo, maintain.PurgeOptions{Secrets: true}))(t)
 	if len(got.Commits) == 0 || len(got.Others) == 0 || len(leaks) == 0 || got.Objects < len(leaks) {
-		t.Errorf("%d commits, %d other objects, %d erased of %d", len(got.Commits), len(got.Others), got.Objects, len(leaks))
+		t.Errorf("%d commits, %d other objects, %d purged of %d", len(got.Commits), len(got.Others), got.Objects, len(leaks))
 	}
 	soundStore(t, repo, dir, planted)
 	must(repo.Compile(t.Context(), "b0", tract.CompileOptions{}))(t)
@@ -96,7 +96,7 @@ func TestPurgedSecretsAreInNoFile(t *testing.T) {
 
 // TestMaskLeavesContentOfAnOpenToolLoop: the same sealed words on a branch whose loop is over
 // are the same object, and stay too until the other loop is over. Of a rule that was not
-// asked for nothing is masked, and what is never erased is not tried.
+// asked for nothing is masked, and what is never purged is not tried.
 func TestMaskLeavesContentOfAnOpenToolLoop(t *testing.T) {
 	all := secretstest.Plant(33)
 	key, other := all[15].Secret, all[2].Secret

@@ -34,7 +34,7 @@ func onDisk(t *testing.T, o ...tract.OpenOptions) (*tract.Repo, string) {
 }
 
 // wantNoWord wants that words are in no file, and that the store is sound.
-func wantNoWord(t *testing.T, dir string, erased int, words ...string) {
+func wantNoWord(t *testing.T, dir string, purged int, words ...string) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
 	for _, name := range files {
@@ -49,8 +49,8 @@ func wantNoWord(t *testing.T, dir string, erased int, words ...string) {
 		}
 	}
 	h := must(maintain.Fsck(t.Context(), dir, maintain.FsckOptions{}))(t)
-	if !h.OK() || len(h.Damages) > 0 || h.Erased != erased {
-		t.Errorf("fsck: %+v, want %d erased", h, erased)
+	if !h.OK() || len(h.Damages) > 0 || h.Purged != purged {
+		t.Errorf("fsck: %+v, want %d purged", h, purged)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestPurgedReasoningIsInNoFile(t *testing.T) {
 		t.Errorf("show: %+v, block %+v", c.Tombstone, c.Block)
 	}
 	pr := must(repo.Compile(ctx, "main", tract.CompileOptions{IncludeReasoning: true}))(t)
-	if e := pr.Entries[1]; e.Sent || !strings.HasPrefix(string(e.Why()), "pruned ") || !strings.HasSuffix(string(e.Why()), ": older than 7d") {
+	if e := pr.Entries[1]; e.Sent || !strings.HasPrefix(string(e.Why()), "purged ") || !strings.HasSuffix(string(e.Why()), ": older than 7d") {
 		t.Errorf("compile: %+v", e)
 	}
 	for tr, err := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{}) {
@@ -182,7 +182,7 @@ func TestPurgedContentIsInNoFile(t *testing.T) {
 	if c := must(repo.Show(ctx, question))(t); c.Tombstone == nil || !c.Label.IsZero() {
 		t.Errorf("the question is %+v with the label %+v", c.Tombstone, c.Label)
 	}
-	if got := sent(t, repo, "main"); !strings.HasPrefix(got, "user:my password is hunter4 | tool-call:{} | tool-result:[erased] | ") {
+	if got := sent(t, repo, "main"); !strings.HasPrefix(got, "user:my password is hunter4 | tool-call:{} | tool-result:[purged] | ") {
 		t.Errorf("the prompt begins %.100q", got)
 	}
 	must(maintain.Purge(ctx, repo, maintain.PurgeOptions{Revs: []string{edit.String()}}))(t)
@@ -269,7 +269,7 @@ func TestVerifyAfterToolsWerePurged(t *testing.T) {
 	}
 	wantNoWord(t, dir, 1, "sk-1")
 	for x, err := range inspect.Verify(ctx, repo, noTargets, inspect.VerifyOptions{}) {
-		if err != nil || x.Outcome != inspect.Purged || !strings.HasPrefix(x.Why, "its tools were pruned ") {
+		if err != nil || x.Outcome != inspect.Purged || !strings.HasPrefix(x.Why, "its tools were purged ") {
 			t.Errorf("verify: %+v, %v", x, err)
 		}
 	}
@@ -286,7 +286,7 @@ func TestCopiesOfAStoreHaveItsTombstones(t *testing.T) {
 	backup, saved := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "saved")
 	must(maintain.Backup(ctx, repo, backup, maintain.BackupOptions{}))(t)
 	r := must(maintain.Recover(ctx, dir, saved, maintain.RecoverOptions{}))(t)
-	if r.Erased != 1 || r.Lost != 0 || len(r.Rescued) != 0 {
+	if r.Purged != 1 || r.Lost != 0 || len(r.Rescued) != 0 {
 		t.Errorf("recover: %+v", r)
 	}
 	for _, at := range []string{backup, saved} {

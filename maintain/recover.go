@@ -33,7 +33,7 @@ type RecoverOptions struct {
 // Recovery is the result of [Recover].
 type Recovery struct {
 	Objects int               // objects in the new store
-	Erased  int               // purged objects, of which the new store has the tombstone
+	Purged  int               // purged objects, of which the new store has the tombstone
 	Lost    int               // missing objects that objects of the new store link to
 	Refs    int               // refs that kept their target
 	Rescued map[string]string // by ref whose target is lost: the rescue ref at an earlier target; empty: none was found
@@ -164,7 +164,7 @@ func (w *recovery) restoreTombstones() error {
 		return !w.graph.nodes[n].purged
 	})
 	n, err := objects.Purge(w.ctx, w.target, w.tombstones, nil)
-	w.done.Erased = n
+	w.done.Purged = n
 	return err
 }
 

@@ -12,7 +12,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
 	ErrCorrupt  = errors.New("damaged")
-	ErrPurged   = errors.New("erased")
+	ErrPurged   = errors.New("purged")
 	ErrClosed   = errors.New("store is closed")
 	ErrBusy     = errors.New("store is busy")
 	ErrReadOnly = errors.New("store is read-only")

@@ -60,7 +60,7 @@ func ParseTombstone(id ID, record []byte) (Tombstone, error) {
 func (t Tombstone) check() error {
 	switch {
 	case !t.Kind.Purgeable():
-		return fmt.Errorf("a %s is never erased", t.Kind)
+		return fmt.Errorf("a %s is never purged", t.Kind)
 	case t.Size < 0:
 		return fmt.Errorf("a size of %d", t.Size)
 	case len(t.Why) > maxWhy || len(t.Remains) > maxRemains:
@@ -86,7 +86,7 @@ type PurgedError struct{ Tombstone }
 
 // Error names the object, the date and the reason.
 func (e *PurgedError) Error() string {
-	text := fmt.Sprintf("object %s: erased %s", e.ID.Short(), e.Time.Format(time.DateOnly))
+	text := fmt.Sprintf("object %s: purged %s", e.ID.Short(), e.Time.Format(time.DateOnly))
 	if e.Why != "" {
 		text += ": " + e.Why
 	}
@@ -102,7 +102,7 @@ func (e *PurgedError) Is(target error) bool { return target == ErrPurged }
 func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, total int64)) (purged int, err error) {
 	in, ok := As[Maintainer](s)
 	if !ok {
-		return 0, errors.New("erase objects: this engine keeps everything")
+		return 0, errors.New("purge objects: this engine keeps everything")
 	}
 	unique := make([]Tombstone, 0, len(list))
 	seen := make(map[ID]bool, len(list))
@@ -116,7 +116,7 @@ func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, t
 			known.Kind = KindContent // the engine sets the real one
 		}
 		if err := known.check(); err != nil {
-			return 0, fmt.Errorf("erase object %s: %w", t.ID.Short(), err)
+			return 0, fmt.Errorf("purge object %s: %w", t.ID.Short(), err)
 		}
 		t.Time = utcMillis(t.Time)
 		unique = append(unique, t)
@@ -138,7 +138,7 @@ func (t Tombstone) Complete(o Object) (Tombstone, error) {
 		t.Size = int64(len(o.Data))
 	}
 	if err := t.check(); err != nil {
-		return t, fmt.Errorf("erase object %s: %w", o.ID.Short(), err)
+		return t, fmt.Errorf("purge object %s: %w", o.ID.Short(), err)
 	}
 	return t, nil
 }

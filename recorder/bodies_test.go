@@ -160,7 +160,7 @@ func TestPurgeOfWordsInBodies(t *testing.T) {
 	}
 	purge(secret)
 	outcomes, bodies := verified(t, w.repo)
-	if fmt.Sprint(outcomes) != "[pruned pruned as sent as sent]" || bodies[3] != chatBody("Q1", "A0", "[cleared]", "A1", "Q2", "A2", "Q3", "A3", "Q4") {
+	if fmt.Sprint(outcomes) != "[purged purged as sent as sent]" || bodies[3] != chatBody("Q1", "A0", "[cleared]", "A1", "Q2", "A2", "Q3", "A3", "Q4") {
 		t.Errorf("outcomes %v, bodies %q", outcomes, bodies)
 	}
 	w.ask(s, "Q1", "A0", "[cleared]", "A1", "Q2", "A2", "Q3", "A3", "Q4", "A4", "Q5")
@@ -195,7 +195,7 @@ func TestPurgeOfALargeBody(t *testing.T) {
 			t.Errorf("a chunk of %d bytes is left, %v", len(obj.Data), err)
 		}
 	}
-	if outcomes, _ := verified(t, w.repo); fmt.Sprint(outcomes) != "[pruned]" {
+	if outcomes, _ := verified(t, w.repo); fmt.Sprint(outcomes) != "[purged]" {
 		t.Errorf("outcomes %v", outcomes)
 	}
 }
@@ -234,7 +234,7 @@ func TestScanReadsBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes, bodies := verified(t, w.repo)
-	if fmt.Sprint(outcomes) != "[pruned as sent]" || bodies[1] != chatBody("Q1", "A1", "Q2") {
+	if fmt.Sprint(outcomes) != "[purged as sent]" || bodies[1] != chatBody("Q1", "A1", "Q2") {
 		t.Errorf("outcomes %v, bodies %q", outcomes, bodies)
 	}
 	for l, err := range maintain.Scan(t.Context(), w.repo, maintain.ScanOptions{}) {

@@ -12,7 +12,7 @@ import (
 // yesHelp is the help text of the flag --yes.
 const yesHelp = "do not ask; required if stdin is not a terminal"
 
-// confirm returns nil if the user agrees to something irreversible, such as "erase the content of
+// confirm returns nil if the user agrees to something irreversible, such as "purge the content of
 // 2 blocks". It asks on a terminal and returns an error elsewhere; if yes is set, it does not ask.
 func (a *app) confirm(ctx context.Context, yes bool, what string) error {
 	if yes {

@@ -26,7 +26,7 @@ func TestIrreversibleCommandsAsk(t *testing.T) {
 	run("user", "hunter2")
 	for _, answer := range []string{"n\n", "\n", "\x04"} {
 		c := onTerminal(t, dir, "purge", "HEAD")
-		if asked := c.until("[y/N] "); !strings.Contains(asked, "Permanently erase the content of 1 block, ") || !strings.Contains(asked, "cannot be undone") {
+		if asked := c.until("[y/N] "); !strings.Contains(asked, "Permanently purge the content of 1 block, ") || !strings.Contains(asked, "cannot be undone") {
 			t.Errorf("it asks %q", asked)
 		}
 		c.keys(answer)

@@ -91,7 +91,7 @@ var kinds = []struct {
 	{isError(objects.ErrExists), codeNo, "exists", "choose another name"},
 	{isType[*refs.AmbiguousError], codeNotFound, "ambiguous", "give more digits"},
 	{isError(objects.ErrNotFound), codeNotFound, "not_found", ""},
-	{isError(objects.ErrPurged), codeNotFound, "erased", "its content was purged for good; tract show says when and why"},
+	{isError(objects.ErrPurged), codeNotFound, "purged", "its content was purged for good; tract show says when and why"},
 	{isError(objects.ErrBusy), codeBusy, "busy", "another process is using the store; try again, or see tract doctor"},
 	{isError(objects.ErrCorrupt), codeDamaged, "damaged", "copy the store before anything else; tract fsck explains the damage, tract recover salvages what is intact"},
 	{isError(objects.ErrFormat), codeDamaged, "format", "it may come from another version of tract (see tract version), or is not a store"},

@@ -37,7 +37,7 @@ type healthJSON struct {
 	Commits     int          `json:"commits"`
 	Refs        int          `json:"refs"`
 	Entries     int          `json:"log_entries"`
-	Erased      int          `json:"erased"`
+	Purged      int          `json:"purged"`
 	Unreachable int          `json:"unreachable"`
 	Problems    []damageJSON `json:"problems"`
 }
@@ -81,7 +81,7 @@ func (a *app) fsck(ctx context.Context) error {
 		}})
 	}
 	v := healthJSON{
-		health.OK(), health.Objects, health.Commits, health.Refs, health.Entries, health.Erased, health.Unreachable, mapSlice(health.Damages, newDamageJSON),
+		health.OK(), health.Objects, health.Commits, health.Refs, health.Entries, health.Purged, health.Unreachable, mapSlice(health.Damages, newDamageJSON),
 	}
 	err = a.emit(v, func(p *format.Printer) { a.printFsckResult(p, health) })
 	if err == nil && !health.OK() {
@@ -103,8 +103,8 @@ const maxDamagesShown = 20
 func (a *app) printFsckResult(p *format.Printer, h *maintain.FsckResult) {
 	p.Text(fmt.Sprintf("%s in %s, %s, %s of the ref log\n", count(h.Objects, "object"),
 		count(h.Commits, "commit"), count(h.Refs, "ref"), count(h.Entries, "entry")))
-	if h.Erased > 0 {
-		p.Text(count(h.Erased, "object") + " purged: each has left a tombstone\n")
+	if h.Purged > 0 {
+		p.Text(count(h.Purged, "object") + " purged: each has left a tombstone\n")
 	}
 	if h.Unreachable > 0 {
 		p.Text(fmt.Sprintf("%s unreachable: see tract gc\n", count(h.Unreachable, "object")))

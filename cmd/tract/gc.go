@@ -30,7 +30,7 @@ because each conversation is stored together and compressed. New objects are wri
 without compression, which is faster, until the next gc. tract never runs gc by itself.
 
 If the setting reasoning.ttl is an age, --prune also purges reasoning older than that, as
-tract purge --reasoning does: the commits stay, but their text and seals are erased.
+tract purge --reasoning does: the commits stay, but their text and seals are removed.
 Pinned reasoning and reasoning of open turns is kept. A purge cannot be undone.
 
 Objects newer than --grace are kept, since another process may be about to refer to them.

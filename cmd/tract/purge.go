@@ -30,9 +30,9 @@ const defaultPurgeAge = "7d"
 func newPurge(a *app) *cobra.Command {
 	o := &purgeOptions{}
 	cmd := &cobra.Command{
-		Use: "purge {REV... | --reasoning [REV...] | --secrets [REV|A..B]}", Short: "Permanently erase the content of commits",
-		Long: `Permanently erase the content and the labels of commits of any kind. The content is
-erased on every branch that has the commits and in every file of the store, which is
+		Use: "purge {REV... | --reasoning [REV...] | --secrets [REV|A..B]}", Short: "Permanently remove the content of commits",
+		Long: `Permanently remove the content and the labels of commits of any kind. The content is
+removed on every branch that has the commits and in every file of the store, which is
 rewritten. A REV may be a range A..B (the commits that B has and A does not), or the id
 of another object with content, such as the description of a branch (listed by
 tract branch --all).
@@ -57,7 +57,7 @@ purged reasoning are purged with it.
 
 --secrets purges every block, label, description and tool definition in which tract scan
 finds a secret: in the history of REV, of the branch that -b names, or of everything that
-a ref leads to or ever led to. With --mask, only the secrets are erased: on every branch,
+a ref leads to or ever led to. With --mask, only the secrets are purged: on every branch,
 an edit with masked secrets replaces the block and drops its seal; the block stays as it
 is while an open tool loop needs the seal. Origins, settings of requests, and the names of authors,
 branches and tags are never purged. purge lists the secrets that stay, and the exit code
@@ -85,7 +85,7 @@ A later import skips the purged content; a commit of the same content restores i
 	f.BoolVar(&o.Secrets, "secrets", false, "purge what tract scan finds")
 	f.BoolVar(&o.Mask, "mask", false, "with --secrets: only replace secrets with masks")
 	a.secretRuleFlag(cmd, &o.Rules, "with --secrets: only findings of these rules")
-	f.StringVarP(&o.Why, "message", "m", "", "reason recorded in the tombstone (default \"purged\", or the age)")
+	f.StringVarP(&o.Why, "message", "m", "", "reason recorded in the tombstone (default: none, or the age)")
 	f.BoolVar(&o.dry, "dry-run", false, "only report what would be purged")
 	f.BoolVarP(&o.yes, "yes", "y", false, yesHelp)
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "secrets")
@@ -126,7 +126,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 	}
 	r := newPurgeReceipt(got)
 	if !o.dry && r.blocks > 0 {
-		verb := "erase the content of"
+		verb := "purge the content of"
 		if o.Mask {
 			verb = "mask the secrets in"
 		}
@@ -181,7 +181,6 @@ func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []strin
 			o.Why = firstNonEmpty(o.Why, "older than "+o.older)
 		}
 	}
-	o.Why = firstNonEmpty(o.Why, "purged")
 	if len(args) == 0 && a.branch != "" {
 		args = []string{refs.Heads + a.branch}
 	}

@@ -11,7 +11,7 @@ import (
 // expiry has the setting reasoning.ttl, and the size of the reasoning that is older.
 type expiry struct {
 	TTL    string `json:"ttl"`
-	Blocks int    `json:"blocks"` // of reasoning, edits among them, that gc --prune would erase
+	Blocks int    `json:"blocks"` // of reasoning, edits among them, that gc --prune would purge
 	Bytes  int64  `json:"bytes"`
 
 	length time.Duration

@@ -17,7 +17,7 @@ func newVerify(a *app) *cobra.Command {
 		Long: `Rebuild the request of every response in a history from the data that was stored with it,
 and compare the hash of the body with the stored hash. The body of a recorded request is
 stored itself. The result is: same; as sent, for a stored body; differs; built by an older
-encoder; pruned since, by tract purge; or not reproducible, with the reason.
+encoder; purged since, by tract purge; or not reproducible, with the reason.
 The exit code is 1 if one differs.`,
 		Example: `  tract verify
   tract verify main~20
@@ -34,7 +34,7 @@ type verifyJSON struct {
 	Same       int            `json:"same"`
 	AsSent     int            `json:"as_sent,omitempty"` // requests of other programs, whose bodies are stored
 	Differs    int            `json:"differs"`
-	Pruned     int            `json:"pruned"`
+	Purged     int            `json:"purged"`
 	Older      int            `json:"older_encoder"`
 	Unprovable int            `json:"not_reproducible"`
 	Commits    int            `json:"commits"` // that were looked at
@@ -76,7 +76,7 @@ func (a *app) verifyManifests(ctx context.Context, all bool, rev string) (*verif
 	v := &verifyJSON{Manifests: []verifiedJSON{}}
 	counts := map[inspect.Outcome]*int{
 		inspect.Same: &v.Same, inspect.AsSent: &v.AsSent, inspect.Differs: &v.Differs,
-		inspect.Purged: &v.Pruned, inspect.OlderEncoder: &v.Older, inspect.NotReproducible: &v.Unprovable,
+		inspect.Purged: &v.Purged, inspect.OlderEncoder: &v.Older, inspect.NotReproducible: &v.Unprovable,
 	}
 	total := 0
 	o := inspect.VerifyOptions{Progress: func(commits, requests int) { v.Commits, total = commits, requests }}
@@ -116,15 +116,15 @@ func (a *app) printVerified(v *verifyJSON) error {
 		rows = append(rows, []string{m.Commit.Short(), verdict, m.Why})
 	}
 	p.Table(rows)
-	pruned := ""
-	if v.Pruned > 0 {
-		pruned = fmt.Sprintf("%d pruned, ", v.Pruned)
+	purged := ""
+	if v.Purged > 0 {
+		purged = fmt.Sprintf("%d purged, ", v.Purged)
 	}
 	sent := ""
 	if v.AsSent > 0 {
 		sent = fmt.Sprintf("%d as sent, ", v.AsSent)
 	}
 	p.Text(fmt.Sprintf("%s: %d same, %s%d differ, %s%d by an older encoder, %d not reproducible\n",
-		count(v.Checked, "request"), v.Same, sent, v.Differs, pruned, v.Older, v.Unprovable))
+		count(v.Checked, "request"), v.Same, sent, v.Differs, purged, v.Older, v.Unprovable))
 	return p.Err()
 }

@@ -50,7 +50,7 @@ func wantPurged(t *testing.T, s objects.Store, o objects.Object) {
 	_, err := objects.Read(t.Context(), s, o.ID)
 	var e *objects.PurgedError
 	ok := errors.As(err, &e)
-	if !ok || !errors.Is(err, objects.ErrPurged) || !strings.Contains(err.Error(), "erased 2026-07-01: old") {
+	if !ok || !errors.Is(err, objects.ErrPurged) || !strings.Contains(err.Error(), "purged 2026-07-01: old") {
 		t.Fatalf("a purged object reads as %v", err)
 	}
 	want := tombstones(o.ID)[0]
@@ -162,7 +162,7 @@ func purgeKinds(t *testing.T, s objects.Store) {
 		put(t, s, o)
 		_, err := objects.Purge(t.Context(), s, tombstones(o.ID, words.ID), nil)
 		if kind == objects.KindCommit || kind == objects.KindOrigin || kind == objects.KindManifest {
-			if err == nil || !strings.Contains(err.Error(), "never erased") {
+			if err == nil || !strings.Contains(err.Error(), "never purged") {
 				t.Errorf("purge of a %s: %v", kind, err)
 			}
 			if _, err := objects.Read(t.Context(), s, o.ID); err != nil {
