@@ -29,7 +29,7 @@ var someKinds = map[string]string{
 	"format/summary.go unsanitizedSummary":       "the first line of String follows",
 	"inspect/grep.go textOf":                     "String of the block follows",
 	"internal/importers/messages.go chainedHash": "only calls and results tie messages together",
-	"cmd/tract/commit.go blockOf":                "a refusal follows",
+	"cmd/tract/commit.go readBlock":              "a refusal follows",
 
 	"internal/reconcile/plan.go Add":   "only calls and results have ids of calls",
 	"internal/reconcile/key.go unitOf": "what no dialect sends does not come back from a client",

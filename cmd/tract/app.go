@@ -288,9 +288,9 @@ func (a *app) currentOrNewBranch(ctx context.Context) (*tract.Branch, error) {
 	return b.Fork(ctx, name, at.String())
 }
 
-// resolver returns a resolver for revs in which HEAD is --branch or HEAD. On a branch without
+// newResolver returns a resolver for revs in which HEAD is --branch or HEAD. On a branch without
 // commits there is no HEAD.
-func (a *app) resolver(ctx context.Context, revs ...string) (refs.Resolver, error) {
+func (a *app) newResolver(ctx context.Context, revs ...string) (refs.Resolver, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return refs.Resolver{}, err
@@ -343,7 +343,7 @@ func usesHead(rev string) bool {
 
 // resolve returns the commit of a revision.
 func (a *app) resolve(ctx context.Context, rev string) (objects.ID, error) {
-	r, err := a.resolver(ctx, rev)
+	r, err := a.newResolver(ctx, rev)
 	if err != nil {
 		return objects.ID{}, err
 	}
@@ -359,9 +359,9 @@ func (a *app) resolveIgnoringBranchFlag(ctx context.Context, rev string) (object
 	return a.resolve(ctx, rev)
 }
 
-// resolveRange resolves a revision or a range and writes it with whole ids.
-func (a *app) resolveRange(ctx context.Context, rev string) (string, error) {
-	r, err := a.resolver(ctx, rev)
+// resolveRange resolves a revision or a range and returns it with whole ids: ID or ID..ID.
+func (a *app) resolveRange(ctx context.Context, rev string) (rangeOfIDs string, err error) {
+	r, err := a.newResolver(ctx, rev)
 	if err != nil {
 		return "", err
 	}
@@ -394,10 +394,10 @@ func (a *app) atRevision(run func(ctx context.Context, id objects.ID) error) fun
 	}
 }
 
-// saveMemory makes the garbage collector run more often until restore is called. Commands that
+// lowerGCPercent makes the garbage collector run more often until restore is called. Commands that
 // read a whole store hold large tables, and by default the garbage may grow as large as the live
 // memory.
-func saveMemory() (restore func()) {
+func lowerGCPercent() (restore func()) {
 	old := debug.SetGCPercent(20)
 	return func() { debug.SetGCPercent(old) }
 }

@@ -51,7 +51,7 @@ type backupJSON struct {
 
 // backup copies the store into a new folder or, if a URL is given, into the store there.
 func (a *app) backup(ctx context.Context, dest, url string) error {
-	defer saveMemory()()
+	defer lowerGCPercent()()
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err

@@ -186,8 +186,8 @@ func countReachable(list []*commit.Commit, at map[objects.ID]int, from []int) in
 	return n
 }
 
-// steps estimates how many more commits have to be tested.
-func (b *bisection) steps() int { return bits.Len(uint(max(len(b.suspects)-1, 0))) }
+// stepsLeft estimates how many more commits have to be tested.
+func (b *bisection) stepsLeft() int { return bits.Len(uint(max(len(b.suspects)-1, 0))) }
 
 type bisectJSON struct {
 	State    string       `json:"state"` // waiting, testing, found or stuck
@@ -201,7 +201,7 @@ type bisectJSON struct {
 
 // printBisection prints the state of a search.
 func (a *app) printBisection(ctx context.Context, b *bisection) error {
-	v := bisectJSON{Left: len(b.suspects), Steps: b.steps()}
+	v := bisectJSON{Left: len(b.suspects), Steps: b.stepsLeft()}
 	p := a.printer()
 	if a.json {
 		p = format.New(io.Discard, format.Options{})
@@ -240,7 +240,7 @@ func (a *app) printBisection(ctx context.Context, b *bisection) error {
 		if err := commit.LoadAll(ctx, a.repo.Store(), b.next); err != nil {
 			return err
 		}
-		p.Text(fmt.Sprintf("%s left, about %s\n", count(len(b.suspects)-1, "commit"), count(b.steps(), "step")))
+		p.Text(fmt.Sprintf("%s left, about %s\n", count(len(b.suspects)-1, "commit"), count(b.stepsLeft(), "step")))
 		p.Log(format.Commit{Commit: b.next, Level: b.next.Priority}, format.LogStyle{Oneline: true})
 	}
 	if a.json {

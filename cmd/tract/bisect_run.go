@@ -35,7 +35,7 @@ the search.`,
 const codeSkip = 125
 
 func (a *app) bisectRun(ctx context.Context, args []string) error {
-	b, err := a.bisection(ctx)
+	b, err := a.readBisection(ctx)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 const maxBisect = 1 << 20
 
 // bisectFile returns the path of the log, and the policy for files in its folder.
-func (a *app) bisectFile() (string, safefile.Policy, error) {
+func (a *app) bisectFile() (path string, files safefile.Policy, err error) {
 	p, err := a.findStore()
 	if err != nil {
 		return "", safefile.Policy{}, err
@@ -35,8 +35,8 @@ var errNoSearch = &failure{
 	code: codeNo, kind: "bisect", cause: errors.New("bisect: no search in progress"), hint: "tract bisect start BAD GOOD starts one",
 }
 
-// bisection reads the search in progress and finds the next commit to test.
-func (a *app) bisection(ctx context.Context) (*bisection, error) {
+// readBisection reads the search in progress and finds the next commit to test.
+func (a *app) readBisection(ctx context.Context) (*bisection, error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (a *app) resolveAndMark(ctx context.Context, b *bisection, word, rev string
 
 // bisectStatus prints the state of the search.
 func (a *app) bisectStatus(ctx context.Context) error {
-	b, err := a.bisection(ctx)
+	b, err := a.readBisection(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (a *app) bisectStatus(ctx context.Context) error {
 
 // bisectMark marks the commits of args, the named commit, or HEAD.
 func (a *app) bisectMark(ctx context.Context, word string, args []string) error {
-	b, err := a.bisection(ctx)
+	b, err := a.readBisection(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *app) bisectMark(ctx context.Context, word string, args []string) error 
 }
 
 func (a *app) bisectLog(ctx context.Context) error {
-	b, err := a.bisection(ctx)
+	b, err := a.readBisection(ctx)
 	if err != nil {
 		return err
 	}

@@ -370,13 +370,13 @@ func (a *app) copyOrRenameBranch(ctx context.Context, isCopy bool, args []string
 	case from == "":
 		return withHint(errors.New("rename branch: HEAD is detached"), "tract branch -m OLD NEW")
 	case isCopy:
-		return a.copyBranch(ctx, repo.Branch(from), to)
+		return a.createAndPrintCopy(ctx, repo.Branch(from), to)
 	}
 	return a.renameBranch(ctx, repo.Branch(from), to, from == h.branch)
 }
 
-// copyBranch creates a branch at the tip of another one.
-func (a *app) copyBranch(ctx context.Context, from *tract.Branch, to string) error {
+// createAndPrintCopy creates a branch at the tip of another one.
+func (a *app) createAndPrintCopy(ctx context.Context, from *tract.Branch, to string) error {
 	tip, err := from.Tip(ctx)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ terminal.`,
 }
 
 func (a *app) catFile(ctx context.Context, o *catFileOptions, rev string) error {
-	r, err := a.resolver(ctx, rev)
+	r, err := a.newResolver(ctx, rev)
 	if err != nil {
 		return err
 	}

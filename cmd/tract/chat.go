@@ -52,7 +52,7 @@ Without TEXT, on a terminal, chat starts an interactive session; /help lists its
 func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 	ctx := cmd.Context()
 	if len(args) == 0 && isTerminal(a.in) && isTerminal(a.out) && !a.json && !o.jsonl {
-		return a.session(cmd, o)
+		return a.runSession(cmd, o)
 	}
 	blocks, err := a.chatBlocks(ctx, o, args)
 	if err != nil {
@@ -66,7 +66,7 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 		return err
 	}
 	if o.dryRun {
-		return a.dryChat(ctx, o, client, blocks, opts)
+		return a.printChatDryRun(ctx, o, client, blocks, opts)
 	}
 	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {
@@ -81,17 +81,17 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 
 // ask commits a user message, if there is one, asks the model, and shows the response. It
 // reports whether it committed the message.
-func (a *app) ask(ctx context.Context, o *requestFlags, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) (committed bool, err error) {
+func (a *app) ask(ctx context.Context, o *requestFlags, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) (messageCommitted bool, err error) {
 	err = a.newResponsePrinter(o).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		if len(message) > 0 {
 			if _, err := b.Append(ctx, message, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
 				return nil, err
 			}
-			committed = true
+			messageCommitted = true
 		}
 		return b.Generate(ctx, client, opts)
 	})
-	return committed, err
+	return messageCommitted, err
 }
 
 // chatBlocks returns the blocks of a message: attachments, then text from a pipe, then TEXT.
@@ -121,7 +121,7 @@ func (a *app) chatBlocks(ctx context.Context, o *chatOptions, args []string) ([]
 	}
 	var blocks []content.Block
 	for _, path := range o.attach {
-		m, err := media(ctx, mediaKind(path), path, "")
+		m, err := newMediaBlock(ctx, mediaKind(path), path, "")
 		if err != nil {
 			return nil, err
 		}
@@ -224,8 +224,8 @@ func (a *app) commitInstruction(ctx context.Context, b *tract.Branch, text strin
 	return err
 }
 
-// dryChat prints the request that a chat would send.
-func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks []content.Block, opts tract.AskOptions) error {
+// printChatDryRun prints the request that a chat would send.
+func (a *app) printChatDryRun(ctx context.Context, o *chatOptions, client model, blocks []content.Block, opts tract.AskOptions) error {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return err
@@ -247,5 +247,5 @@ func (a *app) dryChat(ctx context.Context, o *chatOptions, client model, blocks 
 	if o.system != "" {
 		a.info("the printed request lacks --system, which would be committed first")
 	}
-	return a.dryRun(ctx, rev, client, opts, blocks...)
+	return a.printDryRun(ctx, rev, client, opts, blocks...)
 }

@@ -73,20 +73,20 @@ func (a *app) commit(ctx context.Context, o *commitOptions, args []string) error
 		}
 		opts.Role = role
 	}
-	block, err := a.blockOf(ctx, o, kind, args)
+	block, err := a.readBlock(ctx, o, kind, args)
 	if err != nil {
 		return err
 	}
 	return a.commitBlock(ctx, block, opts)
 }
 
-// blockOf returns the block for the flags and the text.
-func (a *app) blockOf(ctx context.Context, o *commitOptions, kind content.Kind, args []string) (content.Block, error) {
+// readBlock reads the text or the file that the flags and args name, and returns the block.
+func (a *app) readBlock(ctx context.Context, o *commitOptions, kind content.Kind, args []string) (content.Block, error) {
 	if kind == content.KindImage || kind == content.KindFile {
 		if o.path == "" || len(args) > 0 || o.file != "" {
 			return nil, usageError("a block of kind %s is given with --file PATH, and has no text", kind)
 		}
-		return media(ctx, kind, o.path, o.name)
+		return newMediaBlock(ctx, kind, o.path, o.name)
 	}
 	if o.path != "" {
 		return nil, usageError("--file is for blocks of kind image and file; the text of a %s comes with -F", kind)
@@ -121,8 +121,9 @@ func (a *app) blockOf(ctx context.Context, o *commitOptions, kind content.Kind, 
 	return nil, usageError("a block of kind %s cannot be made from a text: use the Go API", kind)
 }
 
-// media returns the block for an image or a file at a path or a URL.
-func media(ctx context.Context, kind content.Kind, path, name string) (content.Block, error) {
+// newMediaBlock returns the block for an image or a file: with the bytes of the file at a path, or
+// with a URL as it is.
+func newMediaBlock(ctx context.Context, kind content.Kind, path, name string) (content.Block, error) {
 	typeOf := func(path string) string {
 		t, _, _ := strings.Cut(mime.TypeByExtension(filepath.Ext(path)), ";")
 		return t

@@ -69,7 +69,7 @@ provider is set.`,
 // read returns the options of the library that the flags ask for.
 func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
 	if o.to == "" {
-		opts, err = a.configuredOptions()
+		opts, err = a.configuredCompileOptions()
 	} else if target, targetErr := parseTarget(o.to); targetErr == nil {
 		opts = withTarget(target, opts)
 	} else {
@@ -80,9 +80,9 @@ func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
 	return opts, err
 }
 
-// configuredOptions returns the options with the current settings and, if one is set, their
+// configuredCompileOptions returns the options with the current settings and, if one is set, their
 // provider, whose rules affect the prompt.
-func (a *app) configuredOptions() (tract.CompileOptions, error) {
+func (a *app) configuredCompileOptions() (tract.CompileOptions, error) {
 	set, err := a.settingsChangedSinceOpen()
 	if err != nil {
 		return tract.CompileOptions{}, err
@@ -113,7 +113,7 @@ func (a *app) compile(ctx context.Context, o *compileOptions, id objects.ID) err
 	case o.explain:
 		return a.explain(ctx, p)
 	}
-	return a.paged(func(out *format.Printer) {
+	return a.printPaged(func(out *format.Printer) {
 		out.Prompt(p)
 		out.Tokens(p.Tokens)
 	})
@@ -124,7 +124,7 @@ func (a *app) explain(ctx context.Context, p *compile.Prompt) error {
 	if err := a.loadSkipped(ctx, p); err != nil {
 		return err
 	}
-	return a.paged(func(out *format.Printer) {
+	return a.printPaged(func(out *format.Printer) {
 		out.Explain(p)
 		out.Tokens(p.Tokens)
 		out.Scale(p.Scale)

@@ -78,7 +78,7 @@ func (a *app) compress(ctx context.Context, o *compressOptions, args []string) e
 		return err
 	}
 	if o.dryRun {
-		return a.printRange(r)
+		return a.printCommitsToReplace(r)
 	}
 	if r.Widened {
 		a.info("the range is widened to %s..%s so that nothing is split", r.First.Short(), r.Last.Short())
@@ -112,8 +112,8 @@ func (a *app) setSummaryText(ctx context.Context, o *compressOptions, opts *trac
 	return nil
 }
 
-// printRange lists the commits that a summary would replace.
-func (a *app) printRange(r *tract.Summary) error {
+// printCommitsToReplace lists the commits that a summary would replace.
+func (a *app) printCommitsToReplace(r *tract.Summary) error {
 	commits := mapSlice(r.Commits, func(c *commit.Commit) format.Commit { return format.Commit{Commit: c} })
 	v := struct {
 		First   objects.ID `json:"first"`

@@ -221,9 +221,9 @@ func (f settingFiles) withPath() []settings.File {
 	return slices.DeleteFunc([]settings.File{f.folder, f.own}, func(file settings.File) bool { return file.Path == "" })
 }
 
-// fileForValue returns the file to store a value in: the file in the store's folder if the value
-// is safe there, else the user's own file.
-func (f settingFiles) fileForValue(k settings.Key, value string) (settings.File, error) {
+// fileSafeFor returns the file to store a value in: the file in the store's folder if the value is
+// safe there, else the user's own file.
+func (f settingFiles) fileSafeFor(k settings.Key, value string) (settings.File, error) {
 	if f.folder.Path != "" && k.SafeAs(value) {
 		return f.folder, nil
 	}
@@ -249,7 +249,7 @@ func (a *app) configSet(o *configOptions, key, value string) error {
 	if err != nil {
 		return err
 	}
-	file, err := files.fileForValue(k, value)
+	file, err := files.fileSafeFor(k, value)
 	if err != nil {
 		return err
 	}

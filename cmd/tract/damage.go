@@ -31,7 +31,7 @@ func (d *damageLog) collectDamage(err error) error {
 
 // finalError returns the error with which a listing ends: err, or the damage.
 func (d *damageLog) finalError(err error) error {
-	if d.first == nil || err != nil && !isNegative(err) {
+	if d.first == nil || err != nil && !isNegativeAnswer(err) {
 		return err
 	}
 	if n := len(d.commits); n > 1 {
@@ -40,8 +40,9 @@ func (d *damageLog) finalError(err error) error {
 	return d.first
 }
 
-// isNegative reports whether an error is only a negative answer: an exit code without a message.
-func isNegative(err error) bool {
+// isNegativeAnswer reports whether an error is only a negative answer: an exit code without a
+// message.
+func isNegativeAnswer(err error) bool {
 	var f *failure
 	ok := errors.As(err, &f)
 	return ok && f.quiet

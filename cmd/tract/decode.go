@@ -69,11 +69,11 @@ func (a *app) decode(ctx context.Context, o *decodeOptions, name string) error {
 	if a.json {
 		r, err := collectWithUnfinishedCalls(events)
 		if errors.Is(err, llm.ErrProtocol) && r == nil {
-			return decodeError(err)
+			return withDecodeHint(err)
 		}
 		return format.Encode(a.out, format.DecodeJSON(api, r, err))
 	}
-	return a.decodeShow(events)
+	return a.printDecoded(events)
 }
 
 // collectWithUnfinishedCalls reads a response, including the tool calls in which it broke off.
@@ -138,8 +138,8 @@ var dialectSigns = []struct{ sign, dialect string }{
 	{`"type":"message"`, "messages"},
 }
 
-// decodeError gives an unreadable response a hint.
-func decodeError(err error) error {
+// withDecodeHint gives an unreadable response a hint.
+func withDecodeHint(err error) error {
 	if errors.Is(err, llm.ErrProtocol) {
 		return withHint(err, "want the body of one response; --api and --stream set its format if it is not detected")
 	}
@@ -149,7 +149,7 @@ func decodeError(err error) error {
 // printReplayForm prints the JSON in which a request sends the decoded response back to its provider.
 func (a *app) printReplayForm(o *decodeOptions, api string, r *llm.Response, err error) error {
 	if r == nil {
-		return decodeError(err)
+		return withDecodeHint(err)
 	}
 	part, replayErr := providers.Replay(api, o.provider, firstNonEmpty(o.model, r.Model), r.Blocks)
 	if replayErr != nil {
@@ -164,8 +164,8 @@ func (a *app) printReplayForm(o *decodeOptions, api string, r *llm.Response, err
 	return err
 }
 
-// decodeShow shows a response as generate would.
-func (a *app) decodeShow(events iter.Seq2[llm.Event, error]) error {
+// printDecoded shows a response as generate would.
+func (a *app) printDecoded(events iter.Seq2[llm.Event, error]) error {
 	p := a.screen.printerWithShadedReasoning(a.out)
 	live := format.NewLive(p, p)
 	r, err := llm.Collect(events, live.Event)
@@ -173,7 +173,7 @@ func (a *app) decodeShow(events iter.Seq2[llm.Event, error]) error {
 		live.Close(r.Usage, "the provider")
 	}
 	if err != nil {
-		return decodeError(err)
+		return withDecodeHint(err)
 	}
 	if u := r.Usage; !u.IsZero() {
 		p.Text(p.Dim(usageLine(r.Usage)) + "\n")

@@ -81,7 +81,7 @@ func demoFolder(args []string) (string, error) {
 // runAllSteps runs the commands of the demo: the conversation, and then commands that inspect it.
 func (d *demoRun) runAllSteps(ctx context.Context) error {
 	tools := filepath.Join(d.dir, "tools.json")
-	if err := newFile(tools, demo.Tools+"\n"); err != nil {
+	if err := createFile(tools, demo.Tools+"\n"); err != nil {
 		return withHint(fmt.Errorf("demo: %w", err), "tract demo without a folder creates a new one")
 	}
 	d.heading("The model is a recording, played by a server on this machine; no key is needed. Everything else is real.")
@@ -113,8 +113,8 @@ func (d *demoRun) runAllSteps(ctx context.Context) error {
 	return nil
 }
 
-// newFile writes a file that must not exist.
-func newFile(path, text string) error {
+// createFile writes a file that must not exist.
+func createFile(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func (a *app) diffSides(ctx context.Context, args []string) (before, after objec
 	if len(args) == 1 && !strings.Contains(args[0], "..") {
 		args = append(args, "HEAD")
 	}
-	r, err := a.resolver(ctx, args...)
+	r, err := a.newResolver(ctx, args...)
 	if err != nil {
 		return before, after, err
 	}

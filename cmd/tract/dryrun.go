@@ -13,8 +13,8 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// dryRun prints a request and, on stderr, the settings that determine its fields.
-func (a *app) dryRun(ctx context.Context, rev string, target llm.Target, o tract.AskOptions, then ...content.Block) error {
+// printDryRun prints a request and, on stderr, the settings that determine its fields.
+func (a *app) printDryRun(ctx context.Context, rev string, target llm.Target, o tract.AskOptions, then ...content.Block) error {
 	req, err := a.repo.Request(ctx, rev, target, tract.RequestOptions{
 		Settings: o.Settings, Budget: o.Budget, IncludeReasoning: o.IncludeReasoning, Tools: o.Tools, Stream: !o.NoStream, UserMessage: then,
 	})

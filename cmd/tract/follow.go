@@ -32,7 +32,7 @@ func (a *app) follow(ctx context.Context, o *logOptions, args []string) error {
 			start.limit = followStartCommits
 		}
 		w := &logWalk{app: a, o: &start}
-		last, err := collectUntilError(w.newestFirst(ctx, tip.String()))
+		last, err := collectUntilError(w.commitsNewestFirst(ctx, tip.String()))
 		for _, c := range slices.Backward(last) {
 			if err == nil {
 				err = a.printNewCommit(o.LogStyle, o.jsonl, c)

@@ -61,7 +61,7 @@ func newDamageJSON(d maintain.Damage) damageJSON {
 }
 
 func (a *app) fsck(ctx context.Context) error {
-	defer saveMemory()()
+	defer lowerGCPercent()()
 	p, err := a.findStore()
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ type gcJSON struct {
 }
 
 func (a *app) gc(ctx context.Context, o *gcOptions) error {
-	defer saveMemory()()
+	defer lowerGCPercent()()
 	grace, ok := parseAge(o.grace)
 	if !ok {
 		return usageError("--grace %q: want a time such as 14d, 12h or 0", o.grace)
@@ -86,7 +86,7 @@ func (a *app) gc(ctx context.Context, o *gcOptions) error {
 	if s.Keep, err = a.detachedHead(); err != nil {
 		return err
 	}
-	old, err := a.purgeExpired(ctx, o)
+	old, err := a.purgeExpiredReasoning(ctx, o)
 	if err != nil {
 		return a.withRecoverHint(err)
 	}
@@ -104,13 +104,13 @@ func (a *app) gc(ctx context.Context, o *gcOptions) error {
 	return a.printGC(o, got, old)
 }
 
-// purgeExpired purges the reasoning that is older than reasoning.ttl, if --prune is given and the
-// user confirms.
-func (a *app) purgeExpired(ctx context.Context, o *gcOptions) (*expiry, error) {
+// purgeExpiredReasoning purges the reasoning that is older than reasoning.ttl, if --prune is given
+// and the user confirms. It returns what was, or would be, purged.
+func (a *app) purgeExpiredReasoning(ctx context.Context, o *gcOptions) (*expiry, error) {
 	if o.pack {
 		return nil, nil
 	}
-	old, err := a.findExpired(ctx)
+	old, err := a.findExpiredReasoning(ctx)
 	if err != nil || old == nil || !o.prune || old.Blocks == 0 {
 		return old, err
 	}

@@ -40,7 +40,7 @@ func (a *app) generate(ctx context.Context, o *requestFlags) error {
 		if err != nil {
 			return err
 		}
-		return a.dryRun(ctx, id.String(), client, opts)
+		return a.printDryRun(ctx, id.String(), client, opts)
 	}
 	b, err := a.currentOrNewBranch(ctx)
 	if err != nil {

@@ -44,8 +44,8 @@ func newGraph(draw bool, w io.Writer, o format.Options) *graph {
 	return &graph{out: g, p: format.New(g, o), draw: draw}
 }
 
-// log prints a commit with its part of the graph. Commits must come newest first.
-func (g *graph) log(c format.Commit, style format.LogStyle) {
+// printCommit prints a commit with its part of the graph. Commits must come newest first.
+func (g *graph) printCommit(c format.Commit, style format.LogStyle) {
 	if !g.draw {
 		g.p.Log(c, style)
 		return

@@ -15,7 +15,7 @@ environment variables that tract reads.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return unknownCommand(page, rest[0])
+				return unknownCommandError(page, rest[0])
 			}
 			page.InitDefaultHelpFlag()
 			return page.Help()

@@ -123,7 +123,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	case len(bad) > 1:
 		err = importFailure(bad, "import %s: the file was not imported completely", path)
 	}
-	if showErr := m.show(); err == nil {
+	if showErr := m.printResults(); err == nil {
 		err = showErr
 	}
 	return m.addNoSpaceHint(err)
@@ -193,7 +193,7 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 		n.within = true
 	}
 	var bad error
-	list, err := m.repo.Import(ctx, m.read(name, io.TeeReader(in, m), &n, &bad), tract.ImportOptions{DryRun: m.o.dry})
+	list, err := m.repo.Import(ctx, m.readMessages(name, io.TeeReader(in, m), &n, &bad), tract.ImportOptions{DryRun: m.o.dry})
 	if err != nil && (bad == nil || !errors.Is(err, bad)) { // what is wrong with the file names it
 		err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -203,9 +203,9 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 	return err
 }
 
-// read yields the messages of a file with their branches, then its errors as one, also stored in
-// bad.
-func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
+// readMessages yields the messages of a file with their branches, then its errors as one, also
+// stored in bad.
+func (m *importRun) readMessages(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
 	return func(yield func(tract.ImportedMessage, error) bool) {
 		var list []error
 		for e, err := range importers.Read(name, in, importers.Format(m.o.format)) {
@@ -213,7 +213,7 @@ func (m *importRun) read(name string, in io.Reader, n *namer, bad *error) iter.S
 				list = append(list, err)
 				continue
 			}
-			branch := n.branch(&e)
+			branch := n.branchName(&e)
 			if branch == "" {
 				list = append(list, withHint(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME names the branch"))
 				break
@@ -247,8 +247,8 @@ type namer struct {
 	sessions map[string]string
 }
 
-// branch returns the name of the branch for the conversation of a message.
-func (n *namer) branch(e *importers.Entry) string {
+// branchName returns the name of the branch for the conversation of a message.
+func (n *namer) branchName(e *importers.Entry) string {
 	id := e.Original["session"]
 	own := cleanName(id)
 	if own == "" {
@@ -301,7 +301,7 @@ func (m *importRun) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (m *importRun) show() error {
+func (m *importRun) printResults() error {
 	did := "added"
 	if m.o.dry {
 		did = "would be added"

@@ -117,7 +117,7 @@ func (a *app) locationOfNewServerStore(args []string) (*storeLocation, error) {
 }
 
 // writeStoreFiles writes HEAD and .gitignore and reports whether HEAD existed.
-func (a *app) writeStoreFiles(root, branch string) (existed bool, err error) {
+func (a *app) writeStoreFiles(root, branch string) (headExisted bool, err error) {
 	ignore := filepath.Join(root, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
 		if err := safefile.Write(ignore, []byte("*\n"), nil); err != nil {

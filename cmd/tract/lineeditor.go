@@ -48,7 +48,7 @@ func (e *lineEditor) read(prompt string) (string, error) {
 		return "", err
 	}
 	defer term.Restore(int(e.in.Fd()), state) //nolint:errcheck // nothing better can be done
-	if columns := width(e.in); columns > 0 {
+	if columns := terminalWidth(e.in); columns > 0 {
 		_ = e.term.SetSize(columns, 24) // only the width matters
 	}
 	e.term.SetPrompt(prompt)

@@ -53,7 +53,7 @@ func (a *app) searchStore() (*storeLocation, error) {
 	if err != nil {
 		return nil, withHint(fmt.Errorf("find the store: the folder you are in: %w", err), "cd to an existing folder, or name the store with --dir")
 	}
-	if found, err := findUpward(here); err != nil {
+	if found, err := findStoreFolderUpward(here); err != nil {
 		return nil, err
 	} else if found != "" {
 		return localLocation(found)
@@ -122,9 +122,9 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// findUpward finds the store of a folder or of a parent with the same owner. A .tract that is
-// not a folder, such as a broken link, is an error: skipping it would use another store.
-func findUpward(dir string) (string, error) {
+// findStoreFolderUpward finds the store of a folder or of a parent with the same owner. A .tract
+// that is not a folder, such as a broken link, is an error: skipping it would use another store.
+func findStoreFolderUpward(dir string) (string, error) {
 	first, known := ownerOf(dir)
 	for {
 		if own, ok := ownerOf(dir); known && ok && own != first {

@@ -122,14 +122,14 @@ func (a *app) log(ctx context.Context, o *logOptions, args []string) error {
 		}
 		return writeList(a, o.jsonl, w.commits(ctx, spec), format.CommitJSON)
 	}
-	return a.pagedTo(func(out io.Writer, options format.Options) error {
+	return a.writePaged(func(out io.Writer, options format.Options) error {
 		g := newGraph(o.graph, out, options)
 		w.onHidden = g.skipCommit
 		for c, err := range w.commits(ctx, spec) {
 			if err != nil {
 				return err
 			}
-			g.log(c, o.LogStyle)
+			g.printCommit(c, o.LogStyle)
 			if err := g.p.Err(); err != nil {
 				return err
 			}
@@ -182,10 +182,10 @@ func (w *logWalk) loadDecisions(ctx context.Context, spec string) error {
 // commits yields the selected commits, up to the limit.
 func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
 	if !w.o.reverse {
-		return w.newestFirst(ctx, spec)
+		return w.commitsNewestFirst(ctx, spec)
 	}
 	return func(yield func(format.Commit, error) bool) {
-		all, err := collectUntilError(w.newestFirst(ctx, spec))
+		all, err := collectUntilError(w.commitsNewestFirst(ctx, spec))
 		if err != nil {
 			yield(format.Commit{}, err)
 			return
@@ -198,7 +198,7 @@ func (w *logWalk) commits(ctx context.Context, spec string) iter.Seq2[format.Com
 	}
 }
 
-func (w *logWalk) newestFirst(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
+func (w *logWalk) commitsNewestFirst(ctx context.Context, spec string) iter.Seq2[format.Commit, error] {
 	w.changes = map[objects.ID][]*commit.Commit{}
 	return func(yield func(format.Commit, error) bool) {
 		shown := 0

@@ -92,24 +92,24 @@ func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandP
 func manPage(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH \"%s\" \"1\" \"\" \"%s\" \"tract manual\"\n.nh\n", strings.ToUpper(manName(cmd)), roff("tract "+version))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(manName(cmd)), roff(cmd.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", roff(cmd.UseLine()))
+	fmt.Fprintf(&b, ".TH \"%s\" \"1\" \"\" \"%s\" \"tract manual\"\n.nh\n", strings.ToUpper(manName(cmd)), escapeRoff("tract "+version))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", escapeRoff(manName(cmd)), escapeRoff(cmd.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", escapeRoff(cmd.UseLine()))
 	for _, s := range append([]manSection{{"Description", cmp.Or(cmd.Long, cmd.Short)}}, manSectionsAfterDescription(cmd)...) {
 		if s.text != "" {
-			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", strings.ToUpper(s.title), roff(strings.TrimRight(s.text, "\n")))
+			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", strings.ToUpper(s.title), escapeRoff(strings.TrimRight(s.text, "\n")))
 		}
 	}
 	var others []string
 	for _, other := range parentAndSubcommands(cmd) {
-		others = append(others, fmt.Sprintf("\\fB%s\\fP(1)", roff(manName(other))))
+		others = append(others, fmt.Sprintf("\\fB%s\\fP(1)", escapeRoff(manName(other))))
 	}
 	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(others, ",\n"))
 	return b.String()
 }
 
-// roff escapes text so that the formatter reads no command in it, and hyphens can be copied.
-func roff(text string) string {
+// escapeRoff escapes text so that the formatter reads no command in it, and hyphens can be copied.
+func escapeRoff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
 	for i, line := range lines {
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {

@@ -11,8 +11,8 @@ func TestRoffEscapesCommands(t *testing.T) {
 		"...\n.\n":           "\\&...\n\\&.\n",
 		"a dot. 'n' a quote": "a dot. 'n' a quote",
 	} {
-		if got := roff(text); got != want {
-			t.Errorf("roff(%q) = %q, want %q", text, got, want)
+		if got := escapeRoff(text); got != want {
+			t.Errorf("escapeRoff(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (o *mergeOptions) setResolverAndSummary(ctx context.Context, a *app) error 
 func (o *mergeOptions) resolveByFlags(ctx context.Context, a *app, c tract.Conflict) (resolution *tract.Change, err error) {
 	switch {
 	case o.edit == editorWord && c.Op == commit.Edit:
-		text, err := a.edit(ctx, "<<<<<<< ours\n"+c.Ours.Text+"\n=======\n"+c.Theirs.Text+"\n>>>>>>> theirs\n")
+		text, err := a.editText(ctx, "<<<<<<< ours\n"+c.Ours.Text+"\n=======\n"+c.Theirs.Text+"\n>>>>>>> theirs\n")
 		return &tract.Change{Text: text}, err
 	case o.edit != "" && c.Op == commit.Edit:
 		text, err := (&textFlags{file: o.edit}).read(ctx, a, nil, "")

@@ -30,7 +30,7 @@ With --is-ancestor nothing is printed: the exit code says whether A is an ancest
 }
 
 func (a *app) mergeBase(ctx context.Context, o *mergeBaseOptions, args []string) error {
-	r, err := a.resolver(ctx, args...)
+	r, err := a.newResolver(ctx, args...)
 	if err != nil {
 		return err
 	}

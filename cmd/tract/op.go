@@ -164,7 +164,7 @@ func (a *app) opShow(ctx context.Context, args []string) error {
 			return err
 		}
 		if seq == 0 || op.Seq == seq || slices.Contains(op.Parts, seq) {
-			return a.showOp(ctx, op)
+			return a.printOperation(ctx, op)
 		}
 		if op.Seq < seq {
 			break
@@ -174,7 +174,7 @@ func (a *app) opShow(ctx context.Context, args []string) error {
 	return withHint(err, "tract op log lists them")
 }
 
-func (a *app) showOp(ctx context.Context, op tract.Operation) error {
+func (a *app) printOperation(ctx context.Context, op tract.Operation) error {
 	added := make([][]format.Commit, len(op.Refs))
 	for i, u := range op.Refs {
 		var err error
@@ -191,7 +191,7 @@ func (a *app) showOp(ctx context.Context, op tract.Operation) error {
 		}
 		return format.Encode(a.out, v)
 	}
-	return a.paged(func(p *format.Printer) {
+	return a.printPaged(func(p *format.Printer) {
 		row := opRow(op)
 		for _, line := range []string{"Operation " + row[0] + ": " + row[3], "Author:  " + row[2], "Date:    " + row[1]} {
 			p.Line(line)

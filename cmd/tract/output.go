@@ -33,7 +33,7 @@ func (a *app) emitPage(v any, show func(p *format.Printer)) error {
 	if a.json {
 		return format.Encode(a.out, v)
 	}
-	return a.paged(show)
+	return a.printPaged(show)
 }
 
 func (a *app) emitRows(v any, rows [][]string) error {
@@ -63,7 +63,7 @@ func emitList[T any](a *app, lines bool, values iter.Seq2[T, error], toJSON func
 	if a.json || lines {
 		return writeList(a, lines, values, toJSON)
 	}
-	return a.pagedTo(func(w io.Writer, o format.Options) error {
+	return a.writePaged(func(w io.Writer, o format.Options) error {
 		p := format.New(w, o)
 		for v, err := range values {
 			if err != nil {

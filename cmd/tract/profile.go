@@ -166,7 +166,7 @@ func (a *app) loadProfile(o *profileOptions, name string) error {
 		if err != nil {
 			return err
 		}
-		file, err := files.fileForValue(k, value)
+		file, err := files.fileSafeFor(k, value)
 		if err != nil {
 			return err
 		}

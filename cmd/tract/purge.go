@@ -144,7 +144,10 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 	} else {
 		err = a.printPurgeReceipt(r, got, o)
 	}
-	return a.reportUnpurged(got.Remaining, err)
+	if err != nil {
+		return err
+	}
+	return a.reportUnpurged(got.Remaining)
 }
 
 // checkFlags returns an error for flags and arguments that cannot be combined.
@@ -196,7 +199,7 @@ func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []strin
 
 // resolveObjectOrRange resolves an argument to a commit, a range, or another object by its id.
 func (a *app) resolveObjectOrRange(ctx context.Context, arg string) (idOrRange string, err error) {
-	r, err := a.resolver(ctx, arg)
+	r, err := a.newResolver(ctx, arg)
 	if err != nil {
 		return "", err
 	}
@@ -330,11 +333,11 @@ func unpurgedSecret(l maintain.Leak) format.Secret {
 }
 
 // reportUnpurged lists the secrets that stay, and returns a negative answer if there are any.
-func (a *app) reportUnpurged(list []maintain.Leak, err error) error {
-	if err != nil || len(list) == 0 {
-		return err
+func (a *app) reportUnpurged(remaining []maintain.Leak) error {
+	if len(remaining) == 0 {
+		return nil
 	}
-	for _, s := range mapSlice(list, unpurgedSecret) {
+	for _, s := range mapSlice(remaining, unpurgedSecret) {
 		what := s.Where
 		if what == "content" {
 			what = s.Commit.Kind.String()

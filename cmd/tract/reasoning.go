@@ -137,9 +137,9 @@ func (a *app) tokenScale(ctx context.Context, revs []string) (compile.Scale, err
 	return s, err
 }
 
-// walkReasoning returns the reasoning that the flags select, with turn numbers if turns is set, and
-// the factor for its tokens.
-func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []string, turns bool) (iter.Seq2[format.Reasoning, error], compile.Scale, error) {
+// walkReasoning returns the reasoning that the flags select, with turn numbers if turnNumbers is
+// set, and the factor for its tokens.
+func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []string, turnNumbers bool) (walk iter.Seq2[format.Reasoning, error], scale compile.Scale, err error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return nil, compile.Scale{}, err
@@ -148,10 +148,10 @@ func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []strin
 	if err != nil {
 		return nil, compile.Scale{}, err
 	}
-	scale, err := a.tokenScale(ctx, revs)
+	scale, err = a.tokenScale(ctx, revs)
 	return func(yield func(format.Reasoning, error) bool) {
 		shown := 0
-		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: turns || o.turn > 0}) {
+		for t, damaged := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{Revs: revs, Turns: turnNumbers || o.turn > 0}) {
 			if err := a.damage.collectDamage(damaged); err != nil {
 				yield(format.Reasoning{}, err)
 				return
@@ -159,7 +159,7 @@ func (a *app) walkReasoning(ctx context.Context, o *reasoningFlags, args []strin
 			if !o.matches(t) {
 				continue
 			}
-			if !yield(newReasoningJSON(t, scale, damaged), nil) {
+			if !yield(decorateReasoning(t, scale, damaged), nil) {
 				return
 			}
 			if shown++; shown == o.limit {
@@ -183,7 +183,7 @@ func (a *app) revOrBranchFlag(ctx context.Context, args []string) (revs []string
 	return []string{id.String()}, err
 }
 
-func newReasoningJSON(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
+func decorateReasoning(t *inspect.ReasoningBlock, scale compile.Scale, damaged error) format.Reasoning {
 	return format.Reasoning{ReasoningBlock: t, Tokens: scale.Tokens(t.Estimate), Damaged: damaged}
 }
 
@@ -213,7 +213,7 @@ func (a *app) showReasoning(ctx context.Context, rev string) error {
 		if err := a.damage.collectDamage(damaged); err != nil {
 			return err
 		}
-		found = append([]format.Reasoning{newReasoningJSON(t, scale, damaged)}, found...)
+		found = append([]format.Reasoning{decorateReasoning(t, scale, damaged)}, found...)
 		if own {
 			break
 		}

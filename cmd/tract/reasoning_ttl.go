@@ -17,9 +17,9 @@ type expiry struct {
 	length time.Duration
 }
 
-// findExpired returns the setting reasoning.ttl and how much reasoning is older; nil if the
-// setting has no value.
-func (a *app) findExpired(ctx context.Context) (*expiry, error) {
+// findExpiredReasoning returns the setting reasoning.ttl and how much reasoning is older; nil if
+// the setting has no value.
+func (a *app) findExpiredReasoning(ctx context.Context) (*expiry, error) {
 	e := a.reasoningTTL()
 	if e == nil {
 		return nil, nil

@@ -38,7 +38,7 @@ The same model and settings are used unless flags change them. HEAD does not mov
 }
 
 func (a *app) replay(ctx context.Context, o *replayOptions, id objects.ID) error {
-	client, opts, err := a.replayClient(ctx, o, id)
+	client, opts, err := a.replayClientAndOptions(ctx, o, id)
 	if err != nil {
 		return err
 	}
@@ -94,13 +94,13 @@ func (a *app) printReplay(o *replayOptions, again *tract.ReplayResult, name stri
 		p.Text("both responses are the same\n")
 		return p.Err()
 	}
-	return a.paged(func(p *format.Printer) {
+	return a.printPaged(func(p *format.Printer) {
 		p.Diff(d, o.DiffStyle)
 	})
 }
 
-// replayClient returns the client of the response, or the one that the flags name.
-func (a *app) replayClient(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
+// replayClientAndOptions returns the client of the response, or the one that the flags name.
+func (a *app) replayClientAndOptions(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
 	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequestSize, OnResponse: a.debugReply}
 	x, err := inspect.Reproduce(ctx, a.repo, id.String(), nil)
 	if err != nil {

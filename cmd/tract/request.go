@@ -91,16 +91,16 @@ func apiKey(provider string) string {
 }
 
 // keysInEnvironment returns the set variables that hold a key, and the provider of each.
-func keysInEnvironment() (variables, names []string) {
+func keysInEnvironment() (variableNames, providerNames []string) {
 	for _, name := range providers.Names() {
 		p, _ := providers.Lookup(name)
 		for _, env := range p.KeyEnv {
 			if p.Name == name && os.Getenv(env) != "" {
-				variables, names = append(variables, env), append(names, name)
+				variableNames, providerNames = append(variableNames, env), append(providerNames, name)
 			}
 		}
 	}
-	return variables, names
+	return variableNames, providerNames
 }
 
 func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (tract.AskOptions, error) {
@@ -250,7 +250,7 @@ func (a *app) newResponsePrinter(o *requestFlags) *responsePrinter {
 	return s
 }
 
-func (s *responsePrinter) event(e llm.Event) {
+func (s *responsePrinter) printEvent(e llm.Event) {
 	s.gotEvents = true
 	if s.o.jsonl {
 		_ = format.EncodeLine(s.a.out, format.EventJSON(e)) // the reply is kept whoever reads on
@@ -264,14 +264,14 @@ func (s *responsePrinter) event(e llm.Event) {
 func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
 	s.a.streaming = true
 	defer s.a.flushDebug()
-	opts.OnEvent, opts.OnBudget = s.event, s.recordBudgetWarning
+	opts.OnEvent, opts.OnBudget = s.printEvent, s.recordBudgetWarning
 	r, err := ask(opts)
 	defer s.a.reportSecrets()
-	defer s.printBudgets()
+	defer s.printBudgetWarnings()
 	if r == nil {
 		r = responseOf(err)
 	}
-	err = saveResponse(err)
+	err = saveUnsavedResponse(err)
 	if s.a.json || s.o.jsonl {
 		return s.writeJSON(r, err)
 	}
@@ -305,7 +305,7 @@ func (s *responsePrinter) recordBudgetWarning(spent tract.BudgetUsage) {
 	}
 }
 
-func (s *responsePrinter) printBudgets() {
+func (s *responsePrinter) printBudgetWarnings() {
 	for _, spent := range s.budgets {
 		s.a.info("warning: session %s: %s", spent.Session, budgetLine(spent))
 	}

@@ -18,7 +18,7 @@ git does, the id of A after a ^.`,
   tract rev-parse --short HEAD`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := a.resolver(cmd.Context(), args...)
+			r, err := a.newResolver(cmd.Context(), args...)
 			if err != nil {
 				return err
 			}

@@ -114,8 +114,8 @@ led to, and the prompt of any moment can be compiled again.`,
 	return root
 }
 
-// unknownCommand returns the error for an unknown command, with a suggestion.
-func unknownCommand(cmd *cobra.Command, name string) error {
+// unknownCommandError returns the error for an unknown command, with a suggestion.
+func unknownCommandError(cmd *cobra.Command, name string) error {
 	cmd.SuggestionsMinimumDistance = 2
 	f := classify(usageError("unknown command %q of %s", name, cmd.CommandPath()))
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
@@ -135,7 +135,7 @@ func (a *app) addCommonBehavior(cmd *cobra.Command) {
 			case err == nil || errors.As(err, new(*failure)):
 				return err
 			case cmd.HasSubCommands():
-				return unknownCommand(cmd, args[0])
+				return unknownCommandError(cmd, args[0])
 			}
 			_, want, _ := strings.Cut(cmd.Use, " ")
 			if want == "" {

@@ -120,7 +120,7 @@ func (a *app) printSecrets(list []format.Secret, commits uint64) error {
 	if a.json {
 		return format.Encode(a.out, mapSlice(list, format.SecretJSON))
 	}
-	err := a.paged(func(p *format.Printer) {
+	err := a.printPaged(func(p *format.Printer) {
 		for _, s := range list {
 			p.Secret(s)
 		}

@@ -50,15 +50,15 @@ func (s *screen) shadedOptions(w io.Writer) format.Options {
 
 // options returns the format options for a stream.
 func (s *screen) options(w io.Writer) format.Options {
-	o := format.Options{Color: s.colors(w), Raw: s.raw, Now: time.Now(), Zone: time.Local}
+	o := format.Options{Color: s.usesColor(w), Raw: s.raw, Now: time.Now(), Zone: time.Local}
 	if isTerminal(w) {
-		o.Width = width(w)
+		o.Width = terminalWidth(w)
 	}
 	return o
 }
 
-// colors reports whether output to a stream is colored.
-func (s *screen) colors(w io.Writer) bool {
+// usesColor reports whether output to a stream is colored.
+func (s *screen) usesColor(w io.Writer) bool {
 	force := os.Getenv("CLICOLOR_FORCE")
 	switch {
 	case s.color == "always":
@@ -73,9 +73,10 @@ func (s *screen) colors(w io.Writer) bool {
 	return isTerminal(w)
 }
 
-// width returns the number of columns of a terminal; 0 if unknown.
-func width(w any) int {
-	if f, ok := w.(*os.File); ok {
+// terminalWidth returns the number of columns of the terminal that a stream is, or that COLUMNS says;
+// 0 if unknown.
+func terminalWidth(stream any) (columns int) {
+	if f, ok := stream.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns
 		}
@@ -92,7 +93,7 @@ func (s *screen) terminalBackground(w io.Writer) format.Background {
 	if s.background != nil {
 		return *s.background
 	}
-	found := backgroundFromEnv(os.Getenv("COLORFGBG"))
+	found := parseColorFGBG(os.Getenv("COLORFGBG"))
 	if found == format.Unknown && isTerminal(w) {
 		found = queryBackground()
 	}
@@ -100,8 +101,9 @@ func (s *screen) terminalBackground(w io.Writer) format.Background {
 	return found
 }
 
-// backgroundFromEnv reads COLORFGBG, "FOREGROUND;BACKGROUND" with colours by number.
-func backgroundFromEnv(colors string) format.Background {
+// parseColorFGBG returns the background that a value of COLORFGBG names: "FOREGROUND;BACKGROUND"
+// with colours by number.
+func parseColorFGBG(colors string) format.Background {
 	n, err := strconv.Atoi(colors[strings.LastIndexByte(colors, ';')+1:])
 	switch {
 	case err != nil || n < 0 || n > 15:
@@ -137,7 +139,7 @@ func queryBackground() format.Background {
 	if _, err := io.WriteString(tty, "\x1b]11;?\x1b\\\x1b[c"); err != nil {
 		return format.Unknown
 	}
-	return parseBackground(readTerminalReply(tty))
+	return parseBackgroundReply(readTerminalReply(tty))
 }
 
 // readTerminalReply reads what a terminal answers to a query, until the attributes ("... c") have
@@ -154,8 +156,9 @@ func readTerminalReply(tty io.Reader) string {
 	return string(reply)
 }
 
-// parseBackground reads "ESC ] 11 ; rgb:RRRR/GGGG/BBBB".
-func parseBackground(reply string) format.Background {
+// parseBackgroundReply returns the background in a terminal's reply,
+// "ESC ] 11 ; rgb:RRRR/GGGG/BBBB".
+func parseBackgroundReply(reply string) format.Background {
 	_, colors, ok := strings.Cut(reply, "rgb:")
 	parts := strings.FieldsFunc(colors, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) })
 	if !ok || len(parts) < 3 {
@@ -175,18 +178,18 @@ func parseBackground(reply string) format.Background {
 	return format.Dark
 }
 
-// paged prints through the pager if stdout is a terminal, otherwise directly to stdout.
-func (a *app) paged(show func(p *format.Printer)) error {
-	return a.pagedTo(func(w io.Writer, o format.Options) error {
+// printPaged prints through the pager if stdout is a terminal, otherwise directly to stdout.
+func (a *app) printPaged(show func(p *format.Printer)) error {
+	return a.writePaged(func(w io.Writer, o format.Options) error {
 		p := format.New(w, o)
 		show(p)
 		return p.Err()
 	})
 }
 
-// pagedTo is paged for a caller that needs the stream itself. Leaving the pager early is no
+// writePaged is printPaged for a caller that needs the stream itself. Leaving the pager early is no
 // error.
-func (a *app) pagedTo(write func(w io.Writer, o format.Options) error) error {
+func (a *app) writePaged(write func(w io.Writer, o format.Options) error) error {
 	options := a.screen.shadedOptions(a.out)
 	command := a.screen.pagerCommand()
 	if program, _, _ := strings.Cut(strings.TrimSpace(command), " "); command != "" && !programExists(program) {

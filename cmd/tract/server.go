@@ -24,7 +24,7 @@ func (a *app) serverLocation(address, dir string) (*storeLocation, error) {
 	if dir != "" {
 		p.root = storeFolderOf(dir)
 	} else if here, err := os.Getwd(); err == nil {
-		if p.root, err = findUpward(here); err != nil {
+		if p.root, err = findStoreFolderUpward(here); err != nil {
 			return nil, err
 		}
 	}

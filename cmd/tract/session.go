@@ -31,8 +31,8 @@ type session struct {
 	turn   context.Context //nolint:containedctx // of the operation of the last turn
 }
 
-// session runs an interactive conversation until the user leaves.
-func (a *app) session(cmd *cobra.Command, o *chatOptions) error {
+// runSession runs an interactive conversation until the user leaves.
+func (a *app) runSession(cmd *cobra.Command, o *chatOptions) error {
 	in, ok := a.in.(*os.File)
 	if !ok {
 		return usageError("want a text")
@@ -255,7 +255,7 @@ func (s *session) setForSession(set map[string]string) error {
 }
 
 func (s *session) writeInEditorAndSend(ctx context.Context, draft string) error {
-	text, err := s.a.edit(ctx, draft)
+	text, err := s.a.editText(ctx, draft)
 	if err != nil || text == "" {
 		return err
 	}
@@ -263,7 +263,7 @@ func (s *session) writeInEditorAndSend(ctx context.Context, draft string) error 
 }
 
 func (s *session) attachFile(ctx context.Context, path string) error {
-	m, err := media(ctx, mediaKind(path), path, "")
+	m, err := newMediaBlock(ctx, mediaKind(path), path, "")
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (s *session) parseResultArguments(ctx context.Context, b *tract.Branch, arg
 	case option == "--abandon" || option == "--error" || option == "-F":
 		err = withHint(fmt.Errorf("unknown command: /result %s %s", id, strings.TrimSpace(text)), "/result ID TEXT, /result ID -F FILE, /result ID --error TEXT, /result ID --abandon")
 	case option == "":
-		if result.Text, err = s.a.edit(ctx, ""); err == nil && result.Text == "" {
+		if result.Text, err = s.a.editText(ctx, ""); err == nil && result.Text == "" {
 			err = withHint(fmt.Errorf("/result %s: %w", id, tract.ErrEmpty), "/result ID TEXT, or write a text in the editor")
 		}
 	default:

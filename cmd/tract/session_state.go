@@ -65,7 +65,7 @@ func (s *session) printPromptSizeIfMoved(ctx context.Context, branch string) err
 }
 
 func (a *app) tokensAndBudgetsLine(ctx context.Context, b *tract.Branch, tip objects.ID) (string, error) {
-	opts, err := a.configuredOptions()
+	opts, err := a.configuredCompileOptions()
 	if err != nil {
 		return "", err
 	}

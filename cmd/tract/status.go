@@ -154,13 +154,13 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 	if s.Rescued, err = rescueNames(ctx, repo); err != nil {
 		return nil, err
 	}
-	if s.Expired, err = a.findExpired(ctx); err != nil && !errors.Is(err, objects.ErrCorrupt) { // which the prompt tells
+	if s.Expired, err = a.findExpiredReasoning(ctx); err != nil && !errors.Is(err, objects.ErrCorrupt) { // which the prompt tells
 		return nil, err
 	}
 	if s.Head.IsZero() {
 		return s, nil
 	}
-	opts, err := a.configuredOptions()
+	opts, err := a.configuredCompileOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (a *app) findStatus(ctx context.Context) (*statusJSON, error) {
 		s.Scale = &p.Scale
 	}
 	s.Pending = mapSlice(p.Pending, func(c compile.Pending) pendingJSON { return pendingJSON{c.Call.CallID, c.Call.Name, c.Commit} })
-	return s, a.budgetStatus(ctx, s)
+	return s, a.fillBudgetStatus(ctx, s)
 }
 
 // fillDamagedStatus fills in what is known without the prompt.
@@ -187,15 +187,15 @@ func (a *app) fillDamagedStatus(ctx context.Context, s *statusJSON, why error) e
 	} else if !errors.Is(err, objects.ErrCorrupt) {
 		return err
 	}
-	err := a.budgetStatus(ctx, s)
+	err := a.fillBudgetStatus(ctx, s)
 	if errors.Is(err, objects.ErrCorrupt) { // of the same history: Damage has it
 		err = nil
 	}
 	return err
 }
 
-// budgetStatus adds how much reasoning the session has used.
-func (a *app) budgetStatus(ctx context.Context, s *statusJSON) (err error) {
+// fillBudgetStatus adds how much reasoning the session has used.
+func (a *app) fillBudgetStatus(ctx context.Context, s *statusJSON) (err error) {
 	if s.Branch == "" || !hasReasoningBudget(*a.loaded) && !a.json { // to count takes a look at every reply
 		return nil
 	}

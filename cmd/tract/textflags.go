@@ -39,7 +39,7 @@ func (w *textFlags) read(ctx context.Context, a *app, args []string, before stri
 	case !isTerminal(a.in):
 		return readLimited(a.stdin(ctx), "stdin")
 	}
-	return a.edit(ctx, before)
+	return a.editText(ctx, before)
 }
 
 // readFile reads a file of at most the size of a block.
@@ -50,12 +50,12 @@ func readFile(ctx context.Context, path string) (string, error) {
 	}
 	defer f.Close()
 	if info.Size() > content.MaxSize {
-		return "", tooLong(path)
+		return "", tooLongError(path)
 	}
 	return readLimited(f, path)
 }
 
-func tooLong(name string) error {
+func tooLongError(name string) error {
 	return fmt.Errorf("read %s: %w of %d MiB for one block", name, objects.ErrLimit, content.MaxSize>>20)
 }
 
@@ -67,13 +67,13 @@ func readLimited(r io.Reader, name string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", name, err)
 	}
 	if n > content.MaxSize {
-		return "", tooLong(name)
+		return "", tooLongError(name)
 	}
 	return b.String(), nil
 }
 
-// edit opens the user's editor, as git does, and returns the text.
-func (a *app) edit(ctx context.Context, before string) (string, error) {
+// editText opens the user's editor, as git does, and returns the text.
+func (a *app) editText(ctx context.Context, before string) (string, error) {
 	editor := firstNonEmpty(os.Getenv("TRACT_EDITOR"), os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
 	file, err := writeTemp("tract-*.md", []byte(before))
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *app) edit(ctx context.Context, before string) (string, error) {
 		return "", err
 	}
 	if len(text) > content.MaxSize {
-		return "", tooLong("the text")
+		return "", tooLongError("the text")
 	}
 	return strings.TrimRight(string(text), "\n"), nil
 }

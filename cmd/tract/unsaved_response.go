@@ -9,9 +9,9 @@ import (
 	"github.com/tract-vcs/tract/format"
 )
 
-// saveResponse writes a response that could not be stored to a file, and adds the file's name to
-// the error; or the second error if that fails too.
-func saveResponse(err error) error {
+// saveUnsavedResponse writes a response that could not be stored to a file, and adds the file's name
+// to the error; or the second error if that fails too.
+func saveUnsavedResponse(err error) error {
 	var unsaved *tract.UnsavedError
 	if !errors.As(err, &unsaved) {
 		return err

@@ -45,7 +45,7 @@ block is named by a revision or by the id of a tool call.
 func (a *app) why(ctx context.Context, o *whyOptions, id objects.ID) error {
 	switch {
 	case o.not != "":
-		return a.whyNot(ctx, o.not, id)
+		return a.printWhyNot(ctx, o.not, id)
 	case o.prompt:
 		return a.printReproducedRequest(ctx, id.String())
 	}
@@ -98,7 +98,7 @@ func (a *app) printReproducedRequest(ctx context.Context, rev string) error {
 	return &failure{code: codeNo, kind: "unproved", cause: fmt.Errorf("request of %s: not byte for byte what was sent: secrets in it were masked", x.Commit.Short())}
 }
 
-func (a *app) whyNot(ctx context.Context, rev string, in objects.ID) error {
+func (a *app) printWhyNot(ctx context.Context, rev string, in objects.ID) error {
 	id, err := a.resolve(ctx, rev)
 	if err != nil {
 		return err
