@@ -99,7 +99,7 @@ func unansweredCallWarning(at objects.ID, call content.ToolCall) Problem {
 	}}
 }
 
-// requestProblems returns the requestProblems of a request: first those that its history shows, then those
+// requestProblems returns the problems of a request: first those that its history shows, then those
 // that its target finds. uncommitted is the reasoning that is sent without being committed, by the
 // commit that it comes before.
 func (r *Repo) requestProblems(ctx context.Context, p *compile.Prompt, t llm.Target, req *llm.Request, uncommitted map[objects.ID][]content.Block) ([]Problem, error) {

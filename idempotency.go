@@ -71,8 +71,8 @@ func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects
 	return nil, nil
 }
 
-// equalIgnoringParentAndTime reports whether two commits do the same, regardless of their times and
-// parents.
+// equalIgnoringParentAndTime reports whether two commits do the same: operation, content, role, target
+// and priority are equal. Times, parents, authors, origins and labels are not compared.
 func equalIgnoringParentAndTime(a, b *commit.Commit) bool {
 	return a.Op == b.Op && a.Kind == b.Kind && a.Role == b.Role && a.ContentID == b.ContentID &&
 		a.Target == b.Target && a.First == b.First && a.Scope == b.Scope && a.Priority == b.Priority

@@ -237,7 +237,7 @@ func (g *importedBranch) find(key commit.Key) (b importedBlock, ok bool) {
 	return importedBlock{}, false
 }
 
-// addMessage adds the new parts of one message to the batch, and writes the batch when it is full.
+// addMessage adds the new parts of one message to the batch, and starts to write a batch that is full.
 func (m *importer) addMessage(ctx context.Context, f *ImportedMessage) error {
 	if err := f.checkBlocksAndTimes(); err != nil {
 		return fmt.Errorf("import into branch %s: %w", f.Branch, err)

@@ -31,8 +31,8 @@ type batchBranch struct {
 	added  int // parts that are new
 }
 
-// startWritingBatch waits until the batch before is written, and lets a goroutine write this one while the next
-// is made. Once a batch has failed it returns that error and writes nothing.
+// startWritingBatch waits until the batch before is written, and lets a goroutine write this one while
+// the next is made. Once a batch has failed it returns that error and writes nothing.
 func (m *importer) startWritingBatch(ctx context.Context) error {
 	if err := m.waitForBatch(); err != nil || m.count == 0 {
 		return err
@@ -52,7 +52,8 @@ func (m *importer) startWritingBatch(ctx context.Context) error {
 	return nil
 }
 
-// waitForBatch waits until the last batch is written.
+// waitForBatch waits until the last batch is written, and returns the error of the batch that failed, if
+// any.
 func (m *importer) waitForBatch() error {
 	if m.writing == nil {
 		return m.failed

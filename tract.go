@@ -90,7 +90,7 @@ type OpenOptions struct {
 	OnSecrets func([]Secret)
 }
 
-// resolverWithoutHead returns a resolverWithoutHead of revisions without a HEAD.
+// resolverWithoutHead returns a resolver of revisions without a HEAD.
 func (r *Repo) resolverWithoutHead() refs.Resolver {
 	return refs.Resolver{Store: r.store, Now: r.clock}
 }

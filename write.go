@@ -80,14 +80,14 @@ func (c *callOptions) newDraftWithoutRoleOrPriority(block content.Block, origin 
 	return commit.Draft{Block: block, Time: c.time, Author: c.author, Key: c.key, Origin: origin, Label: c.label}
 }
 
-// originsBySource makes the originsBySource of blocks that a person or a tool adds. Blocks of one source
+// originsBySource makes the origins of blocks that a person or a tool adds. Blocks of one source
 // share an origin.
 type originsBySource struct {
 	base commit.Origin // the fields that all of them have
 	made []*commit.Origin
 }
 
-// get returns the origin get the blocks get a source.
+// get returns the origin of the blocks of a source; it makes each once.
 func (o *originsBySource) get(source commit.Source) *commit.Origin {
 	for _, one := range o.made {
 		if one.Source == source {

@@ -13,7 +13,7 @@
 //  1. collect (history.go, linearize.go): walk from the head to the root over the headers of
 //     commits, make an [Entry] of each, number the turns and messages. A cached prompt ends the
 //     walk early (cache.go).
-//  2. decide (decide.go): ask the [priority.Policy] for the level of each entry: skip, normal,
+//  2. decideLevels (decide.go): ask the [priority.Policy] for the level of each entry: skip, normal,
 //     pinned; keep the open tool loop whole.
 //  3. applySummaries (summary.go): leave out the entries that a summary stands for.
 //  4. replaceNamedSystems (history.go): a named system block replaces the earlier one of its name.
@@ -21,7 +21,7 @@
 //     times a factor taken from the usage that earlier responses reported (scale.go).
 //  6. pairCalls (tools.go): load tool calls and results, and send both or none of a pair.
 //  7. load the content of the entries that are sent, and leave out purged content (purged.go).
-//  8. prompt (messages.go): join blocks to messages and count.
+//  8. buildAndCachePrompt (messages.go): join blocks to messages and count.
 package compile
 
 import (

@@ -17,7 +17,7 @@ type anchors struct {
 // anchor is a keyword, and the function to call where it occurs.
 type anchor struct {
 	keyword string
-	look    func(v *view, at, end int)
+	match   func(v *view, at, end int)
 }
 
 // classBits is enough for the different bytes of all keywords.
@@ -29,7 +29,7 @@ func (a *anchors) scan(v *view) {
 	for i := range len(v.text) {
 		state = a.next[state][a.class[v.text[i]]]
 		for _, w := range a.found[state] {
-			w.look(v, i+1-len(w.keyword), i+1)
+			w.match(v, i+1-len(w.keyword), i+1)
 		}
 	}
 }
@@ -40,12 +40,12 @@ var automaton = sync.OnceValue(func() *anchors {
 	for _, r := range table {
 		for _, t := range r.tokens {
 			for prefix := range strings.FieldsSeq(t.prefixes) {
-				list = append(list, anchor{lowerASCII(prefix), t.lookFunc(r.Name, prefix)})
+				list = append(list, anchor{lowerASCII(prefix), t.matchFunc(r.Name, prefix)})
 			}
 		}
 		for _, w := range r.keywords {
-			look, name := r.look, r.Name
-			list = append(list, anchor{w, func(v *view, at, end int) { look(v, name, at, end) }})
+			match, name := r.match, r.Name
+			list = append(list, anchor{w, func(v *view, at, end int) { match(v, name, at, end) }})
 		}
 	}
 	return newAnchors(list)

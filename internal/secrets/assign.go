@@ -20,9 +20,9 @@ const (
 	maxScope = 12 // bytes between a name and its value
 )
 
-// assignment examines a keyword that names a secret, such as in API_KEY=..., "password":
+// matchAssignment examines a keyword that names a secret, such as in API_KEY=..., "password":
 // "...", --token ... or <secret>...</secret>.
-func (v *view) assignment(rule string, at, end int) {
+func (v *view) matchAssignment(rule string, at, end int) {
 	begin := at
 	for begin > 0 && at-begin < maxName && token.has(v.text[begin-1]) {
 		begin--
@@ -33,8 +33,8 @@ func (v *view) assignment(rule string, at, end int) {
 	if end < len(v.text) && token.has(v.text[end]) || strings.HasSuffix(v.text[:begin], maskBegin) {
 		return
 	}
-	at, how := v.valueStart(begin, end)
-	if how == noValue || at == len(v.text) {
+	at, tight, ok := v.valueStart(begin, end)
+	if !ok || at == len(v.text) {
 		return
 	}
 	name := lowerASCII(v.text[begin:end])
@@ -45,11 +45,11 @@ func (v *view) assignment(rule string, at, end int) {
 	from, to, quoted := v.valueBounds(at)
 	value := v.text[from:to]
 	key := ruleForName(rule, name)
-	if len(value) > maxToken || key == rule && isReference(value) || !quoted && v.isCode(to, value, how) {
+	if len(value) > maxToken || key == rule && isReference(value) || !quoted && v.isExpression(to, value, tight) {
 		return
 	}
 	switch {
-	case password && mayBePassword(value) && (quoted || isRandom(value) || how == tightValue && !isIdentifierWithoutDigits(value) || hasPunctuationAndMixed(value)):
+	case password && mayBePassword(value) && (quoted || isRandom(value) || tight && !isIdentifierWithoutDigits(value) || hasPunctuationAndMixed(value)):
 		v.addSpan(rulePassword, from, to)
 	case !password && isRandom(value) && !isExample(value) && !strings.ContainsAny(value, " \t"):
 		v.addSpan(key, from, to)
@@ -107,17 +107,9 @@ func ruleForName(otherwise, name string) string {
 	return otherwise
 }
 
-// spacing reports whether a value follows a name, and whether with space between them.
-type spacing uint8
-
-const (
-	noValue     spacing = iota
-	tightValue          // NAME=VALUE
-	spacedValue         // NAME = VALUE, NAME: VALUE
-)
-
-// valueStart returns where the value of a name begins, which may be the end of the text.
-func (v *view) valueStart(nameBegin, nameEnd int) (from int, how spacing) {
+// valueStart returns where the value of a name begins, which may be the end of the text. tight tells
+// that no space separates them, as in NAME=VALUE, or one after a flag; ok is false when no value follows.
+func (v *view) valueStart(nameBegin, nameEnd int) (from int, tight, ok bool) {
 	at := nameEnd
 	skip := func(signs string) (n int) {
 		from := at
@@ -126,11 +118,11 @@ func (v *view) valueStart(nameBegin, nameEnd int) (from int, how spacing) {
 	}
 	if nameBegin >= 2 && v.text[nameBegin-1] == '-' || strings.HasPrefix(v.text[nameBegin:nameEnd], "--") { // a flag
 		if skip(" ") == 1 {
-			return at, tightValue
+			return at, true, true
 		}
 	}
 	if nameBegin > 0 && v.text[nameBegin-1] == '<' && skip(">") == 1 {
-		return at, tightValue
+		return at, true, true
 	}
 	skip("\"'`])")
 	spaces := skip(" \t")
@@ -140,16 +132,14 @@ func (v *view) valueStart(nameBegin, nameEnd int) (from int, how spacing) {
 	case ":", "=", "=>", ":=", "==", "===":
 	case "(":
 		if at < len(v.text) && strings.IndexByte(quotes, v.text[at]) >= 0 {
-			return at, spacedValue
+			return at, false, true
 		}
-		return 0, noValue
+		return 0, false, false
 	default:
-		return 0, noValue
+		return 0, false, false
 	}
-	if spaces += skip(" \t"); spaces > 0 {
-		return at, spacedValue
-	}
-	return at, tightValue
+	spaces += skip(" \t")
+	return at, spaces == 0, true
 }
 
 // quotes are in the order of the sets of the bytes between them.
@@ -172,13 +162,13 @@ func (v *view) valueBounds(at int) (from, to int, quoted bool) {
 	return at, to, false
 }
 
-// isCode reports whether a value without quotes is an expression of a program: a call, a
-// member, an index.
-func (v *view) isCode(to int, value string, how spacing) bool {
-	if to < len(v.text) && strings.IndexByte("([{", v.text[to]) >= 0 {
+// isExpression reports whether a value without quotes, which ends at end, is an expression of a program:
+// a call, a member, an index.
+func (v *view) isExpression(end int, value string, tight bool) bool {
+	if end < len(v.text) && strings.IndexByte("([{", v.text[end]) >= 0 {
 		return true
 	}
-	if how == tightValue {
+	if tight {
 		return false
 	}
 	for i := 1; i+1 < len(value); i++ { // a name, a point and a name: config.token1
@@ -192,15 +182,15 @@ func (v *view) isCode(to int, value string, how spacing) bool {
 // authSchemes are the authentication schemes of an Authorization header.
 var authSchemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
 
-// auth examines an Authorization header, or the keyword Bearer alone.
-func (v *view) auth(rule string, at, end int) {
-	if !v.mayBegin(at) {
+// matchAuthorization examines an Authorization header, or the keyword Bearer alone.
+func (v *view) matchAuthorization(rule string, at, end int) {
+	if !v.mayBeginSecret(at) {
 		return
 	}
 	from, scheme := end, ""
 	if v.text[at]|0x20 == 'a' {
-		begin, how := v.valueStart(at, end)
-		if how == noValue || begin == len(v.text) {
+		begin, _, ok := v.valueStart(at, end)
+		if !ok || begin == len(v.text) {
 			return
 		}
 		from, scheme = v.authScheme(begin)

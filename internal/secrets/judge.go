@@ -34,7 +34,7 @@ var examples = []string{
 // isExample reports whether a value is a placeholder for a secret. Of long random values
 // hardly one in a million is taken for a placeholder.
 func isExample(s string) bool {
-	if countDistinct(s) <= 4 {
+	if countDistinctIgnoringCase(s) <= 4 {
 		return true
 	}
 	folded := lowerASCII(s)
@@ -46,8 +46,8 @@ func isExample(s string) bool {
 	return false
 }
 
-// countDistinct counts the different bytes of s, without regard to case.
-func countDistinct(s string) int {
+// countDistinctIgnoringCase counts the different bytes of s, without regard to case.
+func countDistinctIgnoringCase(s string) int {
 	var seen [256]bool
 	n := 0
 	for _, c := range []byte(lowerASCII(s)) {
@@ -128,7 +128,7 @@ var noPasswords = map[string]bool{
 // mayBePassword reports whether a value may be a real password: it is no placeholder, and not
 // letters alone.
 func mayBePassword(s string) bool {
-	if len(s) < 6 || len(s) > 256 || countDistinct(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
+	if len(s) < 6 || len(s) > 256 || countDistinctIgnoringCase(s) < 4 || strings.ContainsAny(s, " \t") || isExample(s) {
 		return false
 	}
 	letters := strings.Map(func(r rune) rune {

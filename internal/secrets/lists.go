@@ -3,29 +3,29 @@ package secrets
 import "strings"
 
 // skip returns the first position from at on that has none of some bytes.
-func (v *view) skip(at int, signs string) int {
-	for n := 0; at < len(v.text) && n < maxScope && strings.IndexByte(signs, v.text[at]) >= 0; n++ {
+func (v *view) skip(at int, bytes string) int {
+	for n := 0; at < len(v.text) && n < maxScope && strings.IndexByte(bytes, v.text[at]) >= 0; n++ {
 		at++
 	}
 	return at
 }
 
-// cookies examines a Cookie or a Set-Cookie header.
-func (v *view) cookies(rule string, at, end int) {
+// matchCookieHeader examines a Cookie or a Set-Cookie header.
+func (v *view) matchCookieHeader(rule string, at, end int) {
 	read := &v.read.cookies
-	if at < *read || !v.mayBegin(at) {
+	if at < *read || !v.mayBeginSecret(at) {
 		return
 	}
-	if from, how := v.valueStart(at, end); how != noValue {
-		*read = v.cookiePairs(rule, from)
+	if from, _, ok := v.valueStart(at, end); ok {
+		*read = v.matchCookieList(rule, from)
 	}
 }
 
 // attributes are the attribute names of a Set-Cookie header.
 var attributes = " domain expires max-age partitioned path priority samesite version "
 
-// cookiePairs examines the values of a list of cookies, and returns where the list ends.
-func (v *view) cookiePairs(rule string, at int) (end int) {
+// matchCookieList examines the values of a list of cookies, and returns where the list ends.
+func (v *view) matchCookieList(rule string, at int) (end int) {
 	for limit := at + maxToken; at < min(limit, len(v.text)); {
 		at = v.skip(at, "; \t,[\"'`")
 		to := v.runEnd(dotted, at)
@@ -57,9 +57,9 @@ func (v *view) cookiePairs(rule string, at int) (end int) {
 // maxCommand is how many bytes of a command line are examined.
 const maxCommand = 4 << 10
 
-// curl examines the options of a curl command, to the end of its line or to the next
+// matchCurlCommand examines the options of a curl command, to the end of its line or to the next
 // command, for users with passwords and for cookies.
-func (v *view) curl(_ string, at, end int) {
+func (v *view) matchCurlCommand(_ string, at, end int) {
 	read := &v.read.options
 	if at < *read || at > 0 && alnum.has(v.text[at-1]) || end < len(v.text) && alnum.has(v.text[end]) {
 		return
@@ -71,19 +71,19 @@ func (v *view) curl(_ string, at, end int) {
 			break
 		}
 		if c == '-' && strings.IndexByte(" \t\n\"'`", v.text[i-1]) >= 0 {
-			v.curlOption(i)
+			v.matchCurlOption(i)
 		}
 	}
 	*read = i
 }
 
-// curlOption examines an option of curl.
-func (v *view) curlOption(at int) {
+// matchCurlOption examines an option of curl.
+func (v *view) matchCurlOption(at int) {
 	to := v.runEnd(token, at)
 	name := v.text[at:to]
 	switch name {
 	case "-b":
-		v.cookiePairs(ruleCookie, v.skip(to, quotes+" ,"))
+		v.matchCookieList(ruleCookie, v.skip(to, quotes+" ,"))
 		return
 	case "--user", "--proxy-user":
 	default: // -u, -sSu, -uada
@@ -98,14 +98,14 @@ func (v *view) curlOption(at int) {
 	}
 	if to = v.skip(to, " =,\t"); to < len(v.text) {
 		if from, stop, _ := v.valueBounds(to); !strings.HasPrefix(v.text[from:stop], maskBegin) {
-			v.userinfo(ruleCurl, from, stop)
+			v.matchUserOrPassword(ruleCurl, from, stop)
 		}
 	}
 }
 
-// netrc examines an entry of a .netrc file: a machine, a user and a password.
-func (v *view) netrc(rule string, at, end int) {
-	if !v.mayBegin(at) {
+// matchNetrcEntry examines an entry of a .netrc file: a machine, a user and a password.
+func (v *view) matchNetrcEntry(rule string, at, end int) {
+	if !v.mayBeginSecret(at) {
 		return
 	}
 	from, to := at, at+strings.IndexByte(v.text[at:end]+" ", ' ')

@@ -39,12 +39,12 @@ type Finding struct {
 
 // Find lists the secrets of a text, in order. They do not overlap.
 func Find(text string) []Finding {
-	spans := find(text)
+	spans := findSpans(text)
 	if len(spans) == 0 {
 		return nil
 	}
 	list := make([]Finding, len(spans))
-	masked, places := replace(text, spans)
+	masked, places := replaceWithMasks(text, spans)
 	line, at := 1, 0
 	for i, s := range spans {
 		line += strings.Count(text[at:s.start], "\n")
@@ -62,14 +62,14 @@ const maxPasses = 4
 // rules when none is named. A text without secrets is returned unchanged.
 func Mask(text string, rules ...string) string {
 	for range maxPasses {
-		spans := find(text)
+		spans := findSpans(text)
 		if len(rules) > 0 {
 			spans = slices.DeleteFunc(spans, func(s span) bool { return !slices.Contains(rules, s.rule) })
 		}
 		if len(spans) == 0 {
 			break
 		}
-		text = replaceAll(text, spans)
+		text = replaceInTextOrJSON(text, spans)
 	}
 	return text
 }
@@ -91,15 +91,15 @@ func ReplaceSecret(text, secret, with string) string {
 	for i := range spans {
 		spans[i].with = with
 	}
-	return replaceAll(text, spans)
+	return replaceInTextOrJSON(text, spans)
 }
 
-// replaceAll replaces secrets by masks; in JSON only inside strings.
-func replaceAll(text string, spans []span) string {
+// replaceInTextOrJSON replaces secrets by masks; in JSON only inside strings.
+func replaceInTextOrJSON(text string, spans []span) string {
 	if len(spans) > 0 && isJSON(text) {
 		return replaceInJSONStrings(text, spans)
 	}
-	text, _ = replace(text, spans)
+	text, _ = replaceWithMasks(text, spans)
 	return text
 }
 
@@ -148,8 +148,8 @@ func (s span) mask() string {
 	return maskBegin + s.rule + ":" + hex.EncodeToString(sum[:2]) + "]"
 }
 
-// replace replaces secrets by masks, and returns where the masks are.
-func replace(text string, spans []span) (masked string, places [][2]int) {
+// replaceWithMasks replaces secrets by masks, and returns where the masks are.
+func replaceWithMasks(text string, spans []span) (masked string, places [][2]int) {
 	var b strings.Builder
 	b.Grow(len(text))
 	at := 0

@@ -341,7 +341,7 @@ func BenchmarkMask(b *testing.B) {
 func TestMatcherFindsWordsAtEveryOffset(t *testing.T) {
 	for n := range 12 {
 		word, stops := "bearer token_key"[:4+n], 0
-		a := newAnchors([]anchor{{keyword: word, look: func(*view, int, int) { stops++ }}})
+		a := newAnchors([]anchor{{keyword: word, match: func(*view, int, int) { stops++ }}})
 		for _, size := range []int{256, 259} {
 			for at := range size - len(word) + 1 {
 				stops = 0

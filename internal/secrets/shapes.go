@@ -8,9 +8,9 @@ import (
 // maxPEM is an upper bound of the bytes of a private key in PEM form.
 const maxPEM = 20 << 10
 
-// pem examines the start of a PEM block. A private key is masked to its end or, when it
+// matchPrivateKey examines the start of a PEM block. A private key is masked to its end or, when it
 // is cut off, as far as it goes.
-func (v *view) pem(rule string, at, end int) {
+func (v *view) matchPrivateKey(rule string, at, end int) {
 	const tail = "-----"
 	label := v.text[end:min(end+40, len(v.text))]
 	n := strings.Index(label, tail)
@@ -41,16 +41,16 @@ func (v *view) pem(rule string, at, end int) {
 		}
 		return -1
 	}, rest)
-	if len(key) >= 24 && countDistinct(key) > 8 && !strings.Contains(rest, "...") {
+	if len(key) >= 24 && countDistinctIgnoringCase(key) > 8 && !strings.Contains(rest, "...") {
 		v.addSpan(rule, at, body+stop)
 	}
 }
 
-// awsID examines the start of an access key id. A value near it that looks like the
+// matchAWSKeys examines the start of an access key id. A value near it that looks like the
 // secret of that id is a secret too.
-func (v *view) awsID(rule string, at, end int) {
+func (v *view) matchAWSKeys(rule string, at, end int) {
 	const size, near = 20, 120
-	if !v.mayBegin(at) || at+size > len(v.text) || v.text[at:end] != strings.ToUpper(v.text[at:end]) {
+	if !v.mayBeginSecret(at) || at+size > len(v.text) || v.text[at:end] != strings.ToUpper(v.text[at:end]) {
 		return
 	}
 	stop := at + size
@@ -72,19 +72,19 @@ func (v *view) awsID(rule string, at, end int) {
 	}
 }
 
-// terraform examines the middle of a token of Terraform: 14 letters and digits come
+// matchTerraformToken examines the middle of a token of Terraform: 14 letters and digits come
 // before it, many after it.
-func (v *view) terraform(rule string, at, end int) {
+func (v *view) matchTerraformToken(rule string, at, end int) {
 	const id, most = 14, 100
 	begin, stop := at-id, v.runEnd(token, end)
-	if begin < 0 || v.runEnd(alnum, begin) != at || !v.mayBegin(begin) || stop-end < 40 || stop-end > most || !isMixed(v.text[end:stop]) {
+	if begin < 0 || v.runEnd(alnum, begin) != at || !v.mayBeginSecret(begin) || stop-end < 40 || stop-end > most || !isMixed(v.text[end:stop]) {
 		return
 	}
 	v.addSpan(rule, begin, stop)
 }
 
-// telegram examines the middle of a token of a bot: digits, a colon, AA and more.
-func (v *view) telegram(rule string, at, end int) {
+// matchTelegramToken examines the middle of a token of a bot: digits, a colon, AA and more.
+func (v *view) matchTelegramToken(rule string, at, end int) {
 	begin := at
 	for begin > 0 && at-begin < 11 && isDigit(v.text[begin-1]) {
 		begin--
@@ -96,10 +96,10 @@ func (v *view) telegram(rule string, at, end int) {
 	v.addSpan(rule, begin, stop)
 }
 
-// jwt examines the possible start of a JSON web token: its header is a JSON object that
+// matchJWT examines the possible start of a JSON web token: its header is a JSON object that
 // names an algorithm.
-func (v *view) jwt(rule string, at, _ int) {
-	if at > 0 && token.has(v.text[at-1]) && !v.mayBegin(at) || v.text[at:at+3] != "eyJ" {
+func (v *view) matchJWT(rule string, at, _ int) {
+	if at > 0 && token.has(v.text[at-1]) && !v.mayBeginSecret(at) || v.text[at:at+3] != "eyJ" {
 		return
 	}
 	const parts, shortest = 3, 8
@@ -128,8 +128,8 @@ func (v *view) jwt(rule string, at, _ int) {
 // maxUser is the most bytes of a user and a password in a URL.
 const maxUser = 1 << 10
 
-// url examines the user and the password of a URL.
-func (v *view) url(rule string, at, end int) {
+// matchURLCredentials examines the user and the password of a URL.
+func (v *view) matchURLCredentials(rule string, at, end int) {
 	if at == 0 || !alnum.has(v.text[at-1]) {
 		return
 	}
@@ -137,12 +137,12 @@ func (v *view) url(rule string, at, end int) {
 	if stop == len(v.text) || v.text[stop] != '@' || stop-end > maxUser {
 		return
 	}
-	v.userinfo(rule, end, stop)
+	v.matchUserOrPassword(rule, end, stop)
 }
 
-// userinfo examines a user with a password after a colon, or without a password: then the user
-// may be the secret.
-func (v *view) userinfo(rule string, from, stop int) {
+// matchUserOrPassword examines a user with a password after a colon, or without a password: then the
+// user may be the secret.
+func (v *view) matchUserOrPassword(rule string, from, stop int) {
 	user, password, _ := strings.Cut(v.text[from:stop], ":")
 	switch has := password != ""; {
 	case !has && isRandom(user) && !isExample(user):
@@ -155,7 +155,7 @@ func (v *view) userinfo(rule string, from, stop int) {
 // mayBeURLPassword reports whether the password of a URL is no placeholder.
 func mayBeURLPassword(s string) bool {
 	letters := strings.TrimRight(lowerASCII(s), "0123456789!")
-	return len(s) >= 4 && countDistinct(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
+	return len(s) >= 4 && countDistinctIgnoringCase(s) >= 3 && !isExample(s) && !noPasswords[letters] && letters != ""
 }
 
 // isBasicCredentials reports whether a value is that of basic authorization: a user and a password

@@ -22,8 +22,8 @@ const minText = len("pwd=") + 6
 // maxDepth is how many levels of escapes are decoded.
 const maxDepth = 5
 
-// find lists the secrets of a text, in order and without overlap.
-func find(text string) []span {
+// findSpans lists the secrets of a text, in order and without overlap.
+func findSpans(text string) []span {
 	if len(text) < minText {
 		return nil
 	}
@@ -107,7 +107,7 @@ type view struct {
 	spans []span
 }
 
-// addSpan adds a secret.
+// addSpan adds a secret at a position of the view's text.
 func (v *view) addSpan(rule string, start, end int) {
 	v.spans = append(v.spans, span{start: start, end: end, rule: rule, secret: v.text[start:end]})
 }
@@ -189,9 +189,9 @@ func (v *view) runEnd(s set, at int) int {
 	return end
 }
 
-// mayBegin reports whether a secret may begin at a position: not in the middle of a word.
+// mayBeginSecret reports whether a secret may begin at a position: not in the middle of a word.
 // Terminal colours and escapes such as %3D are not part of a word.
-func (v *view) mayBegin(at int) bool {
+func (v *view) mayBeginSecret(at int) bool {
 	if at == 0 {
 		return true
 	}
