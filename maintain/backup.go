@@ -27,7 +27,7 @@ func Backup(ctx context.Context, repo *tract.Repo, folder string, o BackupOption
 	err := createFolderAtomically(folder, func(dir string) error {
 		err := c.Copy(ctx, dir, halfProgress(o, 0))
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = copyStore(ctx, repo.Store(), dir, halfProgress(o, 0))
+			err = copyIntactStore(ctx, repo.Store(), dir, halfProgress(o, 0))
 		}
 		if err == nil {
 			result, err = checkCopy(ctx, dir, o)

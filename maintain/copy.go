@@ -25,7 +25,7 @@ func BackupTo(ctx context.Context, repo *tract.Repo, url string, o BackupOptions
 
 // backupToEmpty is BackupTo for a store.
 func backupToEmpty(ctx context.Context, source objects.Store, url string, o BackupOptions) (*FsckResult, error) {
-	if err := copyStore(ctx, source, url, halfProgress(o, 0)); err != nil {
+	if err := copyIntactStore(ctx, source, url, halfProgress(o, 0)); err != nil {
 		return nil, err
 	}
 	return checkCopy(ctx, url, o)
@@ -51,36 +51,32 @@ func checkCopy(ctx context.Context, url string, o BackupOptions) (*FsckResult, e
 	return result, nil
 }
 
-// copyStore copies a store object by object into the one at url.
-func copyStore(ctx context.Context, source objects.Store, url string, progress func(done, total int64)) error {
+// copyIntactStore copies all objects, the ref log and the refs of a store into the one at url. It
+// fails if the source is damaged, or if the target has refs or a ref log.
+func copyIntactStore(ctx context.Context, source objects.Store, url string, progress func(done, total int64)) (err error) {
 	target, err := objects.Open(ctx, url, objects.Options{Create: true})
 	if err != nil {
 		return err
 	}
-	w := &recovery{ctx: ctx, target: target}
-	err = w.copyFrom(source, progress)
-	return errors.Join(err, target.Close())
-}
-
-// copyFrom copies all objects, the ref log and the refs of an intact store.
-func (w *recovery) copyFrom(source objects.Store, progress func(done, total int64)) error {
-	refs, err := w.target.Refs(w.ctx, objects.RefQuery{Limit: 1})
+	defer func() { err = errors.Join(err, target.Close()) }()
+	refs, err := target.Refs(ctx, objects.RefQuery{Limit: 1})
 	if err != nil {
 		return err
 	}
-	entries, err := w.target.Log(w.ctx, "", 0, 1)
+	entries, err := target.Log(ctx, "", 0, 1)
 	if err != nil {
 		return err
 	}
 	if len(refs) > 0 || len(entries) > 0 {
 		return fmt.Errorf("the target has refs: %w", objects.ErrExists)
 	}
+	w := &recovery{ctx: ctx, target: target}
 	a := w.auditCallbacks()
 	a.Progress = progress
-	if err := auditAnyStore(w.ctx, source, a); err != nil {
+	if err := auditAnyStore(ctx, source, a); err != nil {
 		return err
 	}
-	for _, d := range w.done.Damages {
+	for _, d := range w.result.Damages {
 		if !d.Harmless {
 			return &objects.CorruptError{ID: d.ID, Cause: fmt.Errorf("%s: %s", d.Where, d.What)}
 		}

@@ -50,8 +50,8 @@ func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	result, err := newLinkCheck(tableRows).run(ctx, store, o)
-	if errors.Is(err, errUnclear) {
+	result, err := newLinkCheck(tableRows).resultIfIntact(ctx, store, o)
+	if errors.Is(err, errNeedsGraph) {
 		result, err = (&checker{}).run(ctx, store, o)
 	}
 	if err != nil {
@@ -63,7 +63,7 @@ func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 // checker is the state of one Fsck that explains damage. It collects the objects and their links
 // in a graph, which keeps all ids, and then finds the refs and the meaning of each damage.
 type checker struct {
-	health FsckResult
+	result FsckResult
 	graph  *graph
 	refs   []objects.Ref
 	roots  []int32               // nodes that refs point to, or ever pointed to
@@ -78,7 +78,7 @@ func (c *checker) run(ctx context.Context, store objects.Store, o FsckOptions) (
 	if err == nil {
 		err = c.finish()
 	}
-	return &c.health, err
+	return &c.result, err
 }
 
 // auditCallbacks returns the callbacks that collect the content of the store.
@@ -91,25 +91,25 @@ func (c *checker) auditCallbacks() objects.Audit {
 		},
 		Objects: func(list []objects.Object) error {
 			return c.graph.add(list, func(o *objects.Object) error {
-				if c.health.Objects++; o.Kind == objects.KindCommit {
-					c.health.Commits++
+				if c.result.Objects++; o.Kind == objects.KindCommit {
+					c.result.Commits++
 				}
 				return nil
 			})
 		},
 		Tombstone: func(t objects.Tombstone) error {
 			if c.graph.addTombstone(t) {
-				c.health.Purged++
+				c.result.Purged++
 			}
 			return nil
 		},
 		Ref: func(r objects.Ref) error {
-			c.health.Refs++
+			c.result.Refs++
 			c.refs = append(c.refs, r)
 			return nil
 		},
 		Entry: func(e objects.LogEntry) error {
-			c.health.Entries++
+			c.result.Entries++
 			for _, u := range e.Refs {
 				if !u.New.IsZero() {
 					c.roots = append(c.roots, c.graph.findOrAdd(u.New))
@@ -119,7 +119,7 @@ func (c *checker) auditCallbacks() objects.Audit {
 			return nil
 		},
 		Damage: func(d objects.Damage) error {
-			c.health.Damages = append(c.health.Damages, Damage{Damage: d})
+			c.result.Damages = append(c.result.Damages, Damage{Damage: d})
 			return nil
 		},
 	}
@@ -128,7 +128,7 @@ func (c *checker) auditCallbacks() objects.Audit {
 // reportInvalid adds a damage for an object that matches its id but is not valid: it was written
 // like that.
 func (c *checker) reportInvalid(id objects.ID, what error) error {
-	c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
+	c.result.Damages = append(c.result.Damages, Damage{Damage: objects.Damage{
 		ID: id, Where: "object " + id.Short(), What: what.Error(),
 		Means: "a faulty or malicious program wrote it; do not trust what it links to",
 	}})
@@ -145,19 +145,19 @@ func (c *checker) finish() error {
 	}
 	reached := c.graph.reachableFrom(c.roots)
 	reported := map[objects.ID]bool{}
-	for _, d := range c.health.Damages {
+	for _, d := range c.result.Damages {
 		reported[d.ID] = true
 	}
 	for n := range c.graph.nodes {
 		at := &c.graph.nodes[n]
 		if at.kind != 0 {
 			if !reached[n] && !at.purged {
-				c.health.Unreachable++
+				c.result.Unreachable++
 			}
 			continue
 		}
 		if id := c.graph.ids[n]; !reported[id] {
-			c.health.Damages = append(c.health.Damages, Damage{Damage: objects.Damage{
+			c.result.Damages = append(c.result.Damages, Damage{Damage: objects.Damage{
 				ID: id, Where: "object " + id.Short(), What: "missing", Harmless: !reached[n],
 			}})
 		}
@@ -171,7 +171,7 @@ const mostRefs = 5
 
 // explainDamages sets the meaning and the refs of each damage of an object.
 func (c *checker) explainDamages() {
-	if !slices.ContainsFunc(c.health.Damages, func(d Damage) bool { return !d.ID.IsZero() }) {
+	if !slices.ContainsFunc(c.result.Damages, func(d Damage) bool { return !d.ID.IsZero() }) {
 		return
 	}
 	referrers := c.graph.referrers()
@@ -181,8 +181,8 @@ func (c *checker) explainDamages() {
 		names[n] = append(names[n], r.Name)
 	}
 	visited := make([]int32, len(c.graph.nodes)) // for each node: the number of the last search that visited it
-	for i := range c.health.Damages {
-		d := &c.health.Damages[i]
+	for i := range c.result.Damages {
+		d := &c.result.Damages[i]
 		n, ok := c.graph.find(d.ID)
 		if d.ID.IsZero() || !ok {
 			if !d.ID.IsZero() && d.Means == "" {
@@ -244,10 +244,10 @@ func (c *checker) describeLoss(n int32, referrers [][]int32, refNames []string) 
 			return "the history" + of + " before commit " + c.graph.ids[from].Short() + " is unreachable"
 		}
 	}
-	switch {
+	switch contentNode, ok := c.graph.contentNode(from); {
 	case at.kind != objects.KindCommit:
 		return fmt.Sprintf("a part of %s %s%s is lost", at.kind, c.graph.ids[from].Short(), of)
-	case at.hasContent && c.graph.contentNode(from) == n:
+	case ok && contentNode == n:
 		return "the content of commit " + c.graph.ids[from].Short() + of + " is lost; the history before and after it is intact"
 	}
 	return "the origin or the label of commit " + c.graph.ids[from].Short() + of + " is lost; its content is intact"

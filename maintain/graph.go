@@ -185,11 +185,11 @@ func (g *graph) checkDepth(n int32) error {
 // checkContentKindAndSize checks that the content of a commit has the kind and size that the
 // commit states. A missing or damaged content is no error here: it is reported elsewhere.
 func (g *graph) checkContentKindAndSize(n int32) error {
-	at := &g.nodes[n]
-	if !at.hasContent {
+	of, ok := g.contentNode(n)
+	if !ok {
 		return nil
 	}
-	what := &g.nodes[g.contentNode(n)]
+	at, what := &g.nodes[n], &g.nodes[of]
 	switch {
 	case what.kind == 0: // missing or damaged, which is reported
 	case what.kind != objects.KindContent && what.kind != objects.KindList:
@@ -200,10 +200,14 @@ func (g *graph) checkContentKindAndSize(n int32) error {
 	return nil
 }
 
-// contentNode is the first link of a commit that has content.
-func (g *graph) contentNode(n int32) int32 {
+// contentNode returns the node of the content of commit n, which is its first link. ok is false if n
+// has no content or is no commit.
+func (g *graph) contentNode(n int32) (contentNode int32, ok bool) {
 	at := &g.nodes[n]
-	return g.edges[at.edges+uint32(at.parents)]
+	if !at.hasContent {
+		return 0, false
+	}
+	return g.edges[at.edges+uint32(at.parents)], true
 }
 
 // linksFrom returns the nodes that a node links to.

@@ -18,11 +18,12 @@ import (
 // object or tombstone, an object that nothing refers to, or two rows that differ in kind, depth or
 // size show that something is wrong. Only the parents of merges are checked outside the table, since
 // a merge is one deeper than the deepest of several commits. Since the table has hashes instead of
-// ids, a linkCheck cannot name the object that is wrong: it returns errUnclear, and Fsck reads the
+// ids, a linkCheck cannot name the object that is wrong: it returns errNeedsGraph, and Fsck reads the
 // store again with a [checker].
 
-// errUnclear ends a linkCheck that found damage, a missing object or an unreachable one.
-var errUnclear = errors.New("something is wrong or unreachable")
+// errNeedsGraph ends a linkCheck that found damage, a missing object or an unreachable one, which
+// only a [checker] can name.
+var errNeedsGraph = errors.New("something is wrong or unreachable")
 
 // linkCheck checks the objects, links and refs of a store without a graph.
 type linkCheck struct {
@@ -31,7 +32,7 @@ type linkCheck struct {
 	table   *objectTable
 	merges  []merge
 	parents []mergeParent // of all merges
-	err     error         // errUnclear, once something was found
+	err     error         // errNeedsGraph, once something was found
 }
 
 // merge is a commit with several parents.
@@ -46,21 +47,22 @@ type mergeParent struct {
 	merge int    // index in merges
 }
 
-// newLinkCheck returns a linkCheck whose table keeps up to rowsInMemory rows of each partition in
+// newLinkCheck returns a linkCheck whose table keeps up to rowsPerPartition rows of each partition in
 // memory.
-func newLinkCheck(rowsInMemory int) *linkCheck {
-	return &linkCheck{seed: maphash.MakeSeed(), table: &objectTable{rowsInMemory: rowsInMemory}}
+func newLinkCheck(rowsPerPartition int) *linkCheck {
+	return &linkCheck{seed: maphash.MakeSeed(), table: &objectTable{rowsPerPartition: rowsPerPartition}}
 }
 
-// run checks the store. It returns the result for an intact store, and errUnclear for any other.
-func (c *linkCheck) run(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
+// resultIfIntact checks the store. It returns the result for a store that is intact and has no
+// unreachable objects, and errNeedsGraph for any other.
+func (c *linkCheck) resultIfIntact(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
 	defer func() { c.table.closeAndRemove() }()
 	a := c.auditCallbacks()
 	a.Progress = o.Progress
 	if err := auditAnyStore(ctx, store, a); err != nil {
 		return nil, err
 	}
-	return &c.result, c.countIfIntactAndReferenced()
+	return &c.result, c.checkRowsAndCountObjects()
 }
 
 // auditCallbacks returns the callbacks that add the content of a store to the table. Begin empties
@@ -69,7 +71,7 @@ func (c *linkCheck) auditCallbacks() objects.Audit {
 	return objects.Audit{
 		Begin: func(int) error {
 			c.table.closeAndRemove()
-			*c = *newLinkCheck(c.table.rowsInMemory)
+			*c = *newLinkCheck(c.table.rowsPerPartition)
 			return nil
 		},
 		Objects: func(list []objects.Object) error {
@@ -79,7 +81,7 @@ func (c *linkCheck) auditCallbacks() objects.Audit {
 			return c.err
 		},
 		Tombstone: func(t objects.Tombstone) error {
-			c.addRow(t.ID, objectInfo{flags: purged, kind: listAsContent(t.Kind), value: clampToUint32(t.Size)})
+			c.addRow(t.ID, objectInfo{flags: purged, kind: contentIfList(t.Kind), value: clampToUint32(t.Size)})
 			return c.err
 		},
 		Ref: func(r objects.Ref) error {
@@ -98,7 +100,7 @@ func (c *linkCheck) auditCallbacks() objects.Audit {
 		},
 		Damage: func(d objects.Damage) error {
 			if !d.ID.IsZero() {
-				return errUnclear
+				return errNeedsGraph
 			}
 			c.result.Damages = append(c.result.Damages, Damage{Damage: d})
 			return nil
@@ -111,10 +113,10 @@ func (c *linkCheck) auditCallbacks() objects.Audit {
 func (c *linkCheck) addObject(o *objects.Object) {
 	n, err := parseNode(o)
 	if err != nil {
-		c.err = errUnclear
+		c.err = errNeedsGraph
 		return
 	}
-	info := objectInfo{flags: present, kind: listAsContent(o.Kind), value: n.size}
+	info := objectInfo{flags: present, kind: contentIfList(o.Kind), value: n.size}
 	if n.parsed {
 		info.value = n.depth
 	}
@@ -143,26 +145,26 @@ func (c *linkCheck) addReferences(ids ...objects.ID) {
 	}
 }
 
-// addRow adds a row. If the table cannot be written to its file, the check ends with errUnclear, and
+// addRow adds a row. If the table cannot be written to its file, the check ends with errNeedsGraph, and
 // Fsck uses a graph.
 func (c *linkCheck) addRow(id objects.ID, info objectInfo) {
 	info.key = hashOf(c.seed, id)
 	if c.table.add(info) != nil {
-		c.err = errUnclear
+		c.err = errNeedsGraph
 	}
 }
 
-// countIfIntactAndReferenced counts the objects, and returns errUnclear unless each one exists, is
-// as its references expect, and is referred to. The last of these shows that every object is
+// checkRowsAndCountObjects returns errNeedsGraph unless each object exists, is as its references
+// expect, and is referred to. It also counts the objects. That each is referred to shows that every object is
 // reachable: objects form a graph without cycles, so if some were unreachable, nothing would refer
 // to at least one of them.
-func (c *linkCheck) countIfIntactAndReferenced() error {
+func (c *linkCheck) checkRowsAndCountObjects() error {
 	slices.SortFunc(c.parents, func(a, b mergeParent) int { return cmp.Compare(a.key, b.key) })
 	parents := c.parents
 	err := c.table.each(func(info objectInfo) error {
 		is := func(flag objectFlags) bool { return info.flags&flag != 0 }
 		if is(conflict) || !is(present|purged) || is(present) && !is(linked) {
-			return errUnclear
+			return errNeedsGraph
 		}
 		if !is(present) {
 			c.result.Purged++
@@ -171,7 +173,7 @@ func (c *linkCheck) countIfIntactAndReferenced() error {
 		}
 		for ; len(parents) > 0 && parents[0].key == info.key; parents = parents[1:] {
 			if info.kind != objects.KindCommit || !is(present) {
-				return errUnclear
+				return errNeedsGraph
 			}
 			m := &c.merges[parents[0].merge]
 			m.want = max(m.want, info.value+1)
@@ -179,7 +181,7 @@ func (c *linkCheck) countIfIntactAndReferenced() error {
 		return nil
 	})
 	if err != nil || slices.ContainsFunc(c.merges, func(m merge) bool { return m.depth != m.want }) {
-		return errUnclear
+		return errNeedsGraph
 	}
 	return nil
 }
@@ -188,17 +190,17 @@ func (c *linkCheck) countIfIntactAndReferenced() error {
 type objectInfo struct {
 	key   uint64
 	value uint32       // the depth of a commit, otherwise the size of the data
-	kind  objects.Kind // as listAsContent returns it; 0 if unknown, and value too
+	kind  objects.Kind // as contentIfList returns it; 0 if unknown, and value too
 	flags objectFlags
 }
 
-// listAsContent returns k, or KindContent for a list: a commit does not record whether its content is
-// stored as one object or as a list of chunks.
-func listAsContent(k objects.Kind) objects.Kind {
-	if k == objects.KindList {
+// contentIfList returns KindContent for KindList, and any other kind unchanged: a commit does not
+// record whether its content is stored as one object or as a list of chunks.
+func contentIfList(kind objects.Kind) objects.Kind {
+	if kind == objects.KindList {
 		return objects.KindContent
 	}
-	return k
+	return kind
 }
 
 // objectFlags are bits.

@@ -127,20 +127,20 @@ func TestLinkCheckAgreesWithGraph(t *testing.T) {
 		if err := errors.Join(found.tell(full.auditCallbacks()), full.finish()); err != nil {
 			t.Fatal(err)
 		}
-		clean := len(full.health.Damages) == 0 && full.health.Unreachable == 0
+		clean := len(full.result.Damages) == 0 && full.result.Unreachable == 0
 		for _, rows := range []int{1, tableRows} {
 			c := newLinkCheck(rows)
 			err := found.tell(c.auditCallbacks())
 			if err == nil {
-				err = c.countIfIntactAndReferenced()
+				err = c.checkRowsAndCountObjects()
 			}
 			inFile := c.table.file != nil
 			c.table.closeAndRemove()
 			switch {
-			case clean != (err == nil) || err != nil && !errors.Is(err, errUnclear):
-				t.Errorf("%s, %d rows in memory: %v; the graph finds %+v", name, rows, err, full.health)
-			case clean && !reflect.DeepEqual(c.result, full.health):
-				t.Errorf("%s, %d rows in memory: %+v, want %+v", name, rows, c.result, full.health)
+			case clean != (err == nil) || err != nil && !errors.Is(err, errNeedsGraph):
+				t.Errorf("%s, %d rows in memory: %v; the graph finds %+v", name, rows, err, full.result)
+			case clean && !reflect.DeepEqual(c.result, full.result):
+				t.Errorf("%s, %d rows in memory: %+v, want %+v", name, rows, c.result, full.result)
 			case clean && inFile != (rows == 1):
 				t.Errorf("%s: of %d rows in memory some are in a file: %v", name, rows, inFile)
 			case clean:
@@ -199,7 +199,7 @@ func TestLinkCheckUsesLittleMemory(t *testing.T) {
 			most[i] = max(most[i], kept+largest) // a partition is read as a whole
 			return err
 		})
-		if err := errors.Join(a.Ref(objects.Ref{Name: "refs/heads/main", Target: tip}), c.countIfIntactAndReferenced()); err != nil || c.result.Commits != n || c.result.Objects != 2*n {
+		if err := errors.Join(a.Ref(objects.Ref{Name: "refs/heads/main", Target: tip}), c.checkRowsAndCountObjects()); err != nil || c.result.Commits != n || c.result.Objects != 2*n {
 			t.Errorf("%+v, %v; want %d commits", c.result, err, n)
 		}
 		path := c.table.file.Name()

@@ -89,38 +89,38 @@ func Purge(ctx context.Context, repo *tract.Repo, o PurgeOptions) (*PurgeResult,
 		o.Time = time.Now()
 	}
 	w := &purge{
-		PurgeOptions: o, repo: repo, store: repo.Store(), has: map[objects.ID]bool{},
-		named: map[objects.ID]bool{}, wanted: map[objects.ID]bool{}, masked: map[objects.ID]content.Block{},
+		PurgeOptions: o, repo: repo, store: repo.Store(), hasTombstone: map[objects.ID]bool{},
+		selectedCommits: map[objects.ID]bool{}, selectedIDs: map[objects.ID]bool{}, masked: map[objects.ID]content.Block{},
 		transcripts: map[objects.ID][]*commit.Commit{},
-		done:        &PurgeResult{Masked: map[string][]objects.ID{}},
+		result:      &PurgeResult{Masked: map[string][]objects.ID{}},
 	}
 	w.resolver = refs.Resolver{Store: w.store, Now: func() time.Time { return o.Time }}
 	if err := w.run(ctx); err != nil {
 		return nil, fmt.Errorf("purge: %w", err)
 	}
-	return w.done, nil
+	return w.result, nil
 }
 
 // purge is the state of one Purge. selectRevs, selectReasoning or selectSecrets select objects and collect
 // their tombstones; findCommitsWithPurgedContent finds the commits that have these objects;
-// commitMasksOnBranches commits the edits with masks; purgeSelected replaces the objects by the
+// commitMaskingEdits commits the edits with masks; purgeSelected replaces the objects by the
 // tombstones.
 type purge struct {
 	PurgeOptions
 	repo     *tract.Repo
 	store    objects.Store
 	resolver refs.Resolver
-	done     *PurgeResult
+	result   *PurgeResult
 
-	named       map[objects.ID]bool             // the selected commits
-	wanted      map[objects.ID]bool             // objects that were selected by id, or have a secret
-	masked      map[objects.ID]content.Block    // by content: the masked block that replaces it
-	transcripts map[objects.ID][]*commit.Commit // by content: the transcripts that repeat it
+	selectedCommits map[objects.ID]bool
+	selectedIDs     map[objects.ID]bool             // objects that were selected by id, or have a secret
+	masked          map[objects.ID]content.Block    // by content: the masked block that replaces it
+	transcripts     map[objects.ID][]*commit.Commit // by content: the transcripts that repeat it
 
-	has        map[objects.ID]bool // the objects of tombstones
-	tombstones []objects.Tombstone // tombstones of the objects to purge
-	lists      []objects.ID        // the objects to purge whose content is in chunks, and bodies
-	rebased    []objects.ID        // bodies that stay although their base is purged
+	hasTombstone       map[objects.ID]bool // the objects of tombstones
+	tombstones         []objects.Tombstone // tombstones of the objects to purge
+	chunked            []objects.ID        // the objects to purge whose content is in chunks, and bodies
+	bodiesToStoreWhole []objects.ID        // bodies that stay although their base is purged
 }
 
 // run selects the content and purges it.
@@ -144,13 +144,13 @@ func (w *purge) run(ctx context.Context) error {
 	if err == nil {
 		err = w.selectBodies(ctx)
 	}
-	w.done.SizeBefore = storeSize(ctx, w.store)
-	w.done.SizeAfter = w.done.SizeBefore
+	w.result.SizeBefore = storeSize(ctx, w.store)
+	w.result.SizeAfter = w.result.SizeBefore
 	if err != nil || w.DryRun {
 		return err
 	}
 	if len(w.tombstones) > 0 {
-		if err := w.commitMasksOnBranches(ctx); err != nil {
+		if err := w.commitMaskingEdits(ctx); err != nil {
 			return err
 		}
 		if err := w.purgeSelected(ctx); err != nil {
@@ -165,7 +165,7 @@ func (w *purge) run(ctx context.Context) error {
 
 // purgeNewBodies purges the bodies that a recorder stored before it saw that the spools were cleared.
 func (w *purge) purgeNewBodies(ctx context.Context) error {
-	w.tombstones, w.lists, w.rebased = nil, nil, nil
+	w.tombstones, w.chunked, w.bodiesToStoreWhole = nil, nil, nil
 	if err := w.selectBodies(ctx); err != nil || len(w.tombstones) == 0 {
 		return err
 	}
@@ -190,8 +190,8 @@ func (w *purge) selectRevs(ctx context.Context) error {
 				return err
 			}
 		}
-		if w.has[c.ContentID] || w.has[c.LabelID] {
-			w.named[c.ID], w.done.Commits = true, append(w.done.Commits, c)
+		if w.hasTombstone[c.ContentID] || w.hasTombstone[c.LabelID] {
+			w.selectedCommits[c.ID], w.result.Commits = true, append(w.result.Commits, c)
 		}
 	}
 	return nil
@@ -202,25 +202,25 @@ func (w *purge) selectRevs(ctx context.Context) error {
 func (w *purge) listCommitsAndSelectObjects(ctx context.Context) (list []*commit.Commit, err error) {
 	seen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
-		added, err := w.selectNonCommit(ctx, rev)
+		selected, err := w.selectNonCommit(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
-		if added {
+		if selected {
 			continue
 		}
-		commits, single, err := w.commitsOfRev(ctx, rev)
+		history, isRange, err := w.historyOfRev(ctx, rev)
 		if err != nil {
 			return nil, err
 		}
-		for c, err := range commits {
+		for c, err := range history {
 			if err != nil {
 				return nil, err
 			}
 			if own := *c; !seen[c.ID] {
 				seen[c.ID], list = true, append(list, &own)
 			}
-			if single { // only the commit itself, not its history
+			if !isRange { // only the commit itself, not its history
 				break
 			}
 		}
@@ -228,15 +228,15 @@ func (w *purge) listCommitsAndSelectObjects(ctx context.Context) (list []*commit
 	return list, nil
 }
 
-// commitsOfRev returns the headers of the commits in a range A..B, or in the history of a
-// revision. single is true for a revision.
-func (w *purge) commitsOfRev(ctx context.Context, rev string) (commits iter.Seq2[*commit.Commit, error], single bool, err error) {
+// historyOfRev returns the headers of the commits in a range A..B, or those of a single revision
+// and of its whole history, newest first.
+func (w *purge) historyOfRev(ctx context.Context, rev string) (history iter.Seq2[*commit.Commit, error], isRange bool, err error) {
 	from, to, err := w.resolver.Range(ctx, rev)
-	return commit.History(ctx, w.store, []objects.ID{to}, []objects.ID{from}), from.IsZero(), err
+	return commit.History(ctx, w.store, []objects.ID{to}, []objects.ID{from}), !from.IsZero(), err
 }
 
 // selectNonCommit selects the object that rev names, unless it is a commit or rev is no id of an
-// object. added is true for an object that is no commit.
+// object. selected is true for an object that is no commit.
 func (w *purge) selectNonCommit(ctx context.Context, rev string) (selected bool, err error) {
 	id, err := w.resolver.Object(ctx, rev)
 	if err != nil {
@@ -249,7 +249,7 @@ func (w *purge) selectNonCommit(ctx context.Context, rev string) (selected bool,
 	case err != nil, o.Kind == objects.KindCommit:
 		return false, err
 	}
-	w.wanted[id] = true
+	w.selectedIDs[id] = true
 	return true, w.selectObject(ctx, id)
 }
 
@@ -257,36 +257,36 @@ func (w *purge) selectNonCommit(ctx context.Context, rev string) (selected bool,
 // the selected commits.
 func (w *purge) findCommitsWithPurgedContent(ctx context.Context) error {
 	var edits []*commit.Commit
-	used := map[objects.ID]bool{}
+	isContent := map[objects.ID]bool{}
 	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
 			return err
 		}
-		goes := w.has[c.ContentID] || w.has[c.LabelID]
-		if goes {
-			used[c.ContentID], used[c.LabelID] = true, true
+		isPurged := w.hasTombstone[c.ContentID] || w.hasTombstone[c.LabelID]
+		if isPurged {
+			isContent[c.ContentID], isContent[c.LabelID] = true, true
 		}
 		switch {
-		case w.named[c.ID]:
-		case goes && (w.wanted[c.ContentID] || w.wanted[c.LabelID]):
-			w.named[c.ID], w.done.Commits = true, append(w.done.Commits, c)
-		case goes:
-			w.done.Shared = append(w.done.Shared, c)
+		case w.selectedCommits[c.ID]:
+		case isPurged && (w.selectedIDs[c.ContentID] || w.selectedIDs[c.LabelID]):
+			w.selectedCommits[c.ID], w.result.Commits = true, append(w.result.Commits, c)
+		case isPurged:
+			w.result.Shared = append(w.result.Shared, c)
 		case c.Op == commit.Edit:
 			edits = append(edits, c)
 		}
 	}
 	for _, c := range edits {
-		if w.named[c.Target] {
-			w.done.Edits = append(w.done.Edits, c)
+		if w.selectedCommits[c.Target] {
+			w.result.Edits = append(w.result.Edits, c)
 		}
 	}
-	for _, c := range w.done.Copies {
-		used[c.ContentID] = true
+	for _, c := range w.result.Copies {
+		isContent[c.ContentID] = true
 	}
 	for _, t := range w.tombstones {
-		if w.wanted[t.ID] && !used[t.ID] {
-			w.done.Others = append(w.done.Others, t.ID)
+		if w.selectedIDs[t.ID] && !isContent[t.ID] {
+			w.result.Others = append(w.result.Others, t.ID)
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (b *purgedList) union(other *purgedList) *purgedList {
 // bodies that are differences to purged ones.
 func (w *purge) selectBodies(ctx context.Context) error {
 	all, err := w.store.Find(ctx, objects.KindBody, "", 0)
-	if err != nil || len(all) == 0 || len(w.has) == 0 {
+	if err != nil || len(all) == 0 || len(w.hasTombstone) == 0 {
 		return err
 	}
 	bodies, err := w.bodiesWithPurgedContent(ctx)
@@ -80,22 +80,22 @@ func (w *purge) selectBodies(ctx context.Context) error {
 		case errors.Is(err, objects.ErrPurged):
 		case err != nil:
 			return err
-		case w.has[obj.FirstParent()] && !w.has[obj.ID]:
-			w.rebased = append(w.rebased, obj.ID)
+		case w.hasTombstone[obj.FirstParent()] && !w.hasTombstone[obj.ID]:
+			w.bodiesToStoreWhole = append(w.bodiesToStoreWhole, obj.ID)
 		}
 	}
 	return nil
 }
 
-// selectBodyAndStoredCopy selects a body and the copy of it that was stored when its base was
+// selectBodyAndWholeCopy selects a body and the whole copy of it that was stored when its base was
 // purged, if there is one.
-func (w *purge) selectBodyAndStoredCopy(ctx context.Context, obj objects.Object) error {
-	if !w.has[obj.ID] {
-		w.addTombstone(obj.ID, int64(len(obj.Data)), nil)
-		w.lists = append(w.lists, obj.ID)
-		w.done.Bodies++
+func (w *purge) selectBodyAndWholeCopy(ctx context.Context, body objects.Object) error {
+	if !w.hasTombstone[body.ID] {
+		w.addTombstone(body.ID, int64(len(body.Data)), nil)
+		w.chunked = append(w.chunked, body.ID)
+		w.result.Bodies++
 	}
-	ref, err := objects.ReadRef(ctx, w.store, requestbody.CopyRef(obj.ID))
+	ref, err := objects.ReadRef(ctx, w.store, requestbody.CopyRef(body.ID))
 	if err != nil || ref.Target.IsZero() {
 		return err
 	}
@@ -104,15 +104,15 @@ func (w *purge) selectBodyAndStoredCopy(ctx context.Context, obj objects.Object)
 
 // bodiesWithPurgedContent returns the bodies whose requests contain purged blocks or tools.
 func (w *purge) bodiesWithPurgedContent(ctx context.Context) (map[objects.ID]bool, error) {
-	line, err := w.allCommitsByDepth(ctx)
+	commits, err := w.allCommitsByDepth(ctx)
 	if err != nil {
 		return nil, err
 	}
-	clientOrigins, manifests, err := w.readOrigins(ctx, line)
+	clientOrigins, manifests, err := w.readOrigins(ctx, commits)
 	if err != nil {
 		return nil, err
 	}
-	blocks := w.repeatedPurgedBlocks(line, clientOrigins)
+	sentAfter := w.purgedBlocksSentAfter(commits, clientOrigins)
 	bodies := map[objects.ID]bool{}
 	for obj, err := range w.store.Get(ctx, manifests) {
 		if err != nil {
@@ -122,22 +122,22 @@ func (w *purge) bodiesWithPurgedContent(ctx context.Context) (map[objects.ID]boo
 		if err != nil {
 			return nil, err
 		}
-		if !m.Body.IsZero() && (blocks[m.Head] != nil || w.has[m.Tools]) {
+		if !m.Body.IsZero() && (sentAfter[m.Head] != nil || w.hasTombstone[m.Tools]) {
 			bodies[m.Body] = true
 		}
 	}
 	return bodies, nil
 }
 
-// repeatedPurgedBlocks returns, for each commit that has any, the purged blocks that a client
-// repeats which continues after the commit. clientOrigins are the origins of changes that the
-// client made.
-func (w *purge) repeatedPurgedBlocks(line []*commit.Commit, clientOrigins map[objects.ID]bool) map[objects.ID]*purgedList {
-	blocks := map[objects.ID]*purgedList{}
-	for _, c := range line {
+// purgedBlocksSentAfter returns by commit the purged blocks that a client sends in every request
+// that continues after this commit. commitsByDepth has parents before their children;
+// clientOrigins are the origins of changes that the client made.
+func (w *purge) purgedBlocksSentAfter(commitsByDepth []*commit.Commit, clientOrigins map[objects.ID]bool) (byCommit map[objects.ID]*purgedList) {
+	byCommit = map[objects.ID]*purgedList{}
+	for _, c := range commitsByDepth {
 		var in *purgedList
 		for _, parent := range c.Parents {
-			in = in.union(blocks[parent])
+			in = in.union(byCommit[parent])
 		}
 		changed := c.ID
 		if c.Op == commit.Edit || c.Op == commit.Annotate && c.Priority == priority.Skip {
@@ -145,34 +145,34 @@ func (w *purge) repeatedPurgedBlocks(line []*commit.Commit, clientOrigins map[ob
 				in = in.without(changed)
 			}
 		}
-		if w.has[c.ContentID] && c.Op != commit.Annotate {
+		if w.hasTombstone[c.ContentID] && c.Op != commit.Annotate {
 			in = &purgedList{changed, in}
 		}
 		if in != nil {
-			blocks[c.ID] = in
+			byCommit[c.ID] = in
 		}
 	}
-	return blocks
+	return byCommit
 }
 
 // allCommitsByDepth returns the headers of all commits, parents before their children.
-func (w *purge) allCommitsByDepth(ctx context.Context) (line []*commit.Commit, err error) {
+func (w *purge) allCommitsByDepth(ctx context.Context) (commits []*commit.Commit, err error) {
 	for c, err := range everReachable(ctx, w.store) {
 		if err != nil {
 			return nil, err
 		}
-		line = append(line, c)
+		commits = append(commits, c)
 	}
-	slices.SortStableFunc(line, func(a, b *commit.Commit) int { return cmp.Compare(a.Depth, b.Depth) })
-	return line, nil
+	slices.SortStableFunc(commits, func(a, b *commit.Commit) int { return cmp.Compare(a.Depth, b.Depth) })
+	return commits, nil
 }
 
 // readOrigins returns the origins that a recorder or an importer wrote for what its client has, and
 // the manifests of all origins.
-func (w *purge) readOrigins(ctx context.Context, line []*commit.Commit) (clientOrigins map[objects.ID]bool, manifests []objects.ID, err error) {
+func (w *purge) readOrigins(ctx context.Context, commits []*commit.Commit) (clientOrigins map[objects.ID]bool, manifests []objects.ID, err error) {
 	var ids []objects.ID
 	seen := map[objects.ID]bool{{}: true}
-	for _, c := range line {
+	for _, c := range commits {
 		if !seen[c.OriginID] {
 			seen[c.OriginID], ids = true, append(ids, c.OriginID)
 		}
@@ -194,9 +194,9 @@ func (w *purge) readOrigins(ctx context.Context, line []*commit.Commit) (clientO
 	return clientOrigins, manifests, nil
 }
 
-// storeRebasedWhole stores the bodies whole whose bases are about to be purged.
-func (w *purge) storeRebasedWhole(ctx context.Context) error {
-	for _, id := range w.rebased {
+// storeBodiesWhole stores a whole copy of each body whose base is about to be purged.
+func (w *purge) storeBodiesWhole(ctx context.Context) error {
+	for _, id := range w.bodiesToStoreWhole {
 		b, err := requestbody.Read(ctx, w.store, id)
 		if errors.Is(err, objects.ErrPurged) {
 			continue // a base was purged before, without a copy of this body

@@ -17,11 +17,11 @@ import (
 func (w *purge) selectReasoning(ctx context.Context) error {
 	chosen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
-		commits, _, err := w.commitsOfRev(ctx, rev)
+		history, _, err := w.historyOfRev(ctx, rev)
 		if err != nil {
 			return err
 		}
-		for c, err := range commits {
+		for c, err := range history {
 			if err != nil {
 				return err
 			}
@@ -42,11 +42,11 @@ func (w *purge) selectReasoning(ctx context.Context) error {
 	var pinned map[objects.ID]bool
 	if pins {
 		var err error
-		if pinned, err = w.findPinned(ctx); err != nil {
+		if pinned, err = w.pinnedCommits(ctx); err != nil {
 			return err
 		}
 	}
-	open, err := lastTurnsWithTools(ctx, w.store)
+	open, err := commitsOfLastToolTurns(ctx, w.store)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (w *purge) selectReasoning(ctx context.Context) error {
 	tooYoung := func(c *commit.Commit) bool {
 		return w.OlderThan > 0 && !c.Time.Before(w.Time.Add(-w.OlderThan))
 	}
-	spared := &w.done.Spared
-	w.done.Commits, err = w.selectContents(ctx, w.filterUnshared(all, func(c *commit.Commit) bool {
+	spared := &w.result.Spared
+	w.result.Commits, err = w.selectContents(ctx, w.filterUnshared(all, func(c *commit.Commit) bool {
 		switch {
 		case len(w.Revs) > 0 && !chosen[c.ID]:
 		case tooYoung(c):
@@ -96,7 +96,7 @@ func (w *purge) filterUnshared(all []*commit.Commit, selected, tooYoung func(*co
 		switch {
 		case !purged[c.ID]:
 		case stays[c.ContentID]:
-			w.done.Spared.Shared++
+			w.result.Spared.Shared++
 		default:
 			list = append(list, c)
 		}
@@ -104,9 +104,9 @@ func (w *purge) filterUnshared(all []*commit.Commit, selected, tooYoung func(*co
 	return list
 }
 
-// findPinned returns the commits that are pinned in some history.
-func (w *purge) findPinned(ctx context.Context) (map[objects.ID]bool, error) {
-	pinned := map[objects.ID]bool{}
+// pinnedCommits returns the ids of the commits that are pinned in some history.
+func (w *purge) pinnedCommits(ctx context.Context) (pinned map[objects.ID]bool, err error) {
+	pinned = map[objects.ID]bool{}
 	tips, err := history.Tips(ctx, w.store)
 	for i := 0; i < len(tips) && err == nil; i++ {
 		var entries []compile.Entry

@@ -23,14 +23,14 @@ func (w *purge) selectSecrets(ctx context.Context) error {
 			case err != nil:
 				return err
 			case !l.Purgeable(), w.Mask && l.Open:
-				w.done.Remaining = append(w.done.Remaining, l)
+				w.result.Remaining = append(w.result.Remaining, l)
 				continue
-			case w.wanted[l.Object]:
+			case w.selectedIDs[l.Object]:
 				continue
 			case w.Mask && l.Where == inContent:
 				w.masked[l.Object] = maskedEdit(l.Commit.Block, w.Rules)
 			}
-			w.wanted[l.Object] = true
+			w.selectedIDs[l.Object] = true
 			if err := w.selectObject(ctx, l.Object); err != nil {
 				return err
 			}
@@ -51,8 +51,8 @@ func maskedEdit(b content.Block, rules []string) content.Block {
 	return b
 }
 
-// commitMasksOnBranches commits edits and annotations with masks on every branch, which moves it.
-func (w *purge) commitMasksOnBranches(ctx context.Context) error {
+// commitMaskingEdits commits edits and annotations with masks on every branch, which moves it.
+func (w *purge) commitMaskingEdits(ctx context.Context) error {
 	if len(w.masked) == 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (w *purge) commitMasksOnBranches(ctx context.Context) error {
 			return fmt.Errorf("mask secrets on branch %s: %w", branch, err)
 		}
 		for _, c := range commits {
-			w.done.Masked[branch] = append(w.done.Masked[branch], c.ID)
+			w.result.Masked[branch] = append(w.result.Masked[branch], c.ID)
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ func Recover(ctx context.Context, from, to string, o RecoverOptions) (*Recovery,
 	if err != nil {
 		return nil, fmt.Errorf("recover: %w", err)
 	}
-	return &w.done, nil
+	return &w.result, nil
 }
 
 // recovery is the state of one Recover, or of one copy of a store.
@@ -75,12 +75,12 @@ type recovery struct {
 	ctx        context.Context //nolint:containedctx // it is one call
 	target     objects.Store
 	graph      *graph
-	put        []objects.Object
+	batch      []objects.Object // to be written to the target
+	batchBytes int
 	tombstones []objects.Tombstone
-	size       int
 	refs       []objects.Ref
 	entries    []objects.LogEntry
-	done       Recovery
+	result     Recovery
 }
 
 // recoverBytes is the size of the objects that are put in one batch.
@@ -94,7 +94,7 @@ func (w *recovery) auditCallbacks() objects.Audit {
 			if w.graph == nil {
 				w.graph = newGraph(about, func(objects.ID, error) error { return nil })
 			}
-			w.refs, w.entries, w.done.Damages = nil, nil, nil
+			w.refs, w.entries, w.result.Damages = nil, nil, nil
 			return nil
 		},
 		Objects: func(list []objects.Object) error { return w.graph.add(list, w.save) },
@@ -106,14 +106,14 @@ func (w *recovery) auditCallbacks() objects.Audit {
 		},
 		Ref:    func(r objects.Ref) error { w.refs = append(w.refs, r); return nil },
 		Entry:  func(e objects.LogEntry) error { w.entries = append(w.entries, e); return nil },
-		Damage: func(d objects.Damage) error { w.done.Damages = append(w.done.Damages, d); return nil },
+		Damage: func(d objects.Damage) error { w.result.Damages = append(w.result.Damages, d); return nil },
 	}
 }
 
 // save adds a new object to the batch, and writes the batch when it is full.
 func (w *recovery) save(o *objects.Object) error {
-	w.done.Objects++
-	if w.put, w.size = append(w.put, o.Clone()), w.size+len(o.Data)+100; w.size < recoverBytes {
+	w.result.Objects++
+	if w.batch, w.batchBytes = append(w.batch, o.Clone()), w.batchBytes+len(o.Data)+100; w.batchBytes < recoverBytes {
 		return nil
 	}
 	return w.flush()
@@ -121,11 +121,11 @@ func (w *recovery) save(o *objects.Object) error {
 
 // flush writes the batch.
 func (w *recovery) flush() error {
-	if len(w.put) == 0 {
+	if len(w.batch) == 0 {
 		return nil
 	}
-	err := w.target.Apply(w.ctx, objects.Batch{Put: w.put, Copies: true})
-	w.put, w.size = nil, 0
+	err := w.target.Apply(w.ctx, objects.Batch{Put: w.batch, Copies: true})
+	w.batch, w.batchBytes = nil, 0
 	return err
 }
 
@@ -135,7 +135,7 @@ func (w *recovery) finish() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if err := w.restoreChainedEntries(); err != nil {
+	if err := w.restoreRefLog(); err != nil {
 		return err
 	}
 	if err := w.restoreTombstones(); err != nil {
@@ -151,7 +151,7 @@ func (w *recovery) finish() error {
 	}
 	for n, reached := range w.graph.reachableFromIDs(roots) {
 		if reached && w.graph.nodes[n].kind == 0 {
-			w.done.Lost++
+			w.result.Lost++
 		}
 	}
 	return nil
@@ -164,13 +164,13 @@ func (w *recovery) restoreTombstones() error {
 		return !w.graph.nodes[n].purged
 	})
 	n, err := objects.Purge(w.ctx, w.target, w.tombstones, nil)
-	w.done.Purged = n
+	w.result.Purged = n
 	return err
 }
 
-// restoreChainedEntries writes the ref log to the new store: every entry that continues the chain
-// of each of its refs. The entries keep their numbers and their hashes.
-func (w *recovery) restoreChainedEntries() error {
+// restoreRefLog writes the ref log to the new store: every entry that continues the chain of each
+// of its refs. The entries keep their numbers and their hashes.
+func (w *recovery) restoreRefLog() error {
 	var seq uint64
 	var list []objects.LogEntry
 	at := map[string]objects.RefUpdate{} // by ref: its target as Old, the hash of its newest entry as Prev
@@ -183,7 +183,7 @@ func (w *recovery) restoreChainedEntries() error {
 			at[u.Name] = objects.RefUpdate{Old: u.New, Prev: e.Hash}
 		}
 	}
-	w.done.Entries = len(list)
+	w.result.Entries = len(list)
 	target, ok := objects.As[objects.Maintainer](w.target)
 	if !ok {
 		return fmt.Errorf("the engine of the new store cannot restore a ref log: %w", errors.ErrUnsupported)
@@ -205,24 +205,24 @@ func canApplyMoves(current map[string]objects.RefUpdate, moves []objects.RefUpda
 }
 
 // intactAndRescueRefs returns the target of each ref in the new store: of each ref whose target is
-// intact, and of a rescue ref for each that has lost its target. It counts both in w.done.
+// intact, and of a rescue ref for each that has lost its target. It counts both in w.result.
 func (w *recovery) intactAndRescueRefs() (targets map[string]objects.ID) {
 	targets = map[string]objects.ID{}
 	for _, r := range w.refs {
 		if w.graph.has(r.Target) {
 			targets[r.Name] = r.Target
-			w.done.Refs++
+			w.result.Refs++
 		}
 	}
-	w.done.Rescued = map[string]string{}
+	w.result.Rescued = map[string]string{}
 	for _, r := range w.refs {
 		if _, ok := targets[r.Name]; ok {
 			continue
 		}
-		w.done.Rescued[r.Name] = ""
+		w.result.Rescued[r.Name] = ""
 		if id, at := w.lastIntactTarget(r.Name); !id.IsZero() {
 			name := freeRescueName(r.Name, at, targets)
-			targets[name], w.done.Rescued[r.Name] = id, name
+			targets[name], w.result.Rescued[r.Name] = id, name
 		}
 	}
 	w.addRescueRefs(targets)
@@ -235,7 +235,7 @@ func (w *recovery) lastIntactTarget(ref string) (target objects.ID, at time.Time
 	for _, e := range slices.Backward(w.entries) {
 		for _, u := range e.Refs {
 			for _, id := range [2]objects.ID{u.New, u.Old} {
-				if u.Name == ref && w.hasWholeCommit(id) {
+				if u.Name == ref && w.hasCommitContentAndOrigin(id) {
 					return id, e.Note.Time
 				}
 			}
@@ -255,8 +255,9 @@ func freeRescueName(ref string, t time.Time, taken map[string]objects.ID) string
 	}
 }
 
-// hasWholeCommit reports whether the store has a commit, its content, its origin and its label.
-func (w *recovery) hasWholeCommit(id objects.ID) bool {
+// hasCommitContentAndOrigin reports whether the old store has a commit, its content, its origin and
+// its label, but not whether it has the parents.
+func (w *recovery) hasCommitContentAndOrigin(id objects.ID) bool {
 	n, ok := w.graph.find(id)
 	if !ok || w.graph.nodes[n].kind == 0 {
 		return false
@@ -267,8 +268,8 @@ func (w *recovery) hasWholeCommit(id objects.ID) bool {
 // addRescueRefs adds rescue refs for the tips of histories without a ref, when refs or entries of
 // the ref log are lost: each of these tips may have been a branch.
 func (w *recovery) addRescueRefs(targets map[string]objects.ID) {
-	damaged := slices.ContainsFunc(w.done.Damages, func(d objects.Damage) bool { return !d.Harmless && d.ID.IsZero() })
-	if !damaged && len(w.done.Rescued) == 0 {
+	damaged := slices.ContainsFunc(w.result.Damages, func(d objects.Damage) bool { return !d.Harmless && d.ID.IsZero() })
+	if !damaged && len(w.result.Rescued) == 0 {
 		return
 	}
 	roots := slices.Collect(maps.Values(targets))
@@ -285,9 +286,9 @@ func (w *recovery) addRescueRefs(targets map[string]objects.ID) {
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.hasWholeCommit(w.graph.ids[n]) {
+		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.hasCommitContentAndOrigin(w.graph.ids[n]) {
 			name := freeRescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), targets)
-			targets[name], w.done.Rescued[name] = w.graph.ids[n], name
+			targets[name], w.result.Rescued[name] = w.graph.ids[n], name
 		}
 	}
 }

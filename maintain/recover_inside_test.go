@@ -36,11 +36,11 @@ func TestRecoverKeepsValidLogEntries(t *testing.T) {
 	lost := slices.Delete(slices.Clone(log), 2, 3) // the second move of a
 	twice := objects.NewLogEntry(7, objects.Note{}, slices.Repeat(log[5].Refs, 2))
 	w := &recovery{ctx: t.Context(), target: target, entries: append(lost, twice)}
-	if err := w.restoreChainedEntries(); err != nil {
+	if err := w.restoreRefLog(); err != nil {
 		t.Fatal(err)
 	}
 	want := []objects.LogEntry{log[5], log[3], log[1], log[0]}
-	if got, err := target.Log(t.Context(), "", 0, 0); err != nil || !reflect.DeepEqual(got, want) || w.done.Entries != len(want) {
+	if got, err := target.Log(t.Context(), "", 0, 0); err != nil || !reflect.DeepEqual(got, want) || w.result.Entries != len(want) {
 		t.Errorf("the new store has %+v, %v, want %+v", got, err, want)
 	}
 }

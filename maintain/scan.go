@@ -261,7 +261,7 @@ func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 			continue
 		}
 		leak.Rule, leak.Start, leak.End, leak.Line, leak.Excerpt = f.Rule, f.Start, f.End, f.Line, f.Excerpt
-		leak.Open = leak.Sealed && k.isInOpenTurn(ctx, leak.Object)
+		leak.Open = leak.Sealed && k.isInLastToolTurn(ctx, leak.Object)
 		if k.failed != nil {
 			return
 		}
@@ -271,12 +271,12 @@ func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 	}
 }
 
-// isInOpenTurn reports whether content is part of an open turn.
-func (k *scanner) isInOpenTurn(ctx context.Context, contentID objects.ID) bool {
+// isInLastToolTurn reports whether content is part of an open turn.
+func (k *scanner) isInLastToolTurn(ctx context.Context, contentID objects.ID) bool {
 	if k.open == nil {
 		k.open = map[objects.ID]bool{}
 		var turns map[objects.ID]*commit.Commit
-		turns, k.failed = lastTurnsWithTools(ctx, k.store)
+		turns, k.failed = commitsOfLastToolTurns(ctx, k.store)
 		for _, c := range turns {
 			k.open[c.ContentID] = true
 		}

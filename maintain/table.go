@@ -11,17 +11,17 @@ import (
 
 // objectTable collects rows about objects and then yields one joined row for each object, in the
 // order of the keys. It works like an external sort. Rows are partitioned by the first 8 bits of
-// their keys. Each partition keeps its newest rows in memory; when it has rowsInMemory of them, it
+// their keys. Each partition keeps its newest rows in memory; when it has rowsPerPartition of them, it
 // joins those of the same key, and if more than half remain, appends them to a temporary file as one
 // sorted block. each reads one partition after the other: all its blocks and its rows in memory are
 // joined again, so that only one partition must fit into memory. A row is 16 bytes in the file; an
 // object has one row in each block in which it was read or referred to.
 type objectTable struct {
-	rowsInMemory int // of each partition
-	parts        [256]partition
-	file         *os.File // nil while all rows are in memory
-	end          int64    // of the file: where the next block begins
-	buffer       []byte   // holds one block, encoded
+	rowsPerPartition int // of each partition
+	parts            [256]partition
+	file             *os.File // nil while all rows are in memory
+	end              int64    // of the file: where the next block begins
+	buffer           []byte   // holds one block, encoded
 }
 
 // partition is the rows of a table whose keys begin with the same 8 bits.
@@ -37,17 +37,17 @@ type block struct {
 }
 
 const (
-	tableRows = 1 << 10 // rowsInMemory of an Fsck
+	tableRows = 1 << 10 // rowsPerPartition of an Fsck
 	rowSize   = 16      // bytes in the file
 )
 
 // add adds a row.
 func (t *objectTable) add(info objectInfo) error {
 	p := &t.parts[info.key>>56]
-	if p.recent = append(p.recent, info); len(p.recent) < t.rowsInMemory {
+	if p.recent = append(p.recent, info); len(p.recent) < t.rowsPerPartition {
 		return nil
 	}
-	if p.recent = joinByKey(p.recent); len(p.recent) <= t.rowsInMemory/2 {
+	if p.recent = joinByKey(p.recent); len(p.recent) <= t.rowsPerPartition/2 {
 		return nil
 	}
 	return t.flushPartition(p)

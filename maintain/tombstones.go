@@ -41,7 +41,7 @@ func (w *purge) selectContents(ctx context.Context, list []*commit.Commit) (unpu
 func (w *purge) selectContent(c *commit.Commit) {
 	w.addTombstone(c.ContentID, c.Size, content.Encode(content.Remains(c.Block)))
 	if c.Size > objects.MaxSize {
-		w.lists = append(w.lists, c.ContentID)
+		w.chunked = append(w.chunked, c.ContentID)
 	}
 }
 
@@ -56,7 +56,7 @@ func (w *purge) selectObject(ctx context.Context, id objects.ID) error {
 	case !o.Kind.Purgeable():
 		return fmt.Errorf("object %s: a %s cannot be purged", id.Short(), o.Kind)
 	case o.Kind == objects.KindBody:
-		return w.selectBodyAndStoredCopy(ctx, o)
+		return w.selectBodyAndWholeCopy(ctx, o)
 	case o.Kind != objects.KindContent && o.Kind != objects.KindList:
 		w.addTombstone(id, int64(len(o.Data)), nil)
 		return nil
@@ -72,15 +72,15 @@ func (w *purge) selectObject(ctx context.Context, id objects.ID) error {
 // addTombstone adds the tombstone of an object. remains is the part of its block that stays readable,
 // such as the id of a tool call; nil: none.
 func (w *purge) addTombstone(id objects.ID, size int64, remains []byte) {
-	if w.has[id] {
+	if w.hasTombstone[id] {
 		return
 	}
 	if len(remains) > maxRemains {
 		remains = nil // no id of a call is that long
 	}
-	w.has[id] = true
+	w.hasTombstone[id] = true
 	w.tombstones = append(w.tombstones, objects.Tombstone{ID: id, Size: size, Time: w.Time, Why: w.Why, Remains: remains})
-	w.done.Bytes += size
+	w.result.Bytes += size
 }
 
 // maxRemains is the largest number of bytes of a block that a tombstone keeps.
@@ -89,7 +89,7 @@ const maxRemains = 1 << 10
 // addChunkTombstones adds tombstones for the chunks of long contents and bodies, except for chunks
 // that others share.
 func (w *purge) addChunkTombstones(ctx context.Context) error {
-	if len(w.lists) == 0 {
+	if len(w.chunked) == 0 {
 		return nil
 	}
 	all, err := w.store.Find(ctx, objects.KindList, "", 0)
@@ -110,7 +110,7 @@ func (w *purge) addChunkTombstones(ctx context.Context) error {
 			return err
 		}
 		for _, chunk := range list.Links {
-			if w.has[list.ID] {
+			if w.hasTombstone[list.ID] {
 				own[chunk] = true
 			} else {
 				others[chunk] = true
@@ -128,15 +128,15 @@ func (w *purge) addChunkTombstones(ctx context.Context) error {
 // purgeSelected replaces the selected objects by tombstones.
 func (w *purge) purgeSelected(ctx context.Context) (err error) {
 	if err = w.addChunkTombstones(ctx); err == nil {
-		err = w.storeRebasedWhole(ctx)
+		err = w.storeBodiesWhole(ctx)
 	}
 	if err == nil {
 		var n int
 		n, err = objects.Purge(ctx, w.store, w.tombstones, w.Progress)
-		w.done.Objects += n
+		w.result.Objects += n
 	}
 	if err == nil {
-		w.done.SizeAfter = storeSize(ctx, w.store)
+		w.result.SizeAfter = storeSize(ctx, w.store)
 	}
 	return err
 }

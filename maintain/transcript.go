@@ -66,7 +66,7 @@ func (w *purge) indexSummaryTranscript(ctx context.Context, origin objects.ID) e
 func (w *purge) selectTranscripts(ctx context.Context, contentID objects.ID) error {
 	for _, c := range w.transcripts[contentID] {
 		transcript := *c // headers are shared
-		if w.has[c.ContentID] {
+		if w.hasTombstone[c.ContentID] {
 			continue
 		}
 		if err := commit.Load(ctx, w.store, &transcript); err != nil {
@@ -74,7 +74,7 @@ func (w *purge) selectTranscripts(ctx context.Context, contentID objects.ID) err
 		}
 		if transcript.Tombstone == nil {
 			w.selectContent(&transcript)
-			w.done.Copies = append(w.done.Copies, &transcript)
+			w.result.Copies = append(w.result.Copies, &transcript)
 		}
 	}
 	return nil

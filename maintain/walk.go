@@ -65,10 +65,10 @@ func deleteMissing(ctx context.Context, s objects.Reader, ids []objects.ID) ([]o
 	return slices.DeleteFunc(ids, func(id objects.ID) bool { return isMissing[id] }), err
 }
 
-// lastTurnsWithTools returns the commits of the last turns of branches and rescued responses, if
+// commitsOfLastToolTurns returns the commits of the last turns of branches and rescued responses, if
 // tools were used in the turn: a provider may require the seals of these commits.
-func lastTurnsWithTools(ctx context.Context, s objects.Store) (map[objects.ID]*commit.Commit, error) {
-	open := map[objects.ID]*commit.Commit{}
+func commitsOfLastToolTurns(ctx context.Context, s objects.Store) (byID map[objects.ID]*commit.Commit, err error) {
+	byID = map[objects.ID]*commit.Commit{}
 	for _, folder := range []string{refs.Heads, refs.Rescued} {
 		list, err := s.Refs(ctx, objects.RefQuery{Prefix: folder})
 		if err != nil {
@@ -86,10 +86,10 @@ func lastTurnsWithTools(ctx context.Context, s objects.Store) (map[objects.ID]*c
 			}
 			for _, c := range turn {
 				if tools {
-					open[c.ID] = c
+					byID[c.ID] = c
 				}
 			}
 		}
 	}
-	return open, nil
+	return byID, nil
 }
