@@ -87,6 +87,6 @@ func (b *Branch) warnOfUnansweredCalls(ctx context.Context, c *callOptions, appe
 	}
 	pending, _ := b.pendingWithCommits(ctx)
 	for _, p := range pending {
-		c.warn(unansweredCallWarning(p.Commit, p.Call))
+		c.callOnWarning(unansweredCallWarning(p.Commit, p.Call))
 	}
 }

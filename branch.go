@@ -113,7 +113,7 @@ func (b *Branch) Describe(ctx context.Context, text string) error {
 	if err := b.repo.store.Apply(ctx, batch); err != nil {
 		return b.wrapStoreError("describe", err)
 	}
-	c.reportSecrets(m.found)
+	c.callOnSecrets(m.found)
 	return nil
 }
 

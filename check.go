@@ -222,8 +222,8 @@ func reasoningLeftOutOfClosedTurns(p *compile.Prompt) (list []Problem) {
 	return list
 }
 
-// loopResponse is one response of a model in the open tool loop.
-type loopResponse struct {
+// turnResponse is one response of a model in the last turn.
+type turnResponse struct {
 	origin    *commit.Origin
 	calls     []*compile.Entry // only those that are sent
 	reasoning []*compile.Entry
@@ -231,13 +231,13 @@ type loopResponse struct {
 }
 
 // lastTurnResponses returns the responses of the last turn.
-func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]loopResponse, error) {
+func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]turnResponse, error) {
 	if len(p.Entries) == 0 {
 		return nil, nil
 	}
 	last := p.Entries[len(p.Entries)-1].Turn
 	places := map[objects.ID]int{}
-	var replies []loopResponse
+	var replies []turnResponse
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if e.Op == commit.Merge { // a merge is made only while no tool loop is open
@@ -256,7 +256,7 @@ func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]loop
 				continue
 			}
 			at = len(replies)
-			places[e.Origin()], replies = at, append(replies, loopResponse{origin: origin})
+			places[e.Origin()], replies = at, append(replies, turnResponse{origin: origin})
 		}
 		reply := &replies[at]
 		if e.Sent {
@@ -280,7 +280,7 @@ func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]loop
 // reasoningProblems returns the problems with the reasoning of a response whose tool calls are
 // sent. targetRefuses tells that the target is known to refuse such requests; requiresReasoning
 // tells that it refuses a request in which reasoning is missing, sealed or not.
-func (l *loopResponse) reasoningProblems(targetRefuses, requiresReasoning bool, uncommitted map[objects.ID][]content.Block) (list []Problem) {
+func (l *turnResponse) reasoningProblems(targetRefuses, requiresReasoning bool, uncommitted map[objects.ID][]content.Block) (list []Problem) {
 	if len(l.calls) == 0 {
 		return nil
 	}

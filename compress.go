@@ -243,7 +243,7 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 		x.Manifest.Sources = append(x.Manifest.Sources, c.ID)
 	}
 	x.Request.OnSent = func(body []byte) { x.sentBody = body }
-	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
+	x.Request.OnWarning = func(p llm.Problem) { x.addWarning(Problem{Problem: p}) }
 	reply, err := dropInvalidBlocks(client.Generate(llm.SkipRecording(ctx), x.Request))
 	x.callOnResponse(reply)
 	if err == nil && (reply == nil || strings.TrimSpace(reply.Text()) == "") {

@@ -94,7 +94,7 @@ func (b *Branch) generate(ctx context.Context, c *callOptions, client llm.Client
 	}
 	x.started = b.repo.clock()
 	x.Request.OnSent = func(body []byte) { x.sentBody = body }
-	x.Request.OnWarning = func(p llm.Problem) { x.warn(Problem{Problem: p}) }
+	x.Request.OnWarning = func(p llm.Problem) { x.addWarning(Problem{Problem: p}) }
 	ctx = llm.SkipRecording(ctx)
 	var reply *llm.Response
 	if x.Request.Stream {

@@ -66,7 +66,7 @@ func (b *Branch) earlierCommits(ctx context.Context, c *callOptions, tip objects
 	case c.key.Kind != commit.KeyResponse:
 		return nil, &KeyError{Key: c.key.Text, Commit: done[0]}
 	default:
-		c.warn(Problem{Commit: done[0], Problem: llm.Problem{Rule: ruleReplyID, Warning: true, Message: "another response has the same id: both are kept"}})
+		c.callOnWarning(Problem{Commit: done[0], Problem: llm.Problem{Rule: ruleReplyID, Warning: true, Message: "another response has the same id: both are kept"}})
 	}
 	return nil, nil
 }

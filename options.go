@@ -130,8 +130,8 @@ func (c *callOptions) roleOf(block content.Block) content.Role {
 	return cmp.Or(c.role, content.RoleOf(block))
 }
 
-// warn calls OnWarning.
-func (c *callOptions) warn(p Problem) {
+// callOnWarning calls OnWarning.
+func (c *callOptions) callOnWarning(p Problem) {
 	if c.ask.OnWarning != nil {
 		c.ask.OnWarning(p)
 	}

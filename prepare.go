@@ -136,7 +136,7 @@ func (b *Branch) checkRequest(ctx context.Context, x *Exchange, uncommitted map[
 		if !p.Warning && !x.options.ask.Force {
 			refused = append(refused, p)
 		} else {
-			x.warn(p)
+			x.addWarning(p)
 		}
 	}
 	if len(refused) > 0 {
@@ -145,10 +145,10 @@ func (b *Branch) checkRequest(ctx context.Context, x *Exchange, uncommitted map[
 	return nil
 }
 
-// warn calls OnWarning and keeps the problem for the response.
-func (x *Exchange) warn(p Problem) {
+// addWarning calls OnWarning and keeps the problem for the response.
+func (x *Exchange) addWarning(p Problem) {
 	x.warnings = append(x.warnings, p)
-	x.options.warn(p)
+	x.options.callOnWarning(p)
 }
 
 // newManifest returns the manifest of a request, with the fields that the request
@@ -161,7 +161,7 @@ func (c *callOptions) newManifest(head objects.ID, req *llm.Request) (*compile.M
 	if extra := m.RequestSettings[history.SettingExtra]; extra != "" {
 		masking := c.newMasker()
 		m.RequestSettings[history.SettingExtra] = masking.Setting(extra)
-		c.reportSecrets(masking.found)
+		c.callOnSecrets(masking.found)
 	}
 	if len(req.Tools) == 0 {
 		return m, nil, nil

@@ -327,8 +327,9 @@ func (b *Branch) requireTipOrNew(ctx context.Context, command string, start obje
 
 // appendAfter commits drafts after the commit from, in one transaction. The tip of the
 // branch must be that commit, or the branch must not exist: then it begins there. Otherwise
-// the error is a *[ConflictError]. With copies, objects that were purged stay purged.
-func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string, from objects.ID, copies bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+// the error is a *[ConflictError]. With copiesStayPurged, objects of
+// the drafts that were purged stay purged.
+func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string, from objects.ID, copiesStayPurged bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
 	tip, parent, err := b.requireTipOrNew(ctx, command, from)
 	if err != nil {
 		return nil, err
@@ -344,7 +345,7 @@ func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string
 		return nil, fmt.Errorf("%s branch %s: %w", command, b.name, err)
 	}
 	batch := b.newBatch(c.note(ctx, command), tip, commits, put)
-	batch.Copies = copies
+	batch.Copies = copiesStayPurged
 	if len(commits) == 0 {
 		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}
 	}
@@ -352,7 +353,7 @@ func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string
 		return nil, nil
 	}
 	if err = history.Apply(ctx, b.repo.store, batch); err == nil {
-		c.reportSecrets(m.found)
+		c.callOnSecrets(m.found)
 	}
 	return commitIDs(commits), b.wrapStoreError(command, err)
 }

@@ -21,12 +21,12 @@ const maskSetting = "secrets.mask"
 func (c *callOptions) maskDrafts(drafts []commit.Draft) []commit.Draft {
 	m := c.newMasker()
 	drafts = m.Drafts(drafts)
-	c.reportSecrets(m.found)
+	c.callOnSecrets(m.found)
 	return drafts
 }
 
-// reportSecrets calls OnSecrets.
-func (c *callOptions) reportSecrets(found []Secret) {
+// callOnSecrets calls OnSecrets.
+func (c *callOptions) callOnSecrets(found []Secret) {
 	if c.onSecrets != nil && len(found) > 0 {
 		c.onSecrets(found)
 	}
@@ -55,6 +55,6 @@ func (c *callOptions) newMasker() *reportingMasker {
 func (c *callOptions) maskAndReportTools(tools []llm.Tool) []llm.Tool {
 	m := c.newMasker()
 	tools = m.Tools(tools)
-	c.reportSecrets(m.found)
+	c.callOnSecrets(m.found)
 	return tools
 }

@@ -22,37 +22,37 @@ const (
 
 // matchAssignment examines a keyword that names a secret, such as in API_KEY=..., "password":
 // "...", --token ... or <secret>...</secret>.
-func (v *view) matchAssignment(rule string, at, end int) {
+func (t *searchedText) matchAssignment(rule string, at, end int) {
 	begin := at
-	for begin > 0 && at-begin < maxName && token.has(v.text[begin-1]) {
+	for begin > 0 && at-begin < maxName && token.has(t.text[begin-1]) {
 		begin--
 	}
-	for n := 0; end < len(v.text) && n < maxName && token.has(v.text[end]); n++ {
+	for n := 0; end < len(t.text) && n < maxName && token.has(t.text[end]); n++ {
 		end++
 	}
-	if end < len(v.text) && token.has(v.text[end]) || strings.HasSuffix(v.text[:begin], maskBegin) {
+	if end < len(t.text) && token.has(t.text[end]) || strings.HasSuffix(t.text[:begin], maskBegin) {
 		return
 	}
-	at, tight, ok := v.valueStart(begin, end)
-	if !ok || at == len(v.text) {
+	at, tight, ok := t.valueStart(begin, end)
+	if !ok || at == len(t.text) {
 		return
 	}
-	name := lowerASCII(v.text[begin:end])
+	name := lowerASCII(t.text[begin:end])
 	password := hasSuffixIgnoringSeparators(name, passwordEnds)
 	if !password && !hasSuffixIgnoringSeparators(name, keyEnds) && !strings.HasPrefix(name, terraformName) {
 		return
 	}
-	from, to, quoted := v.valueBounds(at)
-	value := v.text[from:to]
+	from, to, quoted := t.valueBounds(at)
+	value := t.text[from:to]
 	key := ruleForName(rule, name)
-	if len(value) > maxToken || key == rule && isReference(value) || !quoted && v.isExpression(to, value, tight) {
+	if len(value) > maxToken || key == rule && isReference(value) || !quoted && t.isExpression(to, value, tight) {
 		return
 	}
 	switch {
 	case password && mayBePassword(value) && (quoted || isRandom(value) || tight && !isIdentifierWithoutDigits(value) || hasPunctuationAndMixed(value)):
-		v.addSpan(rulePassword, from, to)
+		t.addSpan(rulePassword, from, to)
 	case !password && isRandom(value) && !isExample(value) && !strings.ContainsAny(value, " \t"):
-		v.addSpan(key, from, to)
+		t.addSpan(key, from, to)
 	}
 }
 
@@ -109,29 +109,29 @@ func ruleForName(otherwise, name string) string {
 
 // valueStart returns where the value of a name begins, which may be the end of the text. tight tells
 // that no space separates them, as in NAME=VALUE, or one after a flag; ok is false when no value follows.
-func (v *view) valueStart(nameBegin, nameEnd int) (from int, tight, ok bool) {
+func (t *searchedText) valueStart(nameBegin, nameEnd int) (from int, tight, ok bool) {
 	at := nameEnd
 	skip := func(signs string) (n int) {
 		from := at
-		at = v.skip(at, signs)
+		at = t.skip(at, signs)
 		return at - from
 	}
-	if nameBegin >= 2 && v.text[nameBegin-1] == '-' || strings.HasPrefix(v.text[nameBegin:nameEnd], "--") { // a flag
+	if nameBegin >= 2 && t.text[nameBegin-1] == '-' || strings.HasPrefix(t.text[nameBegin:nameEnd], "--") { // a flag
 		if skip(" ") == 1 {
 			return at, true, true
 		}
 	}
-	if nameBegin > 0 && v.text[nameBegin-1] == '<' && skip(">") == 1 {
+	if nameBegin > 0 && t.text[nameBegin-1] == '<' && skip(">") == 1 {
 		return at, true, true
 	}
 	skip("\"'`])")
 	spaces := skip(" \t")
 	signs := at
 	skip(":=>(")
-	switch sign := v.text[signs:at]; sign {
+	switch sign := t.text[signs:at]; sign {
 	case ":", "=", "=>", ":=", "==", "===":
 	case "(":
-		if at < len(v.text) && strings.IndexByte(quotes, v.text[at]) >= 0 {
+		if at < len(t.text) && strings.IndexByte(quotes, t.text[at]) >= 0 {
 			return at, false, true
 		}
 		return 0, false, false
@@ -147,16 +147,16 @@ const quotes = "\"'`"
 
 // valueBounds returns where the value at a position begins and ends, and whether it is in
 // quotes. A value whose quotes are not closed is read as one without.
-func (v *view) valueBounds(at int) (from, to int, quoted bool) {
-	if quote := strings.IndexByte(quotes, v.text[at]); quote >= 0 {
-		to = v.runEnd(inDouble+set(quote), at+1)
-		if to < len(v.text) && v.text[to] == v.text[at] {
+func (t *searchedText) valueBounds(at int) (from, to int, quoted bool) {
+	if quote := strings.IndexByte(quotes, t.text[at]); quote >= 0 {
+		to = t.runEnd(inDouble+set(quote), at+1)
+		if to < len(t.text) && t.text[to] == t.text[at] {
 			return at + 1, to, true
 		}
 		at++
 	}
-	to = v.runEnd(bare, at)
-	for to > at && (v.text[to-1] == '.' || v.text[to-1] == ':') {
+	to = t.runEnd(bare, at)
+	for to > at && (t.text[to-1] == '.' || t.text[to-1] == ':') {
 		to--
 	}
 	return at, to, false
@@ -164,8 +164,8 @@ func (v *view) valueBounds(at int) (from, to int, quoted bool) {
 
 // isExpression reports whether a value without quotes, which ends at end, is an expression of a program:
 // a call, a member, an index.
-func (v *view) isExpression(end int, value string, tight bool) bool {
-	if end < len(v.text) && strings.IndexByte("([{", v.text[end]) >= 0 {
+func (t *searchedText) isExpression(end int, value string, tight bool) bool {
+	if end < len(t.text) && strings.IndexByte("([{", t.text[end]) >= 0 {
 		return true
 	}
 	if tight {
@@ -183,46 +183,46 @@ func (v *view) isExpression(end int, value string, tight bool) bool {
 var authSchemes = []string{"bearer", "basic", "token", "apikey", "api-key", "key"}
 
 // matchAuthorization examines an Authorization header, or the keyword Bearer alone.
-func (v *view) matchAuthorization(rule string, at, end int) {
-	if !v.mayBeginSecret(at) {
+func (t *searchedText) matchAuthorization(rule string, at, end int) {
+	if !t.mayBeginSecret(at) {
 		return
 	}
 	from, scheme := end, ""
-	if v.text[at]|0x20 == 'a' {
-		begin, _, ok := v.valueStart(at, end)
-		if !ok || begin == len(v.text) {
+	if t.text[at]|0x20 == 'a' {
+		begin, _, ok := t.valueStart(at, end)
+		if !ok || begin == len(t.text) {
 			return
 		}
-		from, scheme = v.authScheme(begin)
+		from, scheme = t.authScheme(begin)
 	}
-	to := v.runEnd(header, from)
-	if to < len(v.text) && strings.IndexByte("([{<", v.text[to]) >= 0 {
+	to := t.runEnd(header, from)
+	if to < len(t.text) && strings.IndexByte("([{<", t.text[to]) >= 0 {
 		return
 	}
-	for to > from && v.text[to-1] == '.' {
+	for to > from && t.text[to-1] == '.' {
 		to--
 	}
-	value := v.text[from:to]
+	value := t.text[from:to]
 	if len(value) > maxToken || isExample(value) || isReference(value) {
 		return
 	}
 	switch {
 	case scheme == "basic" && isBasicCredentials(value), scheme != "" && scheme != "basic" && len(value) >= 8 && isMixed(value), isRandom(value):
-		v.addSpan(rule, from, to)
+		t.addSpan(rule, from, to)
 	}
 }
 
 // authScheme returns the scheme of an Authorization header, empty when it has none, and where
 // the credentials after it begin.
-func (v *view) authScheme(at int) (from int, scheme string) {
-	if strings.IndexByte(quotes, v.text[at]) >= 0 {
+func (t *searchedText) authScheme(at int) (from int, scheme string) {
+	if strings.IndexByte(quotes, t.text[at]) >= 0 {
 		at++
 	}
-	to := v.runEnd(token, at)
-	if to == len(v.text) || v.text[to] != ' ' || to-at > len("api-key") {
+	to := t.runEnd(token, at)
+	if to == len(t.text) || t.text[to] != ' ' || to-at > len("api-key") {
 		return at, ""
 	}
-	if word := lowerASCII(v.text[at:to]); slices.Contains(authSchemes, word) {
+	if word := lowerASCII(t.text[at:to]); slices.Contains(authSchemes, word) {
 		return to + 1, word
 	}
 	return at, ""

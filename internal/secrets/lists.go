@@ -3,21 +3,21 @@ package secrets
 import "strings"
 
 // skip returns the first position from at on that has none of some bytes.
-func (v *view) skip(at int, bytes string) int {
-	for n := 0; at < len(v.text) && n < maxScope && strings.IndexByte(bytes, v.text[at]) >= 0; n++ {
+func (t *searchedText) skip(at int, bytes string) int {
+	for n := 0; at < len(t.text) && n < maxScope && strings.IndexByte(bytes, t.text[at]) >= 0; n++ {
 		at++
 	}
 	return at
 }
 
 // matchCookieHeader examines a Cookie or a Set-Cookie header.
-func (v *view) matchCookieHeader(rule string, at, end int) {
-	read := &v.read.cookies
-	if at < *read || !v.mayBeginSecret(at) {
+func (t *searchedText) matchCookieHeader(rule string, at, end int) {
+	read := &t.read.cookies
+	if at < *read || !t.mayBeginSecret(at) {
 		return
 	}
-	if from, _, ok := v.valueStart(at, end); ok {
-		*read = v.matchCookieList(rule, from)
+	if from, _, ok := t.valueStart(at, end); ok {
+		*read = t.matchCookieList(rule, from)
 	}
 }
 
@@ -25,30 +25,30 @@ func (v *view) matchCookieHeader(rule string, at, end int) {
 var attributes = " domain expires max-age partitioned path priority samesite version "
 
 // matchCookieList examines the values of a list of cookies, and returns where the list ends.
-func (v *view) matchCookieList(rule string, at int) (end int) {
-	for limit := at + maxToken; at < min(limit, len(v.text)); {
-		at = v.skip(at, "; \t,[\"'`")
-		to := v.runEnd(dotted, at)
+func (t *searchedText) matchCookieList(rule string, at int) (end int) {
+	for limit := at + maxToken; at < min(limit, len(t.text)); {
+		at = t.skip(at, "; \t,[\"'`")
+		to := t.runEnd(dotted, at)
 		switch {
-		case to == at || to == len(v.text):
+		case to == at || to == len(t.text):
 			return to
-		case v.text[to] != '=': // Secure, or other text
-			if strings.IndexByte(";\"'`", v.text[to]) < 0 {
+		case t.text[to] != '=': // Secure, or other text
+			if strings.IndexByte(";\"'`", t.text[to]) < 0 {
 				return to
 			}
 			at = to
 			continue
 		}
-		name := lowerASCII(v.text[at:to])
-		from := v.skip(to+1, "\"")
-		at = v.runEnd(cookie, from)
-		switch value := v.text[from:at]; {
+		name := lowerASCII(t.text[at:to])
+		from := t.skip(to+1, "\"")
+		at = t.runEnd(cookie, from)
+		switch value := t.text[from:at]; {
 		case strings.Contains(attributes, " "+name+" "):
-			for at < len(v.text) && strings.IndexByte(";\"'`\n", v.text[at]) < 0 { // a date has blanks
+			for at < len(t.text) && strings.IndexByte(";\"'`\n", t.text[at]) < 0 { // a date has blanks
 				at++
 			}
 		case len(value) >= 8 && len(value) <= maxToken && isMixed(value) && !isExample(value) && !isReference(value):
-			v.addSpan(rule, from, at)
+			t.addSpan(rule, from, at)
 		}
 	}
 	return at
@@ -59,31 +59,31 @@ const maxCommand = 4 << 10
 
 // matchCurlCommand examines the options of a curl command, to the end of its line or to the next
 // command, for users with passwords and for cookies.
-func (v *view) matchCurlCommand(_ string, at, end int) {
-	read := &v.read.options
-	if at < *read || at > 0 && alnum.has(v.text[at-1]) || end < len(v.text) && alnum.has(v.text[end]) {
+func (t *searchedText) matchCurlCommand(_ string, at, end int) {
+	read := &t.read.options
+	if at < *read || at > 0 && alnum.has(t.text[at-1]) || end < len(t.text) && alnum.has(t.text[end]) {
 		return
 	}
 	i := end
-	for ; i < min(len(v.text), end+maxCommand); i++ {
-		c := v.text[i]
-		if c == '\n' && v.text[i-1] != '\\' || c == '|' {
+	for ; i < min(len(t.text), end+maxCommand); i++ {
+		c := t.text[i]
+		if c == '\n' && t.text[i-1] != '\\' || c == '|' {
 			break
 		}
-		if c == '-' && strings.IndexByte(" \t\n\"'`", v.text[i-1]) >= 0 {
-			v.matchCurlOption(i)
+		if c == '-' && strings.IndexByte(" \t\n\"'`", t.text[i-1]) >= 0 {
+			t.matchCurlOption(i)
 		}
 	}
 	*read = i
 }
 
 // matchCurlOption examines an option of curl.
-func (v *view) matchCurlOption(at int) {
-	to := v.runEnd(token, at)
-	name := v.text[at:to]
+func (t *searchedText) matchCurlOption(at int) {
+	to := t.runEnd(token, at)
+	name := t.text[at:to]
 	switch name {
 	case "-b":
-		v.matchCookieList(ruleCookie, v.skip(to, quotes+" ,"))
+		t.matchCookieList(ruleCookie, t.skip(to, quotes+" ,"))
 		return
 	case "--user", "--proxy-user":
 	default: // -u, -sSu, -uada
@@ -93,32 +93,32 @@ func (v *view) matchCurlOption(at int) {
 		}
 		to -= len(flags) - 1
 	}
-	if to < len(v.text) && strings.IndexByte(quotes, v.text[to]) >= 0 { // it is in quotes itself
+	if to < len(t.text) && strings.IndexByte(quotes, t.text[to]) >= 0 { // it is in quotes itself
 		to++
 	}
-	if to = v.skip(to, " =,\t"); to < len(v.text) {
-		if from, stop, _ := v.valueBounds(to); !strings.HasPrefix(v.text[from:stop], maskBegin) {
-			v.matchUserOrPassword(ruleCurl, from, stop)
+	if to = t.skip(to, " =,\t"); to < len(t.text) {
+		if from, stop, _ := t.valueBounds(to); !strings.HasPrefix(t.text[from:stop], maskBegin) {
+			t.matchUserOrPassword(ruleCurl, from, stop)
 		}
 	}
 }
 
 // matchNetrcEntry examines an entry of a .netrc file: a machine, a user and a password.
-func (v *view) matchNetrcEntry(rule string, at, end int) {
-	if !v.mayBeginSecret(at) {
+func (t *searchedText) matchNetrcEntry(rule string, at, end int) {
+	if !t.mayBeginSecret(at) {
 		return
 	}
-	from, to := at, at+strings.IndexByte(v.text[at:end]+" ", ' ')
+	from, to := at, at+strings.IndexByte(t.text[at:end]+" ", ' ')
 	next := func() string {
-		if from = v.skip(to, " \t\r\n\""); from == to {
+		if from = t.skip(to, " \t\r\n\""); from == to {
 			return ""
 		}
-		to = v.runEnd(field, from)
-		return v.text[from:to]
+		to = t.runEnd(field, from)
+		return t.text[from:to]
 	}
 	host, login := "default", false
 	if to == end {
-		if host = next(); v.runEnd(dotted, from) != to {
+		if host = next(); t.runEnd(dotted, from) != to {
 			return
 		}
 	}
@@ -127,7 +127,7 @@ func (v *view) matchNetrcEntry(rule string, at, end int) {
 		switch lowerASCII(name) {
 		case "password":
 			if (login && mayBePassword(value) || strings.Contains(host, ".") && mayBeURLPassword(value)) && !isReference(value) {
-				v.addSpan(rule, from, to)
+				t.addSpan(rule, from, to)
 			}
 		case "login", "user":
 			login = true

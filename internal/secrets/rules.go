@@ -8,7 +8,7 @@ type rule struct {
 	Rule
 	tokens   []format
 	keywords []string
-	match    func(v *view, rule string, at, end int)
+	match    func(t *searchedText, rule string, at, end int)
 }
 
 // format is a secret that begins with a prefix of its own.
@@ -23,7 +23,7 @@ type format struct {
 // first names it.
 var table = []rule{
 	{
-		Rule: Rule{"private-key", "a private key in PEM form, the whole block, or an age key"}, keywords: []string{"-----begin "}, match: (*view).matchPrivateKey,
+		Rule: Rule{"private-key", "a private key in PEM form, the whole block, or an age key"}, keywords: []string{"-----begin "}, match: (*searchedText).matchPrivateKey,
 		tokens: []format{{prefixes: "AGE-SECRET-KEY-1", body: upper, min: 50}},
 	},
 	{Rule: Rule{"anthropic", "an API key of Anthropic"}, tokens: []format{{prefixes: "sk-ant-", body: token, min: 20, fits: isMixed}}},
@@ -47,7 +47,7 @@ var table = []rule{
 		{prefixes: "fw_", body: alnum, min: 22},
 		{prefixes: "tvly-", body: token, min: 24, fits: isMixed},
 	}},
-	{Rule: Rule{"aws-id", "an access key id of AWS"}, keywords: []string{"akia", "asia", "abia", "acca"}, match: (*view).matchAWSKeys},
+	{Rule: Rule{"aws-id", "an access key id of AWS"}, keywords: []string{"akia", "asia", "abia", "acca"}, match: (*searchedText).matchAWSKeys},
 	{Rule: Rule{ruleAWSSecret, "a secret access key of AWS, beside its name or its id"}},
 	{Rule: Rule{ruleAzure, "an account key or a signature of Azure"}, tokens: []format{{prefixes: "sig=", body: escaped, min: 40, fits: isMixed}}},
 	{Rule: Rule{"github", "a token of GitHub"}, tokens: []format{
@@ -71,7 +71,7 @@ var table = []rule{
 	{Rule: Rule{"npm", "a token of npm"}, tokens: []format{{prefixes: "npm_", body: alnum, min: 36}}},
 	{Rule: Rule{"pypi", "a token of PyPI"}, tokens: []format{{prefixes: "pypi-", body: token, min: 50, fits: isMixed}}},
 	{Rule: Rule{ruleTwilio, "an API key or an auth token of Twilio"}, tokens: []format{{prefixes: "SK", body: hexLower, min: 32, max: 32}}},
-	{Rule: Rule{ruleTerraform, "a token of Terraform"}, keywords: []string{".atlasv1."}, match: (*view).matchTerraformToken},
+	{Rule: Rule{ruleTerraform, "a token of Terraform"}, keywords: []string{".atlasv1."}, match: (*searchedText).matchTerraformToken},
 	{
 		Rule: Rule{"service-token", "a token of a service that gives it a prefix: Docker, DigitalOcean, Shopify, Databricks, Vault, Linear, Atlassian, Telegram, ..."},
 		tokens: []format{
@@ -91,19 +91,19 @@ var table = []rule{
 			{prefixes: "sntrys_", body: header, min: 40, fits: isMixed},
 			{prefixes: "discord.com/api/webhooks/", body: b64, min: 17},
 			{prefixes: "EAACEdEose0cBA", body: alnum, min: 20},
-		}, keywords: []string{":aa"}, match: (*view).matchTelegramToken,
+		}, keywords: []string{":aa"}, match: (*searchedText).matchTelegramToken,
 	},
-	{Rule: Rule{"jwt", "a JSON web token"}, keywords: []string{"eyj"}, match: (*view).matchJWT},
-	{Rule: Rule{"url-password", "the password in a URL, such as that of a database"}, keywords: []string{"://"}, match: (*view).matchURLCredentials},
-	{Rule: Rule{ruleCurl, "the password that curl is given beside a user"}, keywords: []string{"curl"}, match: (*view).matchCurlCommand},
-	{Rule: Rule{"netrc", "a password in a .netrc file"}, keywords: []string{"machine", "default login"}, match: (*view).matchNetrcEntry},
-	{Rule: Rule{ruleCookie, "a value in a Cookie or a Set-Cookie header"}, keywords: []string{"cookie", "set-cookie"}, match: (*view).matchCookieHeader},
-	{Rule: Rule{"auth-header", "what an Authorization header carries"}, keywords: []string{"authorization", "bearer "}, match: (*view).matchAuthorization},
+	{Rule: Rule{"jwt", "a JSON web token"}, keywords: []string{"eyj"}, match: (*searchedText).matchJWT},
+	{Rule: Rule{"url-password", "the password in a URL, such as that of a database"}, keywords: []string{"://"}, match: (*searchedText).matchURLCredentials},
+	{Rule: Rule{ruleCurl, "the password that curl is given beside a user"}, keywords: []string{"curl"}, match: (*searchedText).matchCurlCommand},
+	{Rule: Rule{"netrc", "a password in a .netrc file"}, keywords: []string{"machine", "default login"}, match: (*searchedText).matchNetrcEntry},
+	{Rule: Rule{ruleCookie, "a value in a Cookie or a Set-Cookie header"}, keywords: []string{"cookie", "set-cookie"}, match: (*searchedText).matchCookieHeader},
+	{Rule: Rule{"auth-header", "what an Authorization header carries"}, keywords: []string{"authorization", "bearer "}, match: (*searchedText).matchAuthorization},
 	{Rule: Rule{"api-key", "a random value that is named key, token or secret: in an assignment, a header, JSON or a URL"}, keywords: []string{
 		"api_key", "apikey", "api-key", "access_key", "accesskey", "access-key", "private_key", "privatekey", "encryption_key", "signing_key",
 		"auth_key", "authkey", "accountkey", "account_key", "subscription-key", "subscription_key", "secret", "token", "credential",
-	}, match: (*view).matchAssignment},
-	{Rule: Rule{rulePassword, "a value that is named password"}, keywords: []string{"password", "passwd", "passphrase", "pwd"}, match: (*view).matchAssignment},
+	}, match: (*searchedText).matchAssignment},
+	{Rule: Rule{rulePassword, "a value that is named password"}, keywords: []string{"password", "passwd", "passphrase", "pwd"}, match: (*searchedText).matchAssignment},
 }
 
 // The rules that others find too.
@@ -127,23 +127,23 @@ var ranks = sync.OnceValue(func() map[string]int {
 })
 
 // matchFunc returns the function that examines a place where a prefix of a format stands.
-func (f format) matchFunc(rule, prefix string) func(v *view, at, end int) {
-	return func(v *view, at, end int) {
-		if v.text[at:end] != prefix || !v.mayBeginSecret(at) {
+func (f format) matchFunc(rule, prefix string) func(t *searchedText, at, end int) {
+	return func(t *searchedText, at, end int) {
+		if t.text[at:end] != prefix || !t.mayBeginSecret(at) {
 			return
 		}
-		stop := v.runEnd(f.body, end)
-		if stop < len(v.text) && alnum.has(v.text[stop]) {
+		stop := t.runEnd(f.body, end)
+		if stop < len(t.text) && alnum.has(t.text[stop]) {
 			return
 		}
-		for stop > end && v.text[stop-1] == '.' {
+		for stop > end && t.text[stop-1] == '.' {
 			stop--
 		}
-		body := v.text[end:stop]
+		body := t.text[end:stop]
 		if len(body) < f.min || len(body) > maxToken || f.max > 0 && len(body) > f.max || f.fits != nil && !f.fits(body) || isExample(body) {
 			return
 		}
-		v.addSpan(rule, at, stop)
+		t.addSpan(rule, at, stop)
 	}
 }
 

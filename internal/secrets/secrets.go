@@ -77,15 +77,15 @@ func Mask(text string, rules ...string) string {
 // ReplaceSecret returns a text with each occurrence of secret replaced by with, in every
 // escaped form in which [Mask] finds secrets.
 func ReplaceSecret(text, secret, with string) string {
-	spans := searchInWindows(text, func(v *view) {
+	spans := searchInWindows(text, func(t *searchedText) {
 		for end := 0; ; {
-			at := strings.Index(v.text[end:], secret)
+			at := strings.Index(t.text[end:], secret)
 			if at < 0 {
 				return
 			}
 			at += end
 			end = at + len(secret)
-			v.addSpan("", at, end)
+			t.addSpan("", at, end)
 		}
 	})
 	for i := range spans {

@@ -341,11 +341,11 @@ func BenchmarkMask(b *testing.B) {
 func TestMatcherFindsWordsAtEveryOffset(t *testing.T) {
 	for n := range 12 {
 		word, stops := "bearer token_key"[:4+n], 0
-		a := newAnchors([]anchor{{keyword: word, match: func(*view, int, int) { stops++ }}})
+		a := newKeywordAutomaton([]keywordMatcher{{keyword: word, match: func(*searchedText, int, int) { stops++ }}})
 		for _, size := range []int{256, 259} {
 			for at := range size - len(word) + 1 {
 				stops = 0
-				a.scan(&view{text: strings.Repeat(" ", at) + word + strings.Repeat(" ", size-at-len(word))})
+				a.scan(&searchedText{text: strings.Repeat(" ", at) + word + strings.Repeat(" ", size-at-len(word))})
 				if stops != 1 {
 					t.Fatalf("%q at %d of %d bytes is found %d times", word, at, size, stops)
 				}

@@ -10,15 +10,15 @@ const maxPEM = 20 << 10
 
 // matchPrivateKey examines the start of a PEM block. A private key is masked to its end or, when it
 // is cut off, as far as it goes.
-func (v *view) matchPrivateKey(rule string, at, end int) {
+func (t *searchedText) matchPrivateKey(rule string, at, end int) {
 	const tail = "-----"
-	label := v.text[end:min(end+40, len(v.text))]
+	label := t.text[end:min(end+40, len(t.text))]
 	n := strings.Index(label, tail)
 	if n < 0 || !strings.Contains(label[:n], "PRIVATE KEY") {
 		return
 	}
 	body := end + n + len(tail)
-	rest := v.text[body:min(body+maxPEM, len(v.text))]
+	rest := t.text[body:min(body+maxPEM, len(t.text))]
 	if next := strings.Index(rest, "-----BEGIN "); next >= 0 {
 		rest = rest[:next]
 	}
@@ -42,30 +42,30 @@ func (v *view) matchPrivateKey(rule string, at, end int) {
 		return -1
 	}, rest)
 	if len(key) >= 24 && countDistinctIgnoringCase(key) > 8 && !strings.Contains(rest, "...") {
-		v.addSpan(rule, at, body+stop)
+		t.addSpan(rule, at, body+stop)
 	}
 }
 
 // matchAWSKeys examines the start of an access key id. A value near it that looks like the
 // secret of that id is a secret too.
-func (v *view) matchAWSKeys(rule string, at, end int) {
+func (t *searchedText) matchAWSKeys(rule string, at, end int) {
 	const size, near = 20, 120
-	if !v.mayBeginSecret(at) || at+size > len(v.text) || v.text[at:end] != strings.ToUpper(v.text[at:end]) {
+	if !t.mayBeginSecret(at) || at+size > len(t.text) || t.text[at:end] != strings.ToUpper(t.text[at:end]) {
 		return
 	}
 	stop := at + size
-	if v.runEnd(upper, at) != stop || stop < len(v.text) && word.has(v.text[stop]) || isExample(v.text[at:stop]) {
+	if t.runEnd(upper, at) != stop || stop < len(t.text) && word.has(t.text[stop]) || isExample(t.text[at:stop]) {
 		return
 	}
-	v.addSpan(rule, at, stop)
+	t.addSpan(rule, at, stop)
 	const secret = 40
-	for i := stop; i < min(stop+near, len(v.text)); i++ {
-		if !b64.has(v.text[i]) {
+	for i := stop; i < min(stop+near, len(t.text)); i++ {
+		if !b64.has(t.text[i]) {
 			continue
 		}
-		to := v.runEnd(b64, i)
-		if value := v.text[i:to]; len(value) == secret && isRandom(value) && isMixed(value) && !isExample(value) {
-			v.addSpan(ruleAWSSecret, i, to)
+		to := t.runEnd(b64, i)
+		if value := t.text[i:to]; len(value) == secret && isRandom(value) && isMixed(value) && !isExample(value) {
+			t.addSpan(ruleAWSSecret, i, to)
 			return
 		}
 		i = to
@@ -74,46 +74,46 @@ func (v *view) matchAWSKeys(rule string, at, end int) {
 
 // matchTerraformToken examines the middle of a token of Terraform: 14 letters and digits come
 // before it, many after it.
-func (v *view) matchTerraformToken(rule string, at, end int) {
+func (t *searchedText) matchTerraformToken(rule string, at, end int) {
 	const id, most = 14, 100
-	begin, stop := at-id, v.runEnd(token, end)
-	if begin < 0 || v.runEnd(alnum, begin) != at || !v.mayBeginSecret(begin) || stop-end < 40 || stop-end > most || !isMixed(v.text[end:stop]) {
+	begin, stop := at-id, t.runEnd(token, end)
+	if begin < 0 || t.runEnd(alnum, begin) != at || !t.mayBeginSecret(begin) || stop-end < 40 || stop-end > most || !isMixed(t.text[end:stop]) {
 		return
 	}
-	v.addSpan(rule, begin, stop)
+	t.addSpan(rule, begin, stop)
 }
 
 // matchTelegramToken examines the middle of a token of a bot: digits, a colon, AA and more.
-func (v *view) matchTelegramToken(rule string, at, end int) {
+func (t *searchedText) matchTelegramToken(rule string, at, end int) {
 	begin := at
-	for begin > 0 && at-begin < 11 && isDigit(v.text[begin-1]) {
+	for begin > 0 && at-begin < 11 && isDigit(t.text[begin-1]) {
 		begin--
 	}
-	stop := v.runEnd(token, at+1)
-	if n := at - begin; n < 8 || n > 10 || stop-at-1 != 35 || v.text[at:end] != ":AA" || isExample(v.text[at+1:stop]) {
+	stop := t.runEnd(token, at+1)
+	if n := at - begin; n < 8 || n > 10 || stop-at-1 != 35 || t.text[at:end] != ":AA" || isExample(t.text[at+1:stop]) {
 		return
 	}
-	v.addSpan(rule, begin, stop)
+	t.addSpan(rule, begin, stop)
 }
 
 // matchJWT examines the possible start of a JSON web token: its header is a JSON object that
 // names an algorithm.
-func (v *view) matchJWT(rule string, at, _ int) {
-	if at > 0 && token.has(v.text[at-1]) && !v.mayBeginSecret(at) || v.text[at:at+3] != "eyJ" {
+func (t *searchedText) matchJWT(rule string, at, _ int) {
+	if at > 0 && token.has(t.text[at-1]) && !t.mayBeginSecret(at) || t.text[at:at+3] != "eyJ" {
 		return
 	}
 	const parts, shortest = 3, 8
 	from, head := at, ""
 	for part := range parts {
-		to := v.runEnd(token, from)
+		to := t.runEnd(token, from)
 		if to-from < shortest || to-from > maxToken {
 			return
 		}
 		if part == 0 {
-			head = v.text[from:to]
+			head = t.text[from:to]
 		}
 		if from = to; part < parts-1 {
-			if to >= len(v.text) || v.text[to] != '.' {
+			if to >= len(t.text) || t.text[to] != '.' {
 				return
 			}
 			from++
@@ -121,7 +121,7 @@ func (v *view) matchJWT(rule string, at, _ int) {
 	}
 	decoded, err := base64.RawURLEncoding.DecodeString(head)
 	if err == nil && strings.Contains(string(decoded), `"alg"`) {
-		v.addSpan(rule, at, from)
+		t.addSpan(rule, at, from)
 	}
 }
 
@@ -129,26 +129,26 @@ func (v *view) matchJWT(rule string, at, _ int) {
 const maxUser = 1 << 10
 
 // matchURLCredentials examines the user and the password of a URL.
-func (v *view) matchURLCredentials(rule string, at, end int) {
-	if at == 0 || !alnum.has(v.text[at-1]) {
+func (t *searchedText) matchURLCredentials(rule string, at, end int) {
+	if at == 0 || !alnum.has(t.text[at-1]) {
 		return
 	}
-	stop := v.runEnd(userinfo, end)
-	if stop == len(v.text) || v.text[stop] != '@' || stop-end > maxUser {
+	stop := t.runEnd(userinfo, end)
+	if stop == len(t.text) || t.text[stop] != '@' || stop-end > maxUser {
 		return
 	}
-	v.matchUserOrPassword(rule, end, stop)
+	t.matchUserOrPassword(rule, end, stop)
 }
 
 // matchUserOrPassword examines a user with a password after a colon, or without a password: then the
 // user may be the secret.
-func (v *view) matchUserOrPassword(rule string, from, stop int) {
-	user, password, _ := strings.Cut(v.text[from:stop], ":")
+func (t *searchedText) matchUserOrPassword(rule string, from, stop int) {
+	user, password, _ := strings.Cut(t.text[from:stop], ":")
 	switch has := password != ""; {
 	case !has && isRandom(user) && !isExample(user):
-		v.addSpan(rule, from, from+len(user))
+		t.addSpan(rule, from, from+len(user))
 	case has && (password != user && mayBeURLPassword(password) || isRandom(password)) && !isReference(password):
-		v.addSpan(rule, stop-len(password), stop)
+		t.addSpan(rule, stop-len(password), stop)
 	}
 }
 

@@ -32,7 +32,7 @@ func findSpans(text string) []span {
 
 // searchInWindows lists what scan finds in a text and in the unescaped text, in order and without
 // overlap.
-func searchInWindows(text string, scan func(*view)) []span {
+func searchInWindows(text string, scan func(*searchedText)) []span {
 	var all []span
 	for from := 0; ; from += window - overlap {
 		to := min(from+window, len(text))
@@ -57,10 +57,10 @@ func searchInWindows(text string, scan func(*view)) []span {
 
 // searchWindow lists what scan finds in one window of a text and in the unescaped window. The spans
 // are neither sorted nor merged.
-func searchWindow(text string, depth int, scan func(*view)) (unmerged []span) {
-	v := &view{text: text}
-	scan(v)
-	spans := v.spans
+func searchWindow(text string, depth int, scan func(*searchedText)) (unmerged []span) {
+	t := &searchedText{text: text}
+	scan(t)
+	spans := t.spans
 	if depth == maxDepth {
 		return spans
 	}
@@ -99,8 +99,8 @@ func sortAndMerge(spans []span) []span {
 	return merged
 }
 
-// view is a text that is being searched.
-type view struct {
+// searchedText is a text that is being searched.
+type searchedText struct {
 	text  string
 	runs  [setEnd]struct{ from, to int }
 	read  struct{ cookies, options int } // the end of the last list of them that was read
@@ -108,8 +108,8 @@ type view struct {
 }
 
 // addSpan adds a secret at a position of the view's text.
-func (v *view) addSpan(rule string, start, end int) {
-	v.spans = append(v.spans, span{start: start, end: end, rule: rule, secret: v.text[start:end]})
+func (t *searchedText) addSpan(rule string, start, end int) {
+	t.spans = append(t.spans, span{start: start, end: end, rule: rule, secret: t.text[start:end]})
 }
 
 // set is a set of bytes.
@@ -176,13 +176,13 @@ func (s set) has(c byte) bool { return sets[c]&(1<<s) != 0 }
 
 // runEnd returns the end of the run of bytes of a set that contains a position. A run is
 // scanned once, however often runEnd is called within it.
-func (v *view) runEnd(s set, at int) int {
-	known := &v.runs[s]
+func (t *searchedText) runEnd(s set, at int) int {
+	known := &t.runs[s]
 	if at >= known.from && at < known.to {
 		return known.to
 	}
 	end := at
-	for end < len(v.text) && s.has(v.text[end]) {
+	for end < len(t.text) && s.has(t.text[end]) {
 		end++
 	}
 	known.from, known.to = at, end
@@ -191,24 +191,24 @@ func (v *view) runEnd(s set, at int) int {
 
 // mayBeginSecret reports whether a secret may begin at a position: not in the middle of a word.
 // Terminal colours and escapes such as %3D are not part of a word.
-func (v *view) mayBeginSecret(at int) bool {
+func (t *searchedText) mayBeginSecret(at int) bool {
 	if at == 0 {
 		return true
 	}
-	if c := v.text[at-1]; !alnum.has(c) { // abc-KEY and abc_KEY continue a word
-		return c != '-' && c != '_' || at == 1 || !alnum.has(v.text[at-2])
+	if c := t.text[at-1]; !alnum.has(c) { // abc-KEY and abc_KEY continue a word
+		return c != '-' && c != '_' || at == 1 || !alnum.has(t.text[at-2])
 	}
-	if at >= 3 && v.text[at-3] == '%' && isHex(v.text[at-1]) && isHex(v.text[at-2]) {
+	if at >= 3 && t.text[at-3] == '%' && isHex(t.text[at-1]) && isHex(t.text[at-2]) {
 		return true
 	}
-	if v.text[at-1] != 'm' {
+	if t.text[at-1] != 'm' {
 		return false
 	}
 	i := at - 2
-	for i > max(0, at-16) && (v.text[i] >= '0' && v.text[i] <= '9' || v.text[i] == ';') {
+	for i > max(0, at-16) && (t.text[i] >= '0' && t.text[i] <= '9' || t.text[i] == ';') {
 		i--
 	}
-	return i >= 1 && v.text[i] == '[' && v.text[i-1] == 0x1b
+	return i >= 1 && t.text[i] == '[' && t.text[i-1] == 0x1b
 }
 
 func isHex(c byte) bool {
