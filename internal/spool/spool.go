@@ -33,7 +33,7 @@ import (
 
 // Options limit the size of a spool.
 type Options struct {
-	Memory int64 // largest number of bytes that wait to be written; 0: 64 MiB
+	Memory int64 // largest number of bytes that wait to be written
 	Disk   int64 // largest number of bytes in all files; 0: 1 GiB
 
 	// Yield is called before frames are written; it may wait for a moment in which the processor
@@ -99,9 +99,6 @@ type File struct {
 
 // Open opens the spool in a folder, and creates the folder if it does not exist.
 func Open(folder string, o Options) (*Spool, error) {
-	if o.Memory == 0 {
-		o.Memory = 64 << 20
-	}
 	if o.Disk == 0 {
 		o.Disk = 1 << 30
 	}
@@ -164,17 +161,9 @@ func (s *Spool) Begin(clean func(Frame) Frame) *File {
 
 // Write adds a frame, without waiting. The caller must not modify its data afterwards.
 func (f *File) Write(frame Frame) {
-	if f == nil || f.lost.Load() {
-		return
-	}
-	s := f.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.queuedBytes+int64(len(frame.Data)) > s.o.Memory {
+	if f != nil && !f.lost.Load() && !f.s.enqueue(len(frame.Data), func() { f.s.addFrame(f, frame) }) {
 		f.lost.Store(true)
-		return
 	}
-	s.enqueue(len(frame.Data), func() { s.addFrame(f, frame) })
 }
 
 // Lost reports whether the spool does not have the whole exchange.
@@ -185,33 +174,35 @@ func (f *File) Lost() bool { return f == nil || f.lost.Load() }
 // or the file does not have the kept frames, the file is removed. The old bytes are overwritten
 // with zeros. frames is called in the background.
 func (f *File) Finish(label string, kept int, frames func() []Frame) {
-	if f == nil {
-		return
+	if f != nil {
+		f.s.enqueue(0, func() { f.s.finish(f, label, kept, frames()) })
 	}
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	f.s.enqueue(0, func() { f.s.finish(f, label, kept, frames) })
 }
 
-// enqueue adds a task for the writer goroutine. The caller holds the lock.
-func (s *Spool) enqueue(bytes int, run func()) {
+// enqueue adds a task for the writer goroutine, which holds a number of bytes until it has run. It
+// reports whether it did: not after Close, nor if the bytes do not fit into Options.Memory.
+func (s *Spool) enqueue(bytes int, run func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || bytes > 0 && s.queuedBytes+int64(bytes) > s.o.Memory {
+		return false
+	}
 	s.queue = append(s.queue, task{bytes, run})
 	s.queuedBytes += int64(bytes)
 	s.queueChanged.Signal()
+	return true
 }
 
 // Read returns the frames of a file, after all of them are written.
 func (f *File) Read() ([]Frame, error) {
-	written := f.s.writerDone
-	f.s.mu.Lock()
-	if !f.s.closed {
-		written = make(chan struct{})
-		f.s.enqueue(0, func() {
-			f.s.writePending(f, nil)
-			close(written)
-		})
+	written := make(chan struct{})
+	open := f.s.enqueue(0, func() {
+		f.s.writePending(f, nil)
+		close(written)
+	})
+	if !open {
+		written = f.s.writerDone
 	}
-	f.s.mu.Unlock()
 	<-written
 	data, err := os.ReadFile(f.path)
 	if err != nil {
@@ -259,15 +250,10 @@ func (s *Spool) takeOverExchanges(dir string, yield func(f *File, frames []Frame
 		if err != nil {
 			return err
 		}
-		if len(data) == 0 {
-			if err := os.Remove(f.path); err != nil {
-				return err
-			}
-			continue
-		}
-		s.mu.Lock()
-		s.enqueue(0, func() { s.addRecovered(f, int64(len(data))) })
-		s.mu.Unlock()
+		s.enqueue(0, func() {
+			f.created, f.size = true, int64(len(data))
+			s.size += f.size
+		})
 		yield(f, parseFrames(data))
 	}
 	return nil

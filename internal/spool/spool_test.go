@@ -13,6 +13,9 @@ import (
 
 func open(t *testing.T, folder string, o Options) *Spool {
 	t.Helper()
+	if o.Memory == 0 {
+		o.Memory = 64 << 20
+	}
 	s, err := Open(folder, o)
 	if err != nil {
 		t.Fatal(err)
@@ -217,10 +220,7 @@ func TestFinishKeepsTheFirstFrames(t *testing.T) {
 // TestFolderWithPatternCharacters clears a spool whose path filepath.Glob would take for a pattern.
 func TestFolderWithPatternCharacters(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a[x]b*")
-	s, err := Open(folder, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := open(t, folder, Options{})
 	f := s.Begin(nil)
 	f.Write(Frame{'Q', []byte("words")})
 	f.Finish("label", 0, func() []Frame { return []Frame{{'Q', []byte("words")}} })

@@ -45,12 +45,6 @@ func (s *Spool) runWriter() {
 	}
 }
 
-// addRecovered counts a file that was taken over.
-func (s *Spool) addRecovered(f *File, size int64) {
-	f.created, f.size = true, size
-	s.size += size
-}
-
 // addFrame adds a frame to the pending bytes of a file. It writes large frames.
 func (s *Spool) addFrame(f *File, frame Frame) {
 	if f.lost.Load() {
@@ -85,7 +79,7 @@ func (s *Spool) writePending(f *File, more []byte) {
 	}
 	if err := s.appendToFile(f, data, more); err != nil {
 		f.lost.Store(true)
-		_ = s.removeFile(f) // the exchange is lost anyway
+		s.removeFile(f)
 	}
 }
 
@@ -136,64 +130,64 @@ func (s *Spool) freeSpace(bytes int64) (ok bool) {
 }
 
 // removeFile overwrites and removes the live file of an exchange.
-func (s *Spool) removeFile(f *File) error {
-	f.ends = nil
-	if !f.created {
-		return nil
+func (s *Spool) removeFile(f *File) {
+	if f.created {
+		_ = overwriteAndRemove(f.path) // there is nothing else to try
+		s.size -= f.size
 	}
-	s.size -= f.size
-	f.created, f.size = false, 0
-	return overwriteAndRemove(f.path)
+	f.created, f.size, f.ends = false, 0, nil
 }
 
-// finish finishes a file; see [File.Finish].
-func (s *Spool) finish(f *File, label string, kept int, frames func() []Frame) {
-	if s.replaceFrames(f, label, kept, frames()) != nil {
-		f.lost.Store(true)
-	}
-	f.pending = nil
-}
-
-// replaceFrames replaces the frames of a file after the kept ones, and moves it to the committed exchanges.
-func (s *Spool) replaceFrames(f *File, label string, kept int, frames []Frame) error {
-	var data []byte
-	for _, frame := range frames {
-		data = appendFrame(data, frame)
-	}
+// finish finishes a file; see [File.Finish]. A file that cannot be finished is removed: its exchange is
+// committed, and must not be committed again.
+func (s *Spool) finish(f *File, label string, kept int, frames []Frame) {
 	if now := Cleared(s.folder); now != s.lastCleared {
 		s.mu.Lock()
 		s.lastCleared, s.clearedBefore = now, s.lastNumber
 		s.mu.Unlock()
 	}
+	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+label)
+	size, replaced := s.replaceFrames(f, kept, frames)
+	f.pending = nil
+	if !replaced || os.Rename(f.path, path) != nil {
+		s.removeFile(f)
+		return
+	}
+	s.size -= f.size
+	if Cleared(s.folder) != s.lastCleared { // meanwhile
+		_ = overwriteAndRemove(path) // as Clear does
+		return
+	}
+	s.done = append(s.done, finishedFile{path, size})
+	s.size += size
+}
+
+// replaceFrames replaces the frames of a file after the kept ones. It returns the new size of the file;
+// ok is false if the file is not to be kept, or cannot be.
+func (s *Spool) replaceFrames(f *File, kept int, frames []Frame) (size int64, ok bool) {
+	if len(frames) == 0 || kept > len(f.ends) || f.number <= s.clearedBefore {
+		return 0, false
+	}
+	var data []byte
+	for _, frame := range frames {
+		data = appendFrame(data, frame)
+	}
 	begin := int64(0) // of data in the file
-	if kept > 0 && kept <= len(f.ends) {
+	if kept > 0 {
 		begin = f.ends[kept-1]
 	}
 	if unwritten := begin - f.size; unwritten > 0 {
 		begin, data = f.size, append(slices.Clone(f.pending[:unwritten]), data...)
 	}
-	size := begin + int64(len(data))
-	if len(data) == 0 || kept > len(f.ends) || f.number <= s.clearedBefore || !s.freeSpace(size-f.size) {
-		return s.removeFile(f)
+	size = begin + int64(len(data))
+	if !s.freeSpace(size - f.size) {
+		return 0, false
 	}
 	file, err := f.open(os.O_RDWR)
 	if err != nil {
-		return err
+		return 0, false
 	}
-	if err := errors.Join(replaceContent(file, begin, data), file.Close()); err != nil {
-		return errors.Join(err, s.removeFile(f))
-	}
-	path := filepath.Join(s.folder, "done", filepath.Base(f.path)+"-"+filepath.Base(s.liveFolder)[5:]+"-"+label)
-	if err := os.Rename(f.path, path); err != nil {
-		return errors.Join(err, s.removeFile(f)) // it is committed, and must not be committed again
-	}
-	s.size -= f.size
-	if Cleared(s.folder) != s.lastCleared { // meanwhile
-		return overwriteAndRemove(path)
-	}
-	s.done = append(s.done, finishedFile{path, size})
-	s.size += size
-	return nil
+	return size, errors.Join(replaceContent(file, begin, data), file.Close()) == nil
 }
 
 // replaceContent replaces the content of a file from begin on with data, and overwrites what was
