@@ -83,7 +83,7 @@ var layers = map[string][]string{
 	"internal/reconcile":   {"content", "internal/llm/rawjson", "objects"},
 	"internal/requestbody": {"compile", "internal/canonical", "internal/compression", "objects", "internal/refs"},
 	"diff":                 {"commit", "compile", "content", "objects"},
-	"internal/importers":   {"content", "llm", "llm/providers", "internal/llm/rawjson"},
+	"internal/importers":   {"content", "llm", "llm/providers", "internal/llm/rawjson", "internal/refs"},
 
 	// 5: conversations
 	"": {"commit", "compile", "content", "diff", "internal/history", "internal/reconcile", "internal/requestbody", "llm", "objects", "objects/bolt", "priority", "internal/refs", "safefile", "internal/secrets", "internal/settings"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tract-vcs/tract/content"
 	"github.com/tract-vcs/tract/internal/llm/rawjson"
+	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/internal/secrets"
 	"github.com/tract-vcs/tract/llm"
 )
@@ -174,7 +175,7 @@ func shortenID(id string) string {
 	if prefixed {
 		id = rest
 	}
-	name := strings.Map(toBranchNameRune, id)
+	name := refs.SafeName(id)
 	switch {
 	case len(name) <= shortIDLength:
 		return cmp.Or(name, "session")
@@ -191,24 +192,16 @@ func shortenID(id string) string {
 func (c *identity) branchName(prefix string, wholeIDs bool) string {
 	part := shortenID
 	if wholeIDs {
-		part = func(id string) string { return strings.Map(toBranchNameRune, id) }
+		part = refs.SafeName
 	}
 	name := prefix + c.client + "/" + part(c.session)
 	if c.agent != "" {
 		name += "/agent-" + part(c.agent)
 	}
 	if c.side != "" {
-		name += "/side-" + strings.Map(toBranchNameRune, c.side)
+		name += "/side-" + refs.SafeName(c.side)
 	}
 	return name
-}
-
-// toBranchNameRune maps characters that a branch name cannot have to '-'. It is for strings.Map.
-func toBranchNameRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-		return r
-	}
-	return '-'
 }
 
 // details returns the non-empty parts of an identity as the origins of commits store them: masked.

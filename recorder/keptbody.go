@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 
+	"github.com/tract-vcs/tract/internal/requestbody"
 	"github.com/tract-vcs/tract/internal/secrets"
 )
 
@@ -36,13 +37,7 @@ func (x *exchange) maskRequest(body []byte) []byte {
 	}
 	original, key := body, x.cacheKey(body)
 	body = x.redactBytes(body)
-	before := x.c.bodies.get(key)
-	const step = 4 << 10
-	same := 0
-	for same+step <= min(len(before), len(body)) && bytes.Equal(before[same:same+step], body[same:same+step]) {
-		same += step
-	}
-	searched := string(body[max(0, same-maskOverlap):])
+	searched := string(body[max(0, requestbody.CommonPrefix(x.c.bodies.get(key), body)-maskOverlap):])
 	masked := secrets.Mask(searched)
 	if masked == searched {
 		x.c.bodies.put(key, body, len(body))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tract-vcs/tract/content"
@@ -200,14 +199,4 @@ func (e *Entry) setResponse(message rawjson.Value) {
 	}
 	e.Usage.Input = n("input_tokens") + e.Usage.Cached + e.Usage.CacheWrite
 	e.Usage = e.Usage.Bounded()
-}
-
-// sanitizeThreadName returns s with every character replaced by '-' that is not allowed in a thread name.
-func sanitizeThreadName(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '-'
-	}, s)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tract-vcs/tract/content"
+	"github.com/tract-vcs/tract/internal/refs"
 )
 
 // claudeCode assigns the lines of a session log to threads.
@@ -173,7 +174,7 @@ func (c *claudeCode) newThread(l *claudeLine, kind, parentID string) *thread {
 	c.threadCount++
 	switch {
 	case kind == "agent" && l.agent != "":
-		t.name = sanitizeThreadName("agent-" + l.agent)
+		t.name = refs.SafeName("agent-" + l.agent)
 	case kind != "":
 		c.counts[l.session+"\x00"+kind]++
 		t.name = fmt.Sprintf("%s-%d", kind, c.counts[l.session+"\x00"+kind])

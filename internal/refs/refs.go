@@ -57,6 +57,16 @@ func wrongName(name string) string {
 	return ""
 }
 
+// SafeName returns text with '-' in place of every character other than letters, digits, '-' and '_'.
+func SafeName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, text)
+}
+
 // UnknownError is the error for a revision that names nothing.
 type UnknownError struct {
 	Rev     string

@@ -128,7 +128,8 @@ func Encode(data []byte, masked bool, base *Body) (*Body, []objects.Object) {
 		parents = []objects.ID{base.ID}
 		d.chain += base.chain
 		old = base.Data
-		d.prefix, d.suffix = common(old, data)
+		d.prefix = CommonPrefix(old, data)
+		d.suffix = commonSuffix(old[d.prefix:], data[d.prefix:])
 	}
 	changed := data[d.prefix : len(data)-d.suffix]
 	switch dict := dictionary(old, d.prefix, len(changed)); {
@@ -152,23 +153,28 @@ func Encode(data []byte, masked bool, base *Body) (*Body, []objects.Object) {
 	return &Body{ID: obj.ID, Data: data, Hash: d.hash, Masked: masked, chain: d.chain}, append(put, obj)
 }
 
-// common returns how many bytes at the beginning and at the end two bodies have in common.
-func common(a, b []byte) (prefix, suffix int) {
-	n := min(len(a), len(b))
+// CommonPrefix returns how many bytes at the beginning two bodies have in common.
+func CommonPrefix(a, b []byte) (n int) {
 	const step = 4 << 10
-	for prefix+step <= n && bytes.Equal(a[prefix:prefix+step], b[prefix:prefix+step]) {
-		prefix += step
+	for n+step <= min(len(a), len(b)) && bytes.Equal(a[n:n+step], b[n:n+step]) {
+		n += step
 	}
-	for prefix < n && a[prefix] == b[prefix] {
-		prefix++
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
 	}
-	for suffix+step <= n-prefix && bytes.Equal(a[len(a)-suffix-step:len(a)-suffix], b[len(b)-suffix-step:len(b)-suffix]) {
-		suffix += step
+	return n
+}
+
+// commonSuffix returns how many bytes at the end two bodies have in common.
+func commonSuffix(a, b []byte) (n int) {
+	const step = 4 << 10
+	for n+step <= min(len(a), len(b)) && bytes.Equal(a[len(a)-n-step:len(a)-n], b[len(b)-n-step:len(b)-n]) {
+		n += step
 	}
-	for suffix < n-prefix && a[len(a)-1-suffix] == b[len(b)-1-suffix] {
-		suffix++
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
 	}
-	return prefix, suffix
+	return n
 }
 
 // decode returns the body of a record, given its base.
