@@ -1,18 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,8 +85,7 @@ type proxyServer struct {
 	started  time.Time
 	served   chan error
 
-	mu          sync.Mutex
-	recordError string // the newest error of the recorder
+	recordError atomic.Value // the text of the newest error of the recorder
 }
 
 // startProxy opens the store, listens, and serves in the background. If the store cannot be
@@ -94,15 +93,10 @@ type proxyServer struct {
 // exchanges wait in the spool until the store can be opened. Without a folder for a spool, nothing
 // is recorded then. defaultProvider is the provider of requests whose path does not name one.
 func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, defaultProvider string) (*proxyServer, error) {
-	upstreams, err := inheritedUpstreams(os.LookupEnv)
+	upstreams, err := o.allUpstreams()
 	if err != nil {
 		return nil, err
 	}
-	named, err := o.parseUpstreams()
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(upstreams, named)
 	s := &proxyServer{started: time.Now(), served: make(chan error, 1)}
 	var transport http.RoundTripper = proxy.NewTransport(http.ProxyFromEnvironment)
 	repo, unmasked, err := a.openForProxy(ctx)
@@ -120,12 +114,11 @@ func (a *app) startProxy(ctx context.Context, o *proxyOptions, listen, defaultPr
 	}
 	if err == nil || spool != "" {
 		s.recorder = recorder.New(repo, recorder.Options{
-			Next: transport, Prefix: o.prefix(), Provider: providerOfTarget, Unmasked: unmasked, Spool: spool,
+			Next: transport, Prefix: cmp.Or(o.name, "proxy") + "/", Unmasked: unmasked, Spool: spool,
+			Provider: func(req *http.Request) string { return proxy.TargetOf(req.Context()).Provider },
 			OnError: func(e *recorder.Error) {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.recordError = e.Error()
-				a.debug("%s", s.recordError)
+				s.recordError.Store(e.Error())
+				a.debug("%s", e)
 			},
 			Open: func(ctx context.Context) (*tract.Repo, error) {
 				repo, _, err := a.openForProxy(ctx)
@@ -172,47 +165,27 @@ func (a *app) spoolFolder() string {
 	return filepath.Join(a.location.root, "spool")
 }
 
-// providerOfTarget returns the provider to which the proxy forwards a request.
-func providerOfTarget(req *http.Request) string { return proxy.TargetOf(req.Context()).Provider }
-
-// prefix returns the prefix of the branch names.
-func (o *proxyOptions) prefix() string {
-	if o.name == "" {
-		return "proxy/"
+// allUpstreams returns the base URLs of the environment and those of --upstream, by the name of the provider.
+// Errors of --upstream are usage errors.
+func (o *proxyOptions) allUpstreams() (map[string]*url.URL, error) {
+	upstreams, err := inheritedUpstreams(os.LookupEnv)
+	if err != nil {
+		return nil, err
 	}
-	return o.name + "/"
-}
-
-// parseUpstreams parses --upstream. Its errors are usage errors.
-func (o *proxyOptions) parseUpstreams() (map[string]*url.URL, error) {
-	upstreams := map[string]*url.URL{}
 	for _, text := range o.upstreams {
 		name, value, found := strings.Cut(text, "=")
 		if !found || name == "" || strings.Contains(name, "/") {
 			return nil, usageError("--upstream %q: want NAME=URL", text)
 		}
-		u, err := parseUpstream(value)
-		if err != nil {
+		if upstreams[name], err = parseUpstream(value); err != nil {
 			return nil, usageError("--upstream %q: %v", text, err)
 		}
-		upstreams[name] = u
 	}
 	return upstreams, nil
 }
 
 // base returns the base URL that a client on this machine uses.
 func (s *proxyServer) base() string { return "http://" + s.listener.Addr().String() }
-
-// stop stops the server, and waits up to grace until all exchanges are recorded.
-func (s *proxyServer) stop(ctx context.Context, grace time.Duration) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	_ = s.server.Shutdown(ctx) // requests that still run are aborted when grace is over
-	_ = s.server.Close()
-	if s.recorder != nil {
-		_ = s.recorder.Close(ctx) // the rest stays in the spool
-	}
-}
 
 // serveProxy runs tract proxy until it is interrupted.
 func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
@@ -238,15 +211,23 @@ func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
 			return err
 		}
 	}
-	s.stop(ctx, 5*time.Second)
-	return a.proxyEnded(s, o.strict)
+	return a.stopProxy(ctx, s, o.strict)
 }
 
-// proxyEnded prints what was recorded, in one line on stderr.
-func (a *app) proxyEnded(s *proxyServer, strict bool) error {
+// maxStopTime is how long stopProxy waits for the running requests and for the recorder.
+const maxStopTime = 5 * time.Second
+
+// stopProxy stops the server, waits until all exchanges are recorded, and prints what was recorded, in one
+// line on stderr. If strict is set, it returns an error when an exchange was not recorded.
+func (a *app) stopProxy(ctx context.Context, s *proxyServer, strict bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxStopTime)
+	defer cancel()
+	_ = s.server.Shutdown(ctx) // requests that still run are aborted when the time is over
+	_ = s.server.Close()
 	if s.recorder == nil {
 		return nil
 	}
+	_ = s.recorder.Close(ctx) // the rest stays in the spool
 	stats := s.recorder.Stats()
 	line := fmt.Sprintf("recorded %s", count(uint64(stats.Recorded), "response"))
 	if stats.Passed > 0 {

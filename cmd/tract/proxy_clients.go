@@ -8,89 +8,77 @@ import (
 	"strings"
 )
 
-// proxyClient is an agent whose base URL tract proxy knows how to set.
+// proxyClient is an agent whose base URL tract proxy knows how to set. In its arguments and content,
+// proxyBase stands for the base URL of the proxy.
 type proxyClient struct {
 	name      string   // name of the executable
-	variables []string // environment variables that take the base URL
-	suffix    string   // suffix that the client wants in the base URL
-	provider  string   // default provider: upstream of requests whose path does not name one
-
-	// arguments returns arguments to put before the user's arguments; nil: none.
-	arguments func(base string) []string
+	provider  string   // upstream of requests whose path does not name one; the client reads the variable of this provider
+	arguments []string // to put before the user's arguments
 
 	// file is the configuration file for the base URL of a client without a variable, and content
 	// is the text to write into it; tract never writes it.
-	file    string
-	content func(base string) string
+	file, content string
 }
+
+// proxyBase stands for the base URL of the proxy.
+const proxyBase = "BASE"
 
 // proxyClients lists the agents that tract knows.
-func proxyClients() []proxyClient {
-	return []proxyClient{
-		{name: "claude", variables: []string{"ANTHROPIC_BASE_URL"}, provider: "anthropic"},
-		{
-			name: "codex", variables: []string{"OPENAI_BASE_URL"}, suffix: "/v1", provider: "openai",
-			arguments: func(base string) []string { return []string{"-c", fmt.Sprintf("openai_base_url=%q", base)} },
-		},
-		{name: "gemini", variables: []string{"GOOGLE_GEMINI_BASE_URL"}, provider: "google"},
-		{
-			name: "opencode", suffix: "/v1", file: "opencode.json",
-			content: func(base string) string {
-				return fmt.Sprintf(`{
+var proxyClients = []proxyClient{
+	{name: "claude", provider: "anthropic"},
+	{name: "codex", provider: "openai", arguments: []string{"-c", `openai_base_url="BASE/v1"`}},
+	{name: "gemini", provider: "google"},
+	{name: "opencode", file: "opencode.json", content: `{
   "provider": {
-    "anthropic": {"options": {"baseURL": %q}},
-    "openai": {"options": {"baseURL": %q}}
+    "anthropic": {"options": {"baseURL": "BASE/v1"}},
+    "openai": {"options": {"baseURL": "BASE/v1"}}
   }
-}`, base, base)
-			},
-		},
-		{
-			name: "pi", file: "~/.pi/agent/models.json",
-			content: func(base string) string {
-				return fmt.Sprintf(`{
+}`},
+	{name: "pi", file: "~/.pi/agent/models.json", content: `{
   "providers": {
-    "anthropic": {"baseUrl": %q},
-    "openai": {"baseUrl": %q}
+    "anthropic": {"baseUrl": "BASE"},
+    "openai": {"baseUrl": "BASE/v1"}
   }
-}`, base, base+"/v1")
-			},
-		},
-	}
+}`},
 }
 
-// anyClient is a program that tract does not know: it gets the variables that the SDKs of the
-// providers read.
-var anyClient = proxyClient{}
-
-// findClient returns the client of an executable.
-func findClient(executable string) (proxyClient, bool) {
+// findClient returns the client of an executable. A program that tract does not know is the zero
+// client: it gets the variables that the SDKs of all providers read.
+func findClient(executable string) (c proxyClient, known bool) {
 	name := strings.TrimSuffix(filepath.Base(executable), ".exe")
-	list := proxyClients()
-	i := slices.IndexFunc(list, func(c proxyClient) bool { return c.name == name })
+	i := slices.IndexFunc(proxyClients, func(c proxyClient) bool { return c.name == name })
 	if i < 0 {
-		return anyClient, false
+		return proxyClient{}, false
 	}
-	return list[i], true
+	return proxyClients[i], true
+}
+
+// argumentsFor returns the arguments to put before the user's arguments.
+func (c proxyClient) argumentsFor(base string) []string {
+	return mapSlice(c.arguments, func(text string) string { return strings.ReplaceAll(text, proxyBase, base) })
 }
 
 // firstPartyVariable makes Claude Code treat a base URL as Anthropic's own host: otherwise it
 // leaves out tool search and sends larger requests.
 const firstPartyVariable = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 
-// sdkVariables are the variables of the SDKs of the providers, with the suffix that each wants.
-var sdkVariables = [][2]string{{"ANTHROPIC_BASE_URL", ""}, {"OPENAI_BASE_URL", "/v1"}, {"GOOGLE_GEMINI_BASE_URL", ""}}
+// sdkVariables are the variables that the SDKs of the providers read, with the suffix that each wants.
+var sdkVariables = []struct{ name, provider, suffix string }{
+	{"ANTHROPIC_BASE_URL", "anthropic", ""},
+	{"OPENAI_BASE_URL", "openai", "/v1"},
+	{"GOOGLE_GEMINI_BASE_URL", "google", ""},
+}
 
-// environment returns the variables to set for a client behind a proxy, as NAME=VALUE. lookup
-// reads the present environment; firstParty reports whether the upstream of the Anthropic API
-// is Anthropic's own host.
+// environment returns the variables to set for a client behind a proxy, as NAME=VALUE. lookup reads the
+// present environment; firstParty reports whether the upstream of the Anthropic API is Anthropic's own host.
 func (c proxyClient) environment(base string, lookup func(string) (string, bool), firstParty bool) []string {
 	var list []string
 	for _, v := range sdkVariables {
-		if c.variables == nil || slices.Contains(c.variables, v[0]) {
-			list = append(list, v[0]+"="+base+v[1])
+		if c.provider == "" || c.provider == v.provider {
+			list = append(list, v.name+"="+base+v.suffix)
 		}
 	}
-	if _, set := lookup(firstPartyVariable); firstParty && !set && slices.Contains(c.variables, "ANTHROPIC_BASE_URL") {
+	if _, set := lookup(firstPartyVariable); firstParty && !set && c.provider == "anthropic" {
 		list = append(list, firstPartyVariable+"=1")
 	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} { // loopback never goes through a company's proxy
@@ -109,16 +97,16 @@ func (c proxyClient) environment(base string, lookup func(string) (string, bool)
 // replaces them for the agent, and uses them as its upstreams.
 func inheritedUpstreams(lookup func(string) (string, bool)) (map[string]*url.URL, error) {
 	upstreams := map[string]*url.URL{}
-	for name, provider := range map[string]string{"ANTHROPIC_BASE_URL": "anthropic", "OPENAI_BASE_URL": "openai", "GOOGLE_GEMINI_BASE_URL": "google"} {
-		value, _ := lookup(name)
+	for _, v := range sdkVariables {
+		value, _ := lookup(v.name)
 		if value == "" {
 			continue
 		}
 		u, err := parseUpstream(value)
 		if err != nil {
-			return nil, fmt.Errorf("%s=%q: %w", name, value, err)
+			return nil, fmt.Errorf("%s=%q: %w", v.name, value, err)
 		}
-		upstreams[provider] = u
+		upstreams[v.provider] = u
 	}
 	return upstreams, nil
 }

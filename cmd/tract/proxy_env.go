@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -24,16 +25,13 @@ variables that the providers' SDKs read. tract never edits an agent's files.`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: clientNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client := anyClient
-			if len(args) > 0 {
-				var known bool
-				if client, known = findClient(args[0]); !known {
-					return usageError("unknown client %q: want one of %s", args[0], strings.Join(clientNames(), ", "))
-				}
+			client, known := findClient(strings.Join(args, ""))
+			if !known && len(args) > 0 {
+				return usageError("unknown client %q: want one of %s", args[0], strings.Join(clientNames(), ", "))
 			}
 			base := "http://" + listen
 			if token != "" {
-				base += "/t/" + token
+				base += "/t/" + url.PathEscape(token)
 			}
 			return a.printClientSetup(client, base)
 		},
@@ -53,10 +51,8 @@ type clientSetupJSON struct {
 }
 
 func (a *app) printClientSetup(c proxyClient, base string) error {
-	setup := clientSetupJSON{Client: c.name, File: c.file}
-	if c.content != nil {
-		setup.Content = c.content(base + c.suffix)
-	} else {
+	setup := clientSetupJSON{Client: c.name, Arguments: c.argumentsFor(base), File: c.file, Content: strings.ReplaceAll(c.content, proxyBase, base)}
+	if c.file == "" {
 		setup.Variables = map[string]string{}
 		upstreams, err := inheritedUpstreams(os.LookupEnv)
 		if err != nil {
@@ -67,9 +63,6 @@ func (a *app) printClientSetup(c proxyClient, base string) error {
 			name, value, _ := strings.Cut(v, "=")
 			setup.Variables[name] = value
 		}
-	}
-	if c.arguments != nil {
-		setup.Arguments = c.arguments(base + c.suffix)
 	}
 	return a.emit(setup, func(p *format.Printer) {
 		for _, name := range slices.Sorted(maps.Keys(setup.Variables)) {
@@ -88,9 +81,5 @@ func (a *app) printClientSetup(c proxyClient, base string) error {
 }
 
 func clientNames() []string {
-	var names []string
-	for _, c := range proxyClients() {
-		names = append(names, c.name)
-	}
-	return names
+	return mapSlice(proxyClients, func(c proxyClient) string { return c.name })
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -45,7 +45,7 @@ func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string)
 		return withHint(fmt.Errorf("run %s: %w", args[0], err), "is it installed, and in PATH?")
 	}
 	client, _ := findClient(args[0])
-	if client.content != nil {
+	if client.file != "" {
 		f := classify(fmt.Errorf("run %s: it reads its base URL from %s", client.name, client.file))
 		f.hint = "run tract proxy in another terminal, and tract proxy env " + client.name + " for what to write"
 		return f
@@ -56,11 +56,10 @@ func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string)
 		return err
 	}
 	code, err := a.runChild(s, client, path, args)
-	s.stop(ctx, 5*time.Second)
+	ended := a.stopProxy(ctx, s, o.strict)
 	if err != nil {
 		return err
 	}
-	ended := a.proxyEnded(s, o.strict)
 	if code != 0 {
 		return &failure{code: code, kind: "command", quiet: true, cause: fmt.Errorf("%s exited with %d", args[0], code)}
 	}
@@ -71,11 +70,7 @@ func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string)
 func (a *app) runChild(s *proxyServer, client proxyClient, path string, args []string) (code int, err error) {
 	base := s.base()
 	child := exec.Command(path) //nolint:noctx // it ends by itself, or by the signals that it gets
-	child.Args = []string{args[0]}
-	if client.arguments != nil {
-		child.Args = append(child.Args, client.arguments(base+client.suffix)...)
-	}
-	child.Args = append(child.Args, args[1:]...)
+	child.Args = slices.Concat(args[:1], client.argumentsFor(base), args[1:])
 	child.Env = append(os.Environ(), client.environment(base, os.LookupEnv, s.handler.IsVendor("anthropic"))...)
 	child.Stdin, child.Stdout, child.Stderr = a.in, a.out, a.err
 	signals := make(chan os.Signal, 8)
@@ -94,14 +89,10 @@ func (a *app) runChild(s *proxyServer, client proxyClient, path string, args []s
 			}
 			_ = child.Process.Signal(sig) // the command may have ended
 		case err := <-ended:
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				return exitCodeOf(exit.ProcessState), nil
-			}
-			if err != nil {
+			if err != nil && !errors.As(err, new(*exec.ExitError)) {
 				return 0, fmt.Errorf("run %s: %w", args[0], err)
 			}
-			return 0, nil
+			return exitCodeOf(child.ProcessState), nil
 		}
 	}
 }

@@ -57,9 +57,7 @@ func (s *proxyServer) serveStatus(w http.ResponseWriter, req *http.Request) {
 	if s.recorder != nil {
 		stats := s.recorder.Stats()
 		status.Recorded, status.Pending, status.Passed, status.Failed = stats.Recorded, stats.Pending, stats.Passed, stats.Failed+stats.Dropped
-		s.mu.Lock()
-		status.RecordError = s.recordError
-		s.mu.Unlock()
+		status.RecordError, _ = s.recordError.Load().(string)
 	}
 	if at, text := s.handler.LastError(); !at.IsZero() {
 		at = at.UTC().Truncate(time.Second)

@@ -37,7 +37,7 @@ type Options struct {
 	// Empty: the headers decide, see [Proxy].
 	Default string
 
-	// Transport sends the requests, and records them. nil: NewTransport(nil).
+	// Transport sends the requests, and may record them.
 	Transport http.RoundTripper
 
 	// Token must be in the X-Tract-Token header or in the path (/t/TOKEN/...) of each
@@ -59,13 +59,9 @@ type Proxy struct {
 // New returns a proxy.
 func New(o Options) *Proxy {
 	p := &Proxy{o: o}
-	transport := o.Transport
-	if transport == nil {
-		transport = NewTransport(nil)
-	}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:       rewrite,
-		Transport:     transport,
+		Transport:     o.Transport,
 		FlushInterval: -1, // each write at once
 		ErrorHandler:  p.upstreamFailed,
 		ErrorLog:      log.New(io.Discard, "", 0), // a cut response is seen by the client

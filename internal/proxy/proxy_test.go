@@ -22,7 +22,7 @@ func upstreams(t *testing.T, server *httptest.Server, names ...string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Upstreams: map[string]*url.URL{}}
+	o := Options{Upstreams: map[string]*url.URL{}, Transport: NewTransport(nil)}
 	for _, name := range names {
 		o.Upstreams[name] = u
 	}
@@ -62,7 +62,7 @@ func do(t *testing.T, method, url string, header http.Header, body string) (*htt
 func TestRequestsGoToTheProviderOfTheirPath(t *testing.T) {
 	names := []string{"anthropic", "openai", "google", "team"}
 	seen := make(chan string, 1)
-	o := Options{Upstreams: map[string]*url.URL{}}
+	o := Options{Upstreams: map[string]*url.URL{}, Transport: NewTransport(nil)}
 	for _, name := range names {
 		server := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- name + " " + r.Method + " " + r.RequestURI }))
 		o.Upstreams[name], _ = url.Parse(server.URL)

@@ -68,19 +68,13 @@ var version = regexp.MustCompile(`^/v[0-9][a-z0-9]*/`)
 // URL is not joined twice: clients put /v1 into their base URL, or they do not. Neither is one
 // that begins with another version of the API.
 func (p *Proxy) target(name, path string) (Target, bool) {
-	base, configured := p.o.Upstreams[name]
-	if !configured {
-		profile, known := providers.Lookup(name)
-		if !known || profile.BaseURL == "" {
-			return Target{}, false
-		}
+	base := p.o.Upstreams[name]
+	if base == nil {
+		profile, _ := providers.Lookup(name)
+		own, _ := url.Parse(profile.BaseURL) // without a host if there is no such vendor, or its host depends on the account
 		name = profile.Name
-		if base, configured = p.o.Upstreams[name]; !configured {
-			u, err := url.Parse(profile.BaseURL)
-			if err != nil {
-				return Target{}, false
-			}
-			base = u
+		if base = cmp.Or(p.o.Upstreams[name], own); base == nil || base.Host == "" {
+			return Target{}, false
 		}
 	}
 	u := *base
