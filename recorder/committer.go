@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,8 +53,7 @@ type committer struct {
 	running sync.WaitGroup // the goroutines of the queues
 
 	mu            sync.Mutex
-	queues        map[string][]*exchange // waiting exchanges; each queue in the map has a goroutine
-	uncommitted   map[*exchange]bool     // exchanges that are not committed yet
+	queues        map[string][]*exchange // exchanges that are not committed yet; each queue in the map has a goroutine
 	exchangeCount int64                  // exchanges added so far
 	heldBytes     int64                  // bytes of the bodies in memory of waiting exchanges
 }
@@ -61,7 +61,7 @@ type committer struct {
 func newCommitter(repo *tract.Repo, o Options) *committer {
 	x := newIndex(repo, o.Prefix, !o.Unmasked)
 	x.cleared = spool.Cleared(o.Spool)
-	c := &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), queues: map[string][]*exchange{}, uncommitted: map[*exchange]bool{}}
+	c := &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), queues: map[string][]*exchange{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -95,7 +95,7 @@ func (c *committer) enqueue(x *exchange) {
 	key := x.queueKey()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	full, stopped := c.heldBytes+x.size() > c.o.Memory && len(c.uncommitted) > 0, c.ctx.Err() != nil
+	full, stopped := c.heldBytes+x.size() > c.o.Memory && c.heldBytes > 0, c.ctx.Err() != nil
 	if full && x.file.Lost() || stopped && x.file == nil {
 		c.dropped.Add(1)
 		go c.reportFailure(x, errDropped)
@@ -114,23 +114,20 @@ func (c *committer) enqueue(x *exchange) {
 	list, runs := c.queues[key]
 	c.queues[key] = append(list, x)
 	c.exchangeCount++
-	x.number, c.uncommitted[x] = c.exchangeCount, true
-	ctx, cancel := context.WithCancel(x.ctx)
-	unregister := context.AfterFunc(c.ctx, cancel)
-	x.ctx, x.cancel = ctx, func() {
-		unregister()
-		cancel()
-	}
+	x.number = c.exchangeCount
 	if !runs {
 		c.running.Go(func() { c.commitQueue(key) })
 	}
 }
 
 // pendingCount returns the number of exchanges that are not committed yet.
-func (c *committer) pendingCount() int64 {
+func (c *committer) pendingCount() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return int64(len(c.uncommitted))
+	for _, list := range c.queues {
+		n += int64(len(list))
+	}
+	return n
 }
 
 // commitQueue commits the exchanges of a queue until it is empty.
@@ -143,17 +140,16 @@ func (c *committer) commitQueue(queue string) {
 			c.mu.Unlock()
 			return
 		}
-		x := list[0]
-		c.queues[queue] = list[1:]
 		c.mu.Unlock()
-
+		x := list[0]
 		if !c.commitWithRetry(x) { // the transport is closed
 			c.dropLost()
 			return
 		}
-		x.cancel()
 		c.mu.Lock()
-		delete(c.uncommitted, x)
+		if list := c.queues[queue]; len(list) > 0 && list[0] == x { // otherwise dropLost has removed it
+			c.queues[queue] = list[1:]
+		}
 		c.heldBytes -= x.held
 		c.mu.Unlock()
 	}
@@ -171,6 +167,10 @@ const (
 // commitWithRetry commits an exchange and retries while the store fails; later exchanges of its
 // queue wait. It returns false if the transport was closed before the exchange was committed.
 func (c *committer) commitWithRetry(x *exchange) (done bool) {
+	ctx, cancel := context.WithCancel(x.ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	x.ctx = ctx
 	pause := firstPause
 	for try := 1; ; try++ {
 		if c.ctx.Err() != nil {
@@ -187,7 +187,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 			try--
 			continue
 		}
-		last := !isTransient(err) || x.file == nil && try == maxTries
+		last := !errors.As(err, new(*storeError)) || x.file == nil && try == maxTries
 		if last || try == 1 && x.file != nil {
 			c.reportFailure(x, err)
 		}
@@ -223,8 +223,8 @@ func (c *committer) waitForEarlierOfAllQueues(x *exchange) {
 func (c *committer) hasEarlierOfAnyQueue(x *exchange) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for other := range c.uncommitted {
-		if other.number < x.number {
+	for _, list := range c.queues {
+		if len(list) > 0 && list[0].number < x.number {
 			return true
 		}
 	}
@@ -239,10 +239,7 @@ func (c *committer) acquireProcessor(x *exchange) (release func()) {
 	return sync.OnceFunc(func() { <-c.processors })
 }
 
-// isTransient reports whether the commit of an exchange may succeed later, because the store failed.
-func isTransient(err error) bool { return errors.As(err, new(*storeError)) }
-
-// storeError marks an error of the store.
+// storeError marks an error of the store: another try may succeed.
 type storeError struct{ error }
 
 // Unwrap returns the error of the store.
@@ -293,11 +290,13 @@ func (c *committer) stop() {
 func (c *committer) dropLost() {
 	c.mu.Lock()
 	var lost []*exchange
-	for x := range c.uncommitted {
-		if x.file.Lost() {
-			delete(c.uncommitted, x)
-			lost = append(lost, x)
-		}
+	for queue, list := range c.queues {
+		c.queues[queue] = slices.DeleteFunc(slices.Clone(list), func(x *exchange) bool {
+			if x.file.Lost() {
+				lost = append(lost, x)
+			}
+			return x.file.Lost()
+		})
 	}
 	c.mu.Unlock()
 	for _, x := range lost {

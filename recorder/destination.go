@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -43,33 +44,22 @@ type clientRequest struct {
 
 // destination is the place in a history where the new blocks of a request are committed.
 type destination struct {
-	branch      string
-	taken       string            // branch that has the name which the new branch would have; empty: none
-	from        objects.ID        // commit that the new blocks follow; zero: none
-	thread      *thread           // thread of the branch; nil: the branch is new
-	base        *thread           // thread that the request was compared with; nil: none
-	plan        *reconcile.Plan   // result of the comparison with base
-	onlyNew     bool              // the request has only new blocks: the provider stores the earlier ones
-	baseEntries int               // if onlyNew: the number of entries of base that precede the new blocks
-	details     map[string]string // for the origins of the commits
-	note        string            // why the request starts a new branch; may be empty
+	branch  string
+	beside  string            // branch of the conversation that a side call without a session belongs to; may be empty
+	taken   string            // branch that has the name which the new branch would have; empty: none
+	from    objects.ID        // commit that the new blocks follow; zero: none
+	thread  *thread           // thread of the branch; nil: the branch is new
+	base    *thread           // thread that the request was compared with; nil: none
+	plan    *reconcile.Plan   // result of the comparison with base
+	onlyNew bool              // the request has only new blocks: the provider stores the earlier ones
+	details map[string]string // for the origins of the commits
+	note    string            // why the request starts a new branch; may be empty
 }
 
-// findDestination returns the destination of a request. Its base is a copy: exchanges of other queues
-// may change the thread as soon as the lock is released.
+// findDestination returns the destination of a request.
 func (x *index) findDestination(ctx context.Context, req *clientRequest) (*destination, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	dest, err := x.chooseDestination(ctx, req)
-	if err == nil && dest.base != nil {
-		base := *dest.base
-		dest.base = &base
-	}
-	return dest, err
-}
-
-// chooseDestination is findDestination with a base that is shared. The caller holds the lock.
-func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*destination, error) {
 	if after := rawjson.Value(req.request.Settings.Extra).Get("previous_response_id").Text(); after != "" {
 		if dest, err := x.destinationAfterResponse(ctx, req, after); dest != nil || err != nil {
 			return dest, err
@@ -88,10 +78,10 @@ func (x *index) chooseDestination(ctx context.Context, req *clientRequest) (*des
 	}
 	if conversation := rawjson.Value(req.request.Settings.Extra).Get("conversation"); conversation != nil {
 		t := list[len(list)-1]
-		return x.completeDestination(ctx, req, &destination{thread: t, base: t, onlyNew: true, baseEntries: len(t.entries), from: t.tip})
+		return x.completeDestination(ctx, req, &destination{thread: t, base: t, onlyNew: true, from: t.tip})
 	}
-	best := x.bestMatch(req, list)
-	dest, err := x.destinationOn(ctx, req, best.thread, best.plan)
+	t, plan := x.bestMatch(req, list)
+	dest, err := x.destinationOn(ctx, req, t, plan)
 	if err == nil && dest.base == nil {
 		newest := slices.MaxFunc(list, func(a, b *thread) int { return a.lastRecorded - b.lastRecorded })
 		if newest.hasResponse() {
@@ -118,36 +108,18 @@ func (req *clientRequest) branchName(prefix string, wholeIDs bool) string {
 	return req.identity.branchName(prefix, wholeIDs)
 }
 
-// candidate is a thread with the comparison of a request.
-type candidate struct {
-	thread *thread
-	plan   *reconcile.Plan
-	shared int // external ids that the request and the thread share
-}
-
-// bestMatch returns the thread of a list that a request continues: the one that shares the most
-// external ids with it, and among those the one of which it repeats the most.
-func (x *index) bestMatch(req *clientRequest, list []*thread) (best candidate) {
-	rank := func(c candidate) [4]int {
-		kind := map[reconcile.Kind]int{reconcile.Continues: 3, reconcile.Repeats: 2, reconcile.Forks: 1}[c.plan.Kind]
-		return [4]int{c.shared, c.plan.Replies, kind, c.plan.Base - len(c.plan.Missing) - len(c.plan.Changed)}
-	}
-	for _, t := range list {
-		c := candidate{thread: t, plan: x.planContinuation(req, t)}
-		for _, id := range req.externalIDs {
-			if t.externalIDs[id] {
-				c.shared++
-			}
-		}
-		if best.thread == nil {
-			best = c
-			continue
-		}
-		if now, was := rank(c), rank(best); slices.Compare(now[:], was[:]) > 0 {
-			best = c
+// bestMatch returns the thread of a list that a request continues, and the plan: of the threads that share
+// the most external ids with the request, it is the one of which the request repeats the most. It
+// returns nil for an empty list.
+func (x *index) bestMatch(req *clientRequest, list []*thread) (best *thread, plan *reconcile.Plan) {
+	unchanged := func(p *reconcile.Plan) int { return p.Base - len(p.Missing) - len(p.Changed) }
+	for _, t := range withMostIDs(list, req.externalIDs) {
+		p := x.planContinuation(req, t)
+		if best == nil || cmp.Or(p.Replies-plan.Replies, int(p.Kind)-int(plan.Kind), unchanged(p)-unchanged(plan)) > 0 {
+			best, plan = t, p
 		}
 	}
-	return best
+	return best, plan
 }
 
 // planContinuation plans how a request continues a thread. Purged blocks are compared by the id of their
@@ -162,19 +134,15 @@ func (x *index) planContinuation(req *clientRequest, t *thread) *reconcile.Plan 
 	}))
 }
 
-// destinationOn returns the destination of a request whose plan was made against a thread of
-// its own identity.
+// destinationOn returns the destination of a request whose plan was made against a thread. A thread of
+// another identity is forked.
 func (x *index) destinationOn(ctx context.Context, req *clientRequest, t *thread, plan *reconcile.Plan) (*destination, error) {
-	dest := &destination{base: t, plan: plan}
-	switch plan.Kind {
-	case reconcile.Continues:
+	dest := &destination{base: t, plan: plan, from: t.lastCommitAmongFirst(plan.Base)}
+	switch own := t.identity == identityKey(req.details()); {
+	case plan.Kind == reconcile.Begins:
+		dest = &destination{}
+	case own && (plan.Kind == reconcile.Continues || dest.from == t.tip):
 		dest.thread, dest.from = t, t.tip
-	case reconcile.Forks, reconcile.Repeats:
-		if dest.from = t.lastCommitAmongFirst(plan.Base); dest.from == t.tip {
-			dest.thread = t
-		}
-	default:
-		dest.base, dest.plan = nil, nil
 	}
 	return x.completeDestination(ctx, req, dest)
 }
@@ -189,8 +157,13 @@ func (t *thread) lastCommitAmongFirst(n int) (id objects.ID) {
 	return id
 }
 
-// completeDestination fills in the branch, the details and the plan of a destination.
+// completeDestination fills in the branch, the details and the plan of a destination. It copies the base:
+// exchanges of other queues may change the thread as soon as the lock is released.
 func (x *index) completeDestination(ctx context.Context, req *clientRequest, dest *destination) (*destination, error) {
+	if dest.base != nil {
+		base := *dest.base
+		dest.base = &base
+	}
 	dest.details = req.details()
 	if dest.plan == nil {
 		if dest.plan = reconcile.Compare(nil, req.entries); dest.onlyNew {
@@ -210,11 +183,8 @@ func (x *index) completeDestination(ctx context.Context, req *clientRequest, des
 	}
 	name := req.branchName(x.prefix, false)
 	if req.identity.session == "" && req.namedBranch == "" {
-		name = x.prefix + req.identity.client + "/" + timeAndHashName(req)
+		name = cmp.Or(dest.beside, x.prefix+req.identity.client+"/"+timeAndHashName(req))
 		if req.identity.side != "" {
-			if list := x.threadsByExternalIDs(req.externalIDs); len(list) > 0 {
-				name = list[len(list)-1].branch // the conversation that it belongs to
-			}
 			name += "/side-" + req.identity.side
 		}
 	} else if other := x.threads[name]; other != nil && other.identity != identityKey(dest.details) {
@@ -233,11 +203,8 @@ func (x *index) completeDestination(ctx context.Context, req *clientRequest, des
 // timeAndHashName returns a branch name for a conversation that names no session: the time and a
 // hash of the request, which distinguishes requests of the same second.
 func timeAndHashName(req *clientRequest) string {
-	var key objects.ID
-	if n := len(req.entries); n > 0 {
-		key = req.entries[n-1].Key
-	}
-	return req.at.UTC().Format("20060102-150405") + "-" + fmt.Sprintf("%x", key[:2])
+	hash := objects.Hash(req.sent)
+	return req.at.UTC().Format("20060102-150405") + "-" + fmt.Sprintf("%x", hash[:2])
 }
 
 // destinationOfNewSession returns the destination of the first request of a session or an
@@ -247,19 +214,12 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 	if (len(req.externalIDs) > 0 || req.identity.agent != "") && req.earlierPending {
 		return nil, errEarly
 	}
-	if len(req.externalIDs) > 0 {
-		if err := x.loadAll(ctx); err != nil {
-			return nil, err
-		}
-		list, err := x.refresh(ctx, x.threadsByExternalIDs(req.externalIDs))
-		if err != nil {
-			return nil, err
-		}
-		if len(list) > 0 {
-			if best := x.bestMatch(req, list); best.plan.Kind != reconcile.Begins {
-				return x.completeDestination(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitAmongFirst(best.plan.Base)})
-			}
-		}
+	list, err := x.threadsByExternalIDs(ctx, req.externalIDs)
+	if err != nil {
+		return nil, err
+	}
+	if t, plan := x.bestMatch(req, list); t != nil && plan.Kind != reconcile.Begins {
+		return x.destinationOn(ctx, req, t, plan)
 	}
 	dest, err := x.completeDestination(ctx, req, &destination{})
 	if err == nil && req.identity.agent != "" && req.namedBranch == "" {
@@ -275,50 +235,55 @@ func (x *index) destinationWithoutSession(ctx context.Context, req *clientReques
 	if !slices.ContainsFunc(req.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant }) {
 		return x.completeDestination(ctx, req, &destination{})
 	}
-	if err := x.loadAll(ctx); err != nil {
-		return nil, err
-	}
-	list, err := x.refresh(ctx, x.threadsByExternalIDs(req.externalIDs))
+	list, err := x.threadsByExternalIDs(ctx, req.externalIDs)
 	if err != nil {
 		return nil, err
 	}
 	if req.identity.side != "" {
-		return x.completeDestination(ctx, req, &destination{})
+		dest := &destination{}
+		if len(list) > 0 {
+			dest.beside = list[len(list)-1].branch
+		}
+		return x.completeDestination(ctx, req, dest)
 	}
 	if own := slices.DeleteFunc(slices.Clone(list), func(t *thread) bool { return t.identity != "" }); len(own) > 0 {
 		list = own
 	}
-	if len(list) > 0 {
-		best := x.bestMatch(req, list)
-		if best.thread.identity == "" {
-			return x.destinationOn(ctx, req, best.thread, best.plan)
-		}
-		if best.plan.Kind != reconcile.Begins {
-			return x.completeDestination(ctx, req, &destination{base: best.thread, plan: best.plan, from: best.thread.lastCommitAmongFirst(best.plan.Base)})
-		}
+	if t, plan := x.bestMatch(req, list); t != nil && (t.identity == "" || plan.Kind != reconcile.Begins) {
+		return x.destinationOn(ctx, req, t, plan)
 	}
 	return x.destinationByTextOrNew(ctx, req)
 }
 
 // destinationByTextOrNew returns the destination of a request that has no session and no known ids.
 func (x *index) destinationByTextOrNew(ctx context.Context, req *clientRequest) (*destination, error) {
-	var found []*thread
-	for i := len(req.entries) - 1; i >= 0 && len(found) == 0; i-- {
-		if !req.entries[i].Counts {
-			continue
-		}
-		list, err := x.refresh(ctx, x.byLastKey[req.entries[i].Key])
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range list {
-			if t.identity == "" && t.hasResponse() && !t.bothHaveCallIDs(req) {
-				found = append(found, t)
-			}
+	if err := x.loadAll(ctx); err != nil {
+		return nil, err
+	}
+	at := map[objects.ID]int{}
+	for i, e := range req.entries {
+		if e.Counts {
+			at[e.Key] = i
 		}
 	}
+	var longest []*thread // of the threads that the request repeats whole
+	last := -1
+	for _, t := range x.byIdentity[""] {
+		i, repeated := at[t.lastKey()]
+		if !repeated || i < last || !t.hasResponse() || t.bothHaveCallIDs(req) {
+			continue
+		}
+		if i > last {
+			longest, last = nil, i
+		}
+		longest = append(longest, t)
+	}
+	found, err := x.refresh(ctx, longest)
+	if err != nil {
+		return nil, err
+	}
 	if len(found) == 1 {
-		if plan := x.planContinuation(req, found[0]); plan.Kind == reconcile.Continues {
+		if plan := x.planContinuation(req, found[0]); plan.Kind == reconcile.Continues && plan.Replies > 0 {
 			return x.destinationOn(ctx, req, found[0], plan)
 		}
 	}
@@ -354,7 +319,7 @@ func (x *index) destinationAfterResponse(ctx context.Context, req *clientRequest
 	}
 	t := list[0]
 	n := 1 + slices.IndexFunc(t.entries, func(e reconcile.Entry) bool { return e.Ref == response.end })
-	dest := &destination{base: t, onlyNew: true, baseEntries: n, from: response.end}
+	dest := &destination{base: t, onlyNew: true, from: response.end}
 	if n == len(t.entries) {
 		dest.thread, dest.from = t, t.tip
 	}
@@ -378,9 +343,10 @@ func (dest *destination) repeatedInstructions(req *clientRequest) (n int) {
 // request's new entries. The commits of their blocks have the same order.
 func (dest *destination) newRecording(req *clientRequest) (r tract.Recording, newEntries []int) {
 	r = tract.Recording{By: recordedBy, Details: dest.details, From: dest.from, Note: dest.note}
+	ids := dest.storedCallIDs(req)
 	for _, pair := range dest.plan.Changed {
 		if ref := dest.base.entries[pair[0]].Ref; !ref.IsZero() {
-			r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref, Block: dest.withCallIDOf(pair[0], req.block(pair[1]))})
+			r.Edits = append(r.Edits, tract.RecordedEdit{Commit: ref, Block: req.blockWith(ids, pair[1])})
 		}
 	}
 	for _, known := range dest.plan.Missing {
@@ -395,14 +361,9 @@ func (dest *destination) newRecording(req *clientRequest) (r tract.Recording, ne
 	if dest.base != nil {
 		r.Previous = dest.base.manifest
 	}
-	ids := dest.storedCallIDs(req)
 	last := -1
 	for _, i := range newEntries {
-		block := req.block(i)
-		if result, ok := block.(content.ToolResult); ok && ids[result.CallID] != "" {
-			result.CallID = ids[result.CallID]
-			block = result
-		}
+		block := req.blockWith(ids, i)
 		if n := len(r.Messages); n > 0 && last == req.entries[i].Message {
 			r.Messages[n-1].Blocks = append(r.Messages[n-1].Blocks, block)
 			continue
@@ -419,10 +380,11 @@ func (req *clientRequest) block(entry int) content.Block {
 	return req.request.Messages[e.Message].Blocks[e.Block]
 }
 
-// withCallIDOf returns b; a tool result gets the call id that an entry of the base has.
-func (dest *destination) withCallIDOf(entry int, b content.Block) content.Block {
+// blockWith is block; a tool result gets the call id that ids has for its own.
+func (req *clientRequest) blockWith(ids map[string]string, entry int) content.Block {
+	b := req.block(entry)
 	if result, ok := b.(content.ToolResult); ok {
-		result.CallID = dest.base.entries[entry].CallID
+		result.CallID = cmp.Or(ids[result.CallID], result.CallID)
 		return result
 	}
 	return b
@@ -443,21 +405,19 @@ func (dest *destination) storedCallIDs(req *clientRequest) map[string]string {
 }
 
 // addCommitted adds the commits of a request and of its response to the thread of the
-// destination. responseBlocks are masked. The caller holds the lock.
-func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *destination, newEntries []int, done *tract.Recorded, responseBlocks []content.Block) error {
+// destination. The caller holds the lock.
+func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *destination, newEntries []int, done *tract.Recorded) error {
 	t := x.threads[dest.branch]
 	if t == nil {
 		t = &thread{branch: dest.branch, identity: identityKey(dest.details), details: dest.details, externalIDs: map[string]bool{}}
 		x.addThread(t)
 	}
-	if dest.onlyNew && dest.baseEntries < len(dest.base.entries) { // the earlier blocks are an earlier state of another thread
+	if dest.onlyNew && dest.thread == nil { // the earlier blocks are an earlier state of another thread
 		x.removeThread(t)
 		return x.readThread(ctx, dest.branch, done.Tip)
 	}
 	x.recordedCount++
 	t.lastRecorded = x.recordedCount
-	x.removeByLastKey(t)
-	defer x.addByLastKey(t)
 	t.tip, t.purgedContent = done.Tip, nil
 	t.purged = t.purged || dest.base != nil && dest.base.purged
 	list, first := req.entries, 0
@@ -466,10 +426,15 @@ func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *dest
 		list, first = tail.Add(req.masked, nil)[dest.plan.Listed:], dest.plan.Listed
 		req.builder = tail
 	}
-	commits := dest.commitsByEntry(req, newEntries, done)
+	commits := done.Request
+	for _, i := range newEntries {
+		if len(commits) > 0 && !content.IsEmpty(req.block(i)) { // an empty block has no commit
+			list[i-first].Ref, commits = commits[0], commits[1:]
+		}
+	}
 	for i := range list {
 		e, known := &list[i], dest.plan.Known[first+i]
-		if e.Ref = commits[first+i]; e.Ref.IsZero() && known >= 0 {
+		if e.Ref.IsZero() && known >= 0 {
 			if e.Ref = dest.base.entries[known].Ref; e.Kind == content.KindToolCall {
 				e.CallID = dest.base.entries[known].CallID
 			}
@@ -484,29 +449,18 @@ func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *dest
 		return nil
 	}
 	t.manifest = done.Response.Manifest
-	x.addResponse(t, done.Response, responseBlocks)
+	x.addResponse(t, done.Response)
 	return nil
 }
 
-// commitsByEntry returns the commits of the new entries by the index of the entry.
-func (dest *destination) commitsByEntry(req *clientRequest, newEntries []int, done *tract.Recorded) map[int]objects.ID {
-	commits := map[int]objects.ID{}
-	rest := done.Request
-	for _, i := range newEntries {
-		if len(rest) > 0 && !content.IsEmpty(req.block(i)) {
-			commits[i], rest = rest[0], rest[1:]
-		}
-	}
-	return commits
-}
-
 // addResponse appends the blocks of a response to its thread.
-func (x *index) addResponse(t *thread, r *tract.Response, blocks []content.Block) {
+func (x *index) addResponse(t *thread, r *tract.Response) {
 	rest := r.Commits
-	for _, block := range blocks {
+	for _, block := range r.Blocks {
 		if content.IsBlank(block) || len(rest) == 0 {
 			continue
 		}
+		block = x.maskedBlock(block)
 		entries := t.builder.Add([]content.Message{{Role: content.RoleAssistant, Blocks: []content.Block{block}}}, nil)
 		entries[0].Ref = rest[0]
 		t.entries = append(t.entries, entries...)

@@ -326,8 +326,9 @@ func (x *exchange) bodyWithoutSplitSecrets(blocks []content.Block) []byte {
 }
 
 // recordedOn returns the branch that has the response to a request, which was sent at some time and whose
-// body has a hash; empty: none has it, or its history is damaged. A process may have been killed between the commit of an exchange and the end of its
-// file in the spool. Only the branch that the request repeats, or that began with it, may have it.
+// body has a hash; empty: none has it. A process may have been killed between the commit of an exchange
+// and the end of its file in the spool. Only the branch that the request repeats, or that began with it,
+// may have it.
 func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Time, body objects.ID) (branch string, err error) {
 	branch = dest.taken
 	if dest.base != nil {
@@ -343,13 +344,13 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 	var ids []objects.ID
 	for c, err := range commit.WalkReuse(ctx, x.repo.Store(), ref.Target, maxRecoveredCommits) {
 		if err != nil {
-			return "", nilIfDamaged(err)
+			return "", err
 		}
 		ids = append(ids, c.OriginID)
 	}
 	origins, err := objects.ReadAll(ctx, x.repo.Store(), ids, commit.ParseOrigin)
 	if err != nil {
-		return "", nilIfDamaged(err)
+		return "", err
 	}
 	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
 	for _, o := range origins {
@@ -357,22 +358,14 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 			continue
 		}
 		m, err := compile.ReadManifest(ctx, x.repo.Store(), o.Manifest)
-		if err := nilIfDamaged(err); err != nil {
-			return "", err
-		}
-		if m != nil && m.Sent == body {
+		switch {
+		case err == nil && m.Sent == body:
 			return branch, nil
+		case err != nil && !history.IsDamaged(err):
+			return "", err
 		}
 	}
 	return "", nil
-}
-
-// nilIfDamaged returns nil for the error of a damaged object, which another try cannot read either.
-func nilIfDamaged(err error) error {
-	if history.IsDamaged(err) {
-		return nil
-	}
-	return err
 }
 
 // maxRecoveredCommits is how many commits of a branch are searched for the response of an exchange
@@ -399,7 +392,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	}
 	if x.recovered {
 		branch, err := c.index.recordedOn(x.ctx, dest, x.Started, objects.Hash(req.sent))
-		if err != nil {
+		if err != nil && !history.IsDamaged(err) { // another try cannot read a damaged history either
 			return nil, "", &storeError{err}
 		}
 		if branch != "" {
@@ -429,15 +422,9 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 			c.reportFailure(x, err)
 		}
 	}
-	var reply []content.Block
-	if result.reply != nil {
-		for _, b := range result.reply.Blocks {
-			reply = append(reply, c.index.maskedBlock(b))
-		}
-	}
 	c.index.mu.Lock()
 	defer c.index.mu.Unlock()
-	if c.index.addCommitted(x.ctx, req, dest, added, done, reply) != nil {
+	if c.index.addCommitted(x.ctx, req, dest, added, done) != nil {
 		c.index.reset() // the exchange is committed; only the index is behind
 	}
 	return done, dest.branch, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,15 +50,14 @@ type index struct {
 
 // indexMaps are the contents of an index.
 type indexMaps struct {
-	recordedCount int                      // exchanges committed so far
-	threads       map[string]*thread       // by branch
-	byIdentity    map[string][]*thread     // by key of the identity
-	byExternalID  map[string][]*thread     // by external id
-	byLastKey     map[objects.ID][]*thread // threads without a session, by the key of their last entry
-	items         map[string][]objects.ID  // commits of an item, by the provider's item id
-	responses     map[string]response      // by the provider's response id
-	allLoaded     bool                     // every branch below the prefix was read
-	loaded        map[string]bool          // main branches that were read with their forks
+	recordedCount int                     // exchanges committed so far
+	threads       map[string]*thread      // by branch
+	byIdentity    map[string][]*thread    // by key of the identity
+	byExternalID  map[string][]*thread    // by external id
+	items         map[string][]objects.ID // commits of an item, by the provider's item id
+	responses     map[string]response     // by the provider's response id
+	allLoaded     bool                    // every branch below the prefix was read
+	loaded        map[string]bool         // main branches that were read with their forks
 }
 
 // response is a response on a thread.
@@ -75,7 +75,7 @@ func newIndex(repo *tract.Repo, prefix string, masks bool) *index {
 // reset empties the index.
 func (x *index) reset() {
 	x.indexMaps = indexMaps{
-		threads: map[string]*thread{}, byIdentity: map[string][]*thread{}, byExternalID: map[string][]*thread{}, byLastKey: map[objects.ID][]*thread{},
+		threads: map[string]*thread{}, byIdentity: map[string][]*thread{}, byExternalID: map[string][]*thread{},
 		items: map[string][]objects.ID{}, responses: map[string]response{}, loaded: map[string]bool{},
 	}
 }
@@ -84,7 +84,7 @@ func (x *index) reset() {
 // branch. The caller holds the lock.
 func (x *index) threadsOfIdentity(ctx context.Context, key, mainBranch string) ([]*thread, error) {
 	if !x.loaded[mainBranch] {
-		if err := x.loadBranches(ctx, mainBranch, isForkSuffix); err != nil {
+		if err := x.loadBranches(ctx, mainBranch, forkSuffix.MatchString); err != nil {
 			return nil, err
 		}
 		x.loaded[mainBranch] = true
@@ -105,8 +105,6 @@ func (x *index) loadAll(ctx context.Context) error {
 // forkSuffix matches what follows the name of a main branch in the names of its forks. It also
 // matches the empty string, for the main branch.
 var forkSuffix = regexp.MustCompile(`^(/(fork-)?[0-9]+)?$`)
-
-func isForkSuffix(suffix string) bool { return forkSuffix.MatchString(suffix) }
 
 // loadBranches reads the branches whose names begin with a prefix, if wanted accepts the rest of the name.
 func (x *index) loadBranches(ctx context.Context, prefix string, wanted func(rest string) bool) error {
@@ -257,7 +255,6 @@ func (x *index) maskedBlock(b content.Block) content.Block {
 func (x *index) addThread(t *thread) {
 	x.threads[t.branch] = t
 	x.byIdentity[t.identity] = append(x.byIdentity[t.identity], t)
-	x.addByLastKey(t)
 }
 
 // removeThread removes a thread. The caller holds the lock.
@@ -269,27 +266,10 @@ func (x *index) removeThread(t *thread) {
 			delete(x.byExternalID, id)
 		}
 	}
-	x.removeByLastKey(t)
 }
 
 func withoutThread(list []*thread, t *thread) []*thread {
 	return slices.DeleteFunc(slices.Clone(list), func(o *thread) bool { return o == t })
-}
-
-// addByLastKey adds a thread without a session to byLastKey.
-func (x *index) addByLastKey(t *thread) {
-	if end := t.lastKey(); t.identity == "" {
-		x.byLastKey[end] = append(x.byLastKey[end], t)
-	}
-}
-
-// removeByLastKey removes a thread without a session from byLastKey.
-func (x *index) removeByLastKey(t *thread) {
-	if end := t.lastKey(); t.identity == "" {
-		if x.byLastKey[end] = withoutThread(x.byLastKey[end], t); len(x.byLastKey[end]) == 0 {
-			delete(x.byLastKey, end)
-		}
-	}
 }
 
 // lastKey returns the key of the last entry that counts; zero if there is none.
@@ -386,21 +366,41 @@ func (x *index) freeBranchName(ctx context.Context, wanted, separator string) (s
 	})
 }
 
-// threadsByExternalIDs returns the threads that have the most of the ids, the longest last.
-func (x *index) threadsByExternalIDs(ids []string) (best []*thread) {
-	count := map[*thread]int{}
-	most := 0
+// threadsByExternalIDs returns the threads that have the most of the ids, the longest last; none if no
+// thread has one of them. The caller holds the lock.
+func (x *index) threadsByExternalIDs(ctx context.Context, ids []string) ([]*thread, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := x.loadAll(ctx); err != nil {
+		return nil, err
+	}
+	found := map[*thread]bool{}
 	for _, id := range ids {
 		for _, t := range x.byExternalID[id] {
-			count[t]++
-			most = max(most, count[t])
+			found[t] = true
 		}
 	}
-	for t, n := range count {
+	list := slices.SortedFunc(maps.Keys(found), func(a, b *thread) int { return cmp.Or(len(a.entries)-len(b.entries), cmp.Compare(a.branch, b.branch)) })
+	return x.refresh(ctx, withMostIDs(list, ids))
+}
+
+// withMostIDs returns the threads of a list that have the most of the external ids.
+func withMostIDs(list []*thread, ids []string) (best []*thread) {
+	most := 0
+	for _, t := range list {
+		n := 0
+		for _, id := range ids {
+			if t.externalIDs[id] {
+				n++
+			}
+		}
+		if n > most {
+			best, most = nil, n
+		}
 		if n == most {
 			best = append(best, t)
 		}
 	}
-	slices.SortFunc(best, func(a, b *thread) int { return cmp.Or(len(a.entries)-len(b.entries), cmp.Compare(a.branch, b.branch)) })
 	return best
 }

@@ -70,7 +70,12 @@ func TestSessionsWithEqualTextStaySeparate(t *testing.T) {
 // TestChangedHistoryIsRecordedAsEdits shortens a tool result, and replaces a reminder: the branch
 // continues, and its prompt equals what the client sends.
 func TestChangedHistoryIsRecordedAsEdits(t *testing.T) {
-	call := `{"id":"c-1","model":"m-1","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"look","arguments":"{}"}}]}}]}`
+	t.Run("call with an id", func(t *testing.T) { changeHistory(t, `"id":"call_1",`) })
+	t.Run("call without an id", func(t *testing.T) { changeHistory(t, "") }) // the client makes one
+}
+
+func changeHistory(t *testing.T, id string) {
+	call := `{"id":"c-1","model":"m-1","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{` + id + `"type":"function","function":{"name":"look","arguments":"{}"}}]}}]}`
 	w := newSessions(t, call, "A2", "A3")
 	body := func(list ...string) {
 		t.Helper()

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -93,7 +92,7 @@ func New(repo *tract.Repo, o Options) *Transport {
 		return t
 	}
 	var err error
-	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk, Yield: t.yieldToTraffic}); err == nil {
+	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk, Yield: func() { t.committer.traffic.awaitQuiet(time.Now().Add(maxSpoolHold)) }}); err == nil {
 		err = t.spool.Recover(t.addRecovered)
 	}
 	if err != nil && o.OnError != nil {
@@ -104,9 +103,6 @@ func New(repo *tract.Repo, o Options) *Transport {
 
 // maxSpoolHold is the longest time for which traffic delays a write to the spool.
 const maxSpoolHold = 50 * time.Millisecond
-
-// yieldToTraffic waits for a moment without traffic before the spool is written.
-func (t *Transport) yieldToTraffic() { t.committer.traffic.awaitQuiet(time.Now().Add(maxSpoolHold)) }
 
 // addRecovered queues an exchange whose process ended before it committed the exchange.
 func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
@@ -258,7 +254,6 @@ type exchange struct {
 	requestHead
 	c        *committer
 	ctx      context.Context //nolint:containedctx // the context of the request, not cancelled with it
-	cancel   func()          // ends the commit
 	secrets  []string        // values to redact
 	encoding string          // of the request body: its Content-Encoding
 	file     *spool.File     // nil: there is no spool
@@ -401,9 +396,8 @@ func (b *responseBody) Close() error {
 	go func() {
 		stop := time.AfterFunc(refusalTimeout, func() { b.ReadCloser.Close() })
 		defer stop.Stop()
-		var rest bytes.Buffer
-		_, err := io.Copy(&rest, io.LimitReader(b.ReadCloser, maxRefusal))
-		b.x.appendBody(&b.x.received, rest.Bytes())
+		rest, err := io.ReadAll(io.LimitReader(b.ReadCloser, maxRefusal))
+		b.x.appendBody(&b.x.received, rest)
 		b.ended(err)
 		b.ReadCloser.Close()
 	}()

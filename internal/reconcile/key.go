@@ -127,17 +127,15 @@ func hashParts(parts ...string) objects.ID {
 func resultText(r content.ToolResult) string {
 	parts, err := rawjson.Parse(r.Parts)
 	if err != nil {
-		return strings.TrimFunc(r.Text, unicode.IsSpace)
+		return strings.TrimSpace(r.Text)
 	}
 	var words []string
+	onlyTexts := parts.Kind() == rawjson.KindArray
 	for part := range parts.Elements() {
-		text := part.Get("text")
-		if text.Kind() != rawjson.KindString {
-			return canonicalJSON(string(r.Parts))
-		}
-		words = append(words, text.Text())
+		words = append(words, part.Get("text").Text())
+		onlyTexts = onlyTexts && part.Get("text").Kind() == rawjson.KindString
 	}
-	if parts.Kind() != rawjson.KindArray {
+	if !onlyTexts {
 		return canonicalJSON(string(r.Parts))
 	}
 	return strings.TrimSpace(strings.Join(words, ""))

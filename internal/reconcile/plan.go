@@ -88,12 +88,12 @@ func (e *Entry) isResponse() bool { return e.Counts && e.Role == content.RoleAss
 // Kind is how a list continues a stored conversation.
 type Kind uint8
 
-// The kinds of plans.
+// The kinds of plans, in the order of how much of the conversation the list repeats.
 const (
 	Begins    Kind = iota // the list repeats no response: it is another conversation
-	Continues             // the list continues after the last block
 	Forks                 // the list continues after an earlier block
 	Repeats               // like Forks, but the list has nothing new: the same question is asked again
+	Continues             // the list continues after the last block
 )
 
 // Plan is what a list of messages adds to a conversation, and where.
@@ -111,13 +111,7 @@ type Plan struct {
 
 // Compare returns the plan by which list continues the conversation known.
 func Compare(known, list []Entry) *Plan {
-	c := comparison{known: known, list: list, knownOf: make([]int, len(list)), listedOf: make([]int, len(known))}
-	for i := range c.knownOf {
-		c.knownOf[i] = -1
-	}
-	for i := range c.listedOf {
-		c.listedOf[i] = -1
-	}
+	c := comparison{known: known, list: list, knownOf: slices.Repeat([]int{-1}, len(list)), listedOf: slices.Repeat([]int{-1}, len(known))}
 	begin, listed := c.pairPrefix()
 	c.pairRest(begin, listed)
 	c.unpairIfSealsDiffer()
@@ -331,13 +325,14 @@ func responseSeals(list []Entry, at int) (seals []objects.ID) {
 func (c *comparison) makePlan(commonListed int) *Plan {
 	p := &Plan{Known: c.knownOf}
 	replies, lastReply, lastKept := 0, -1, -1
-	spoken := false // a block other than an instruction is repeated
+	repliesBefore := 0 // number of known responses up to lastKept
+	spoken := false    // a block other than an instruction is repeated
 	for i := range c.known {
 		e := &c.known[i]
 		if e.isResponse() {
 			replies, lastReply = replies+1, i
 			if c.listedOf[i] >= 0 {
-				p.Replies, lastKept = p.Replies+1, i
+				p.Replies, lastKept, repliesBefore = p.Replies+1, i, replies
 			}
 		}
 		spoken = spoken || e.Counts && e.Role != content.RoleSystem && c.listedOf[i] >= 0
@@ -347,14 +342,14 @@ func (c *comparison) makePlan(commonListed int) *Plan {
 		p.Kind, p.Base = Continues, len(c.known)
 	case lastKept >= 0:
 		p.Kind, p.Base = Forks, c.endOfRepeatedKnown(lastKept)
-	case spoken && countEntries(c.list[commonListed:], func(e *Entry) bool { return e.Counts }) == 0:
+	case spoken && !slices.ContainsFunc(c.list[commonListed:], func(e Entry) bool { return e.Counts }):
 		p.Kind, p.Base = Repeats, slices.Max(c.knownOf)+1
 		p.Listed = len(c.list)
 		return p
 	default:
 		return p
 	}
-	if p.Replies*2 < countEntries(c.known[:p.Base], (*Entry).isResponse) { // most earlier responses are missing: it is a new conversation
+	if p.Replies*2 < repliesBefore { // most earlier responses are missing: it is a new conversation
 		p.Kind, p.Base = Begins, 0
 		return p
 	}
@@ -372,16 +367,6 @@ func (c *comparison) endOfRepeatedKnown(last int) int {
 		}
 	}
 	return last + 1
-}
-
-// countEntries returns the number of entries for which is returns true.
-func countEntries(list []Entry, is func(*Entry) bool) (n int) {
-	for i := range list {
-		if is(&list[i]) {
-			n++
-		}
-	}
-	return n
 }
 
 // firstNewListed returns where the entries of the list begin that are new after base.
@@ -443,11 +428,8 @@ func (c *comparison) isSamePosition(known, listed int) bool {
 	for i := listed - 1; i >= 0 && before < 0; i-- {
 		before = c.knownOf[i]
 	}
-	for i := listed + 1; i < len(c.list); i++ {
-		if c.knownOf[i] >= 0 {
-			after = c.knownOf[i]
-			break
-		}
+	if i := slices.IndexFunc(c.knownOf[listed+1:], func(known int) bool { return known >= 0 }); i >= 0 {
+		after = c.knownOf[listed+1+i]
 	}
 	return before < known && known < after
 }
