@@ -99,7 +99,7 @@ func refsNewest(t *testing.T, s objects.Store) {
 }
 
 func refsVeryMany(t *testing.T, s objects.Store) {
-	total, batch := 100_000, 5_000
+	total, batch := 20_000, 2_000
 	if testing.Short() {
 		total, batch = 1_000, 100
 	}
