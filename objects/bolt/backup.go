@@ -14,7 +14,7 @@ import (
 // Copy is objects.Maintainer. It copies the packs one after the other while others write,
 // and then, while they wait, what was written since and the journal.
 func (s *store) Copy(ctx context.Context, dir string, progress func(done, total int64)) (err error) {
-	for range patience {
+	for range maxTries {
 		if err = s.copyTo(ctx, filepath.Join(dir, fileName), progress); !errors.Is(err, errReplaced) {
 			break
 		}
@@ -35,19 +35,19 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	defer out.discard()
 	copier := &copier{src: src, out: &out}
 	create := func() error { return out.create(s, path, journal.Binding{Generation: 1}) }
-	if err = runInOrder(create, copier.rounds, out.sync); err != nil {
+	if err = runInOrder(create, copier.copyRounds, out.indexAndSync); err != nil {
 		return err
 	}
 	var meta []journal.Change
 	var bound journal.Binding
-	var frames []byte
+	var journalFile []byte
 	err = src.view(func(l *snapshot) (err error) {
 		src.locked = l
 		if err = copier.copyRound(); err == nil {
 			meta, bound, err = l.metaRecords()
 		}
 		if err == nil {
-			frames, err = s.policy.Read(journalPath(s.path), maxJournalFile)
+			journalFile, err = s.policy.Read(journalPath(s.path), maxJournalFile)
 		}
 		return err
 	})
@@ -57,7 +57,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(out.path, path), writeJournalFiles(path, bound, frames))
+	return errors.Join(os.Rename(out.path, path), writeJournalFiles(path, bound, journalFile))
 }
 
 // metaRecords returns the records of the meta bucket but for that of the index, and the one that
@@ -81,13 +81,13 @@ func (l *snapshot) metaRecords() (list []journal.Change, bound journal.Binding, 
 }
 
 // writeJournalFiles writes the files beside a copy: the journal, and an anchor at its end.
-func writeJournalFiles(path string, bound journal.Binding, frames []byte) error {
-	_, end, err := replay(frames, bound)
+func writeJournalFiles(path string, bound journal.Binding, journalFile []byte) error {
+	_, end, err := replay(journalFile, bound)
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		safefile.Write(journalPath(path), frames[:min(end.End, int64(len(frames)))], nil),
+		safefile.Write(journalPath(path), journalFile[:min(end.End, int64(len(journalFile)))], nil),
 		safefile.Write(gatePath(path), end.EncodeAnchor(), nil),
-		safefile.Write(turnPath(path), nil, nil))
+		safefile.Write(ticketPath(path), nil, nil))
 }

@@ -17,7 +17,7 @@ func isBulk(b objects.Batch) bool {
 // addBulk adds a large batch to a group, which takes no more batches then, or nothing of it if it
 // returns an error. mu is held.
 func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
-	if b.Put, err = w.withoutKnown(b); err != nil {
+	if b.Put, err = w.withoutStored(b); err != nil {
 		return err
 	}
 	if !isBulk(b) {
@@ -30,10 +30,10 @@ func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
 	return nil
 }
 
-// withoutKnown returns the objects of a batch that are not stored yet, each once, in their
+// withoutStored returns the objects of a batch that are not stored yet, each once, in their
 // order.
-func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
-	known, err := w.planned.possiblePlaces(b.Put)
+func (w *writer) withoutStored(b objects.Batch) ([]objects.Object, error) {
+	places, err := w.planned.possiblePlaces(b.Put)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (w *writer) withoutKnown(b objects.Batch) ([]objects.Object, error) {
 			continue
 		}
 		met[o.ID] = true
-		there := len(known[o.ID]) > 0
+		there := len(places[o.ID]) > 0
 		if !there {
 			there, err = w.planned.hasRecord(&o.ID)
 		}

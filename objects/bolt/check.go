@@ -21,7 +21,7 @@ import (
 // reads the refs, the index and the keys of everything else. The second reads what never changes,
 // packs and log entries, a few at a time while others write.
 func (s *store) Audit(ctx context.Context, to objects.Audit) error {
-	return s.withFileSnapshot(ctx, "check", to.Progress, func(h *fileSnapshot) error {
+	return s.retryOnFileSnapshot(ctx, "check", to.Progress, func(h *fileSnapshot) error {
 		if to.Begin != nil {
 			if err := to.Begin(packedObjects(h)); err != nil {
 				return err
@@ -56,17 +56,17 @@ type checker struct {
 	mem   *memtable.Table
 	torn  bool // the last frame of the journal is incomplete
 
-	walker   check.Walker
-	last     [len(buckets)][]byte // the last keys of the snapshot, where keys only ascend
-	damaged  [len(buckets)]bool   // a part of the bucket could not be read
-	harmful  int                  // damages that are not harmless
-	reported map[objects.Damage]bool
-	index    indexCheck
-	refs     refCheck
-	bodies   map[uint32]bool // packs with a body
-	intact   map[uint32]bool // packs with a head, and whether all of their objects are intact
-	room     arena           // for values that were read together
-	packRoom arena           // for the pack that is checked
+	walker     check.Walker
+	last       [len(buckets)][]byte // the last keys of the snapshot, where keys only ascend
+	damaged    [len(buckets)]bool   // a part of the bucket could not be read
+	harmful    int                  // damages that are not harmless
+	reported   map[objects.Damage]bool
+	index      indexCheck
+	refs       refCheck
+	bodies     map[uint32]bool // packs with a body
+	intact     map[uint32]bool // packs with a head, and whether all of their objects are intact
+	valueArena arena           // for values that were read together
+	packArena  arena           // for the pack that is checked
 
 	fragments map[uint32][]salvage.Element // by pack: values of it that salvage has found
 }
@@ -93,8 +93,8 @@ func (a *checker) report(d objects.Damage) {
 	}
 }
 
-func (a *checker) reportDamage(where string, what error, means string) {
-	a.report(objects.Damage{Where: where, What: what.Error(), Means: means})
+func (a *checker) reportDamage(where string, err error, means string) {
+	a.report(objects.Damage{Where: where, What: err.Error(), Means: means})
 }
 
 // reportHarmless reports damage by which nothing is lost.
@@ -104,7 +104,7 @@ func (a *checker) reportHarmless(where, what, means string) {
 
 // reportPage reports damage in a page of a bucket.
 func (a *checker) reportPage(bucket int, id uint64, err error) {
-	if a.endsWith(err) {
+	if a.stopUnlessDamage(err) {
 		return
 	}
 	a.damaged[bucket] = true
@@ -119,8 +119,8 @@ func (a *checker) reportObject(where string, id objects.ID, err error) {
 	a.report(objects.Damage{ID: id, Where: where, What: err.Error()})
 }
 
-// endsWith ends the audit if an error is not damage, such as a sector that the disk cannot read.
-func (a *checker) endsWith(err error) bool {
+// stopUnlessDamage ends the audit if an error is not damage, such as a sector that the disk cannot read.
+func (a *checker) stopUnlessDamage(err error) (stopped bool) {
 	if !errors.As(err, new(stopError)) {
 		return false
 	}
@@ -142,19 +142,19 @@ var meanings = [len(buckets)]string{
 }
 
 func (a *checker) run() error {
-	return a.steps(a.checkMeta, a.checkJournal, a.checkFile, a.checkJournalRecords, a.salvage, a.checkRefs)
+	return a.runSteps(a.reportMetaDamage, a.checkJournal, a.checkFile, a.checkJournalChanges, a.salvage, a.checkRefs)
 }
 
-// steps calls functions until the audit ends.
-func (a *checker) steps(list ...func()) error {
+// runSteps calls functions until the audit ends.
+func (a *checker) runSteps(list ...func()) error {
 	for i := 0; i < len(list) && a.stop == nil; i++ {
 		list[i]()
 	}
 	return a.stop
 }
 
-// checkMeta reports damage of the meta pages, and of the record that ties the journal to the file.
-func (a *checker) checkMeta() {
+// reportMetaDamage reports damage of the meta pages, and of the record that binds the journal to the file.
+func (a *checker) reportMetaDamage() {
 	h := a.files
 	if h.metaErr != nil {
 		a.reportDamage("meta pages", h.metaErr, "the store is not opened, since the last transaction may be lost; tract recover saves what is there")
@@ -210,9 +210,9 @@ func (a *checker) checkJournal() {
 }
 
 // replay reads the frames of a journal that count.
-func replay(b []byte, bound journal.Binding) (*memtable.Table, journal.Position, error) {
-	mem := memtable.New(len(buckets))
-	end, err := journal.Replay(bytes.NewReader(b), int64(len(b)), journal.StartOf(bound), len(buckets), mem.Add)
+func replay(file []byte, bound journal.Binding) (mem *memtable.Table, end journal.Position, err error) {
+	mem = memtable.New(len(buckets))
+	end, err = journal.Replay(bytes.NewReader(file), int64(len(file)), journal.StartOf(bound), len(buckets), mem.Add)
 	return mem, end, err
 }
 
@@ -230,13 +230,24 @@ func (a *checker) acknowledgedEnd() (end int64) {
 	return end
 }
 
-// checkFile checks everything that can be reached from the meta page.
+// checkFile checks everything that can be reached from the meta page: first all pages, then, in views,
+// what never changes.
 func (a *checker) checkFile() {
 	if !a.files.readable {
 		return
 	}
+	a.checkPages()
+	if a.stop == nil {
+		a.stop = a.files.switchToViews()
+	}
+	a.checkPacksAndLog()
+}
+
+// checkPages checks the free list and every page, and what the pages have of everything but packs and log
+// entries.
+func (a *checker) checkPages() {
 	a.walker.Reset(a.files.meta)
-	if err := a.walker.ReadFreelist(); err != nil && !a.endsWith(err) {
+	if err := a.walker.ReadFreelist(); err != nil && !a.stopUnlessDamage(err) {
 		a.reportDamage("free list", err, "the store is not written to; reading goes on, and tract recover makes a sound copy")
 	}
 	trees := a.trees()
@@ -251,19 +262,20 @@ func (a *checker) checkFile() {
 	if lost := a.walker.Lost(); lost > 0 && a.harmful == 0 {
 		a.reportHarmless("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune")
 	}
-	if a.stop == nil {
-		a.stop = a.files.detach()
-	}
-	_ = a.steps(
+}
+
+// checkPacksAndLog hashes the objects of all packs, compares the index with the packs, and checks the log.
+func (a *checker) checkPacksAndLog() {
+	_ = a.runSteps(
 		func() { a.forEach(headsBucket, a.checkPack) },
-		a.checkBodies,
+		a.reportBodiesWithoutHead,
 		a.checkIndex,
-		func() { a.forEach(logBucket, func(v value) { a.checkLogRow(v.key, v.data) }) },
+		func() { a.forEach(logBucket, func(v value) { a.checkLogValue(v.key, v.data) }) },
 	)
 }
 
 // checkNewFile checks a file that nobody else uses and that has so many objects. Damage is an error.
-func checkNewFile(path string, want int) error {
+func checkNewFile(path string, wantObjects int) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -274,13 +286,13 @@ func checkNewFile(path string, want int) error {
 		return err
 	}
 	n := 0
-	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, meta: m, readable: true, sealed: true}
+	h := &fileSnapshot{store: &store{path: path}, ctx: context.Background(), file: f, meta: m, readable: true, exclusive: true}
 	a := newChecker(h, objects.Audit{
 		Objects: func(list []objects.Object) error { n += len(list); return nil },
 		Damage:  func(d objects.Damage) error { return fmt.Errorf("%s of the new file: %s", d.Where, d.What) },
 	})
-	if a.checkFile(); a.stop == nil && n != want {
-		return fmt.Errorf("the new file has %d objects of %d", n, want)
+	if a.checkFile(); a.stop == nil && n != wantObjects {
+		return fmt.Errorf("the new file has %d objects of %d", n, wantObjects)
 	}
 	return a.stop
 }
@@ -317,7 +329,7 @@ func (a *checker) trees() map[string]page.Tree {
 				found[name] = t
 			}
 		}
-		if err != nil && !a.endsWith(err) {
+		if err != nil && !a.stopUnlessDamage(err) {
 			a.reportDamage(fmt.Sprintf("bucket %q", e.Key), err, meanings[metaBucket])
 		}
 		return a.stop
@@ -325,8 +337,9 @@ func (a *checker) trees() map[string]page.Tree {
 	return found
 }
 
-// checkEntry checks an entry of the snapshot, except for the values that are read later.
-func (a *checker) checkEntry(bucket int, e page.Entry) error {
+// checkEntry checks an entry of the snapshot, except for the values that are read later, and reports what is
+// wrong. It returns the error that ends the audit.
+func (a *checker) checkEntry(bucket int, e page.Entry) (stop error) {
 	var err error
 	switch {
 	case e.Flags != 0:
@@ -351,8 +364,8 @@ func (a *checker) checkEntry(bucket int, e page.Entry) error {
 
 // checkValue checks an entry with its value.
 func (a *checker) checkValue(bucket int, e page.Entry) error {
-	a.room.reset()
-	value, err := e.ValueIn(a.room.pageArena())
+	a.valueArena.reset()
+	value, err := e.ValueIn(a.valueArena.pageArena())
 	if err != nil {
 		return err
 	}
@@ -367,7 +380,7 @@ func (a *checker) checkValue(bucket int, e page.Entry) error {
 	case indexBucket:
 		return a.index.addChunk(e.Key, value)
 	default:
-		a.readRefRow(bucket, e.Key, value)
+		a.applyRefChange(bucket, e.Key, value)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ func newIndexCheck() indexCheck {
 	return indexCheck{packs: map[uint32]*tally{}, entries: map[index.Run]uint64{}}
 }
 
-// add adds an entry of the index, or takes away one that there must be: then n is -1.
-func (x *indexCheck) add(e index.Entry, n int) {
+// countEntry counts an entry of the index (delta 1), or one that it must have (delta -1).
+func (x *indexCheck) countEntry(e index.Entry, delta int) {
 	t := x.packs[e.Pack]
 	if t == nil {
 		t = &tally{}
@@ -28,7 +28,7 @@ func (x *indexCheck) add(e index.Entry, n int) {
 	}
 	h := (uint64(e.Prefix) ^ uint64(e.Row)<<33) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>29 ^ uint64(e.Row)) * 0xbf58476d1ce4e5b9
-	t.count, t.sum = t.count+n, t.sum+uint64(n)*(h^h>>32)
+	t.count, t.sum = t.count+delta, t.sum+uint64(delta)*(h^h>>32)
 }
 
 // addChunk checks a chunk of the index and adds its entries.
@@ -43,7 +43,7 @@ func (x *indexCheck) addChunk(key, value []byte) error {
 	}
 	x.entries[r] += uint64(len(entries))
 	for _, e := range entries {
-		x.add(e, 1)
+		x.countEntry(e, 1)
 	}
 	return nil
 }

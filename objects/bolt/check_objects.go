@@ -25,7 +25,7 @@ type value struct {
 // is valid until visit returns.
 func (a *checker) forEach(bucket int, visit func(v value)) {
 	for from := []byte{}; from != nil && a.stop == nil; {
-		a.room.reset()
+		a.valueArena.reset()
 		var list []value
 		err := a.files.view(func(m page.Meta) error {
 			list, from = a.readSome(m, bucket, from)
@@ -52,7 +52,7 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 	if !ok {
 		return nil, nil // it was reported
 	}
-	size, pages := 0, newSnapshot(a.files, m).withArena(&a.room)
+	size, pages := 0, newSnapshot(a.files, m).withArena(&a.valueArena)
 	a.walk(bucket, t, from, func(e page.Entry) (err error) {
 		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
 			return errPause // it was written meanwhile
@@ -62,7 +62,7 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 			next = v.key
 			return errPause
 		}
-		if v.data, err = e.ValueIn(a.room.pageArena()); err == nil && bucket == headsBucket {
+		if v.data, err = e.ValueIn(a.valueArena.pageArena()); err == nil && bucket == headsBucket {
 			if v.pack, err = packNumber(v.key); err == nil {
 				v.body, v.bodyErr = pages.rawBody(v.pack)
 			}
@@ -81,28 +81,28 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 func (a *checker) checkPack(v value) {
 	n, where := v.pack, fmt.Sprintf("pack %d", v.pack)
 	a.intact[n] = false
-	a.packRoom.reset()
-	p, err := parsePack(&a.packRoom, n, v.data)
+	a.packArena.reset()
+	p, err := parsePack(&a.packArena, n, v.data)
 	if err != nil {
 		a.reportDamage(where, err, "its objects cannot be read; tract recover saves those that are whole")
 		return
 	}
 	for i := range p.Len() {
-		a.index.add(newIndexEntry(*p.ID(i), place{n, i}), -1)
+		a.index.countEntry(newIndexEntry(*p.ID(i), place{n, i}), -1)
 	}
 	var body []byte
 	sound, bodyErr := false, v.bodyErr
-	if a.endsWith(bodyErr) {
+	if a.stopUnlessDamage(bodyErr) {
 		return
 	}
 	if bodyErr == nil {
-		body, sound, bodyErr = decodeBody(&a.packRoom, p, v.body)
+		body, sound, bodyErr = decodeBody(&a.packArena, p, v.body)
 	}
 	if bodyErr != nil {
 		a.reportDamage(where, bodyErr, "the content of its commits is lost")
 	}
 	sound = sound && p.sound
-	list := a.packRoom.newObjectList(p.Len())
+	list := a.packArena.newObjectList(p.Len())
 	var room []objects.ID
 	for i := range p.Len() {
 		if p.isPurged(i) {
@@ -125,8 +125,8 @@ func (a *checker) checkPack(v value) {
 	a.passObjects(list)
 }
 
-// checkBodies reports the bodies without a head.
-func (a *checker) checkBodies() {
+// reportBodiesWithoutHead reports the bodies without a head.
+func (a *checker) reportBodiesWithoutHead() {
 	for _, n := range slices.Sorted(maps.Keys(a.bodies)) {
 		if _, ok := a.intact[n]; !ok {
 			a.reportDamage(fmt.Sprintf("pack %d", n), errors.New("its head is not there, or cannot be parsed"), "its commits are lost")
@@ -190,7 +190,7 @@ func (a *checker) checkMetaRecord(key, record []byte) error {
 	case bytes.Equal(key, agesKey):
 		_, err = decodeAges(record)
 	case bytes.Equal(key, purgeKey):
-		if err = decodeRecord(key, record, purgeRecord(new([]objects.Tombstone))); err == nil {
+		if err = decodeRecord(key, record, purgeRecordFields(new([]objects.Tombstone))); err == nil {
 			a.reportHarmless("meta bucket", "a purge was interrupted", "the next write completes it; until then, content that was to be purged may be there")
 		}
 	default:

@@ -44,8 +44,8 @@ func (t *tally) add(key []byte) {
 	t.count, t.sum = t.count+1, t.sum+h.Sum64()
 }
 
-// readRefRow adds a key of the buckets about refs; a nil value deletes it.
-func (a *checker) readRefRow(bucket int, key, value []byte) {
+// applyRefChange adds a key of the buckets about refs; a nil value deletes it.
+func (a *checker) applyRefChange(bucket int, key, value []byte) {
 	n := &a.refs
 	switch bucket {
 	case refsBucket:
@@ -59,11 +59,11 @@ func (a *checker) readRefRow(bucket int, key, value []byte) {
 	case movesBucket:
 		n.moves.add(key)
 	case logBucket:
-		a.checkLogRow(key, value)
+		a.checkLogValue(key, value)
 	}
 }
 
-func (a *checker) checkLogRow(key, value []byte) {
+func (a *checker) checkLogValue(key, value []byte) {
 	list, err := decodeEntries(key, value)
 	if err != nil {
 		a.damaged[logBucket] = true
@@ -115,8 +115,8 @@ func (a *checker) checkLogEntry(e objects.LogEntry) {
 	}
 }
 
-// checkJournalRecords adds the changes of the journal, which come after the file.
-func (a *checker) checkJournalRecords() {
+// checkJournalChanges adds the changes of the journal, which come after the file.
+func (a *checker) checkJournalChanges() {
 	if a.mem == nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (a *checker) checkJournalRecords() {
 	}
 	for _, name := range []int{refsBucket, recentBucket, logBucket, movesBucket} {
 		for _, e := range a.mem.Sorted(name, seen) {
-			a.readRefRow(name, e.Key, e.Value)
+			a.applyRefChange(name, e.Key, e.Value)
 		}
 	}
 }

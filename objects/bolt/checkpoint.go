@@ -73,7 +73,7 @@ func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.C
 	h.before, h.now = h.now, &fileVersion{meta: now}
 	h.restartJournal(bound)
 	if w != nil {
-		w.rebaseOpenGroup()
+		w.resetPlannedSnapshot()
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *store) commitPurge(h *handle, list []journal.Change) error {
 	if err != nil {
 		return err
 	}
-	h.number = s.noteFile(h.info, bound.File)
+	h.number = s.updateFileNumber(h.info, bound.File)
 	h.writeAnchor()
 	return nil
 }

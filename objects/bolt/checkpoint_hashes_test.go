@@ -22,8 +22,8 @@ func TestOnlyHashedObjectsGoIntoPacks(t *testing.T) {
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) {
 		t.Errorf("what changed in memory is written by the checkpoint: %v", err)
 	}
-	h.close()
-	h.side.release()
+	h.closeFiles()
+	h.lock.release()
 	in.mem = nil // as another process would see it
 	apply(t, s, "refs/heads/b", "more")
 	idle(t, s)
@@ -41,12 +41,12 @@ func TestOnlyHashedObjectsGoIntoPacks(t *testing.T) {
 	if w.write(g); g.err != nil {
 		t.Fatal(g.err)
 	}
-	h.close()
-	h.side.release()
+	h.closeFiles()
+	h.lock.release()
 	in.mem = nil
 	h, _ = writing(t, in)
-	defer h.side.release()
-	defer h.close()
+	defer h.lock.release()
+	defer h.closeFiles()
 	err = in.checkpoint(h, h.mark)
 	if damaged := (*objects.CorruptError)(nil); !errors.As(err, &damaged) || damaged.ID != wrong.Put[0].ID {
 		t.Errorf("what another process wrote wrong is written by the checkpoint: %v", err)

@@ -57,9 +57,9 @@ func TestPlannerReadsTheNewestVersionOfTheFile(t *testing.T) {
 	if r, err := w.planned.ref("refs/heads/b"); err != nil || r.Target != b.Refs[0].New {
 		t.Errorf("what was written is not there: %s, %v", r.Target.Short(), err)
 	}
-	w.onWritten(g)
-	h.close()
-	h.side.release()
+	w.clearCommitting(g)
+	h.closeFiles()
+	h.lock.release()
 }
 
 // TestJournalRestartsAfterCheckpoints writes from many goroutines through many checkpoints, and
@@ -157,7 +157,7 @@ func TestCheckpointWaitsForReaders(t *testing.T) {
 	in.mu.Lock()
 	in.shared = nil
 	in.mu.Unlock()
-	in.shut(h)
+	in.closeHandle(h)
 }
 
 func exactSize(t *testing.T, path string) int64 {

@@ -21,7 +21,7 @@ func halfSwept(t *testing.T, s *store) *gc {
 	}
 	marks, err := c.mark(t.Context(), s, objects.Sweep{Before: now()})
 	if err == nil {
-		err = c.copy(marks)
+		err = c.copyAndVerify(marks)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestSweepHashesWhatWasWrittenMeanwhile(t *testing.T) {
 // packedTimes counts in how many places of packs an object lies.
 func packedTimes(t *testing.T, s objects.Store, id objects.ID) (n int) {
 	t.Helper()
-	err := inner(t, s).withFileSnapshot(t.Context(), "read", nil, func(h *fileSnapshot) error {
+	err := inner(t, s).retryOnFileSnapshot(t.Context(), "read", nil, func(h *fileSnapshot) error {
 		n = 0
 		for e, err := range newSnapshot(h, h.meta).ascend(headsBucket, nil) {
 			if err != nil {

@@ -28,7 +28,7 @@ type copier struct {
 	referred []objects.ID     // by what was written since the marks were made
 	pending  []objects.Object // for the next packs
 	bytes    int              // of their data
-	room     arena            // for the pack that is open
+	arena    arena            // for the pack that is open
 }
 
 const (
@@ -40,8 +40,8 @@ const (
 	refCount     = 1 << 10 // how many refs are read in one
 )
 
-// rounds copies until little is left for the round under the lock.
-func (c *copier) rounds() error {
+// copyRounds copies until little is left for the round under the lock.
+func (c *copier) copyRounds() error {
 	for range maxRounds {
 		if err := c.copyRound(); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (c *copier) copyRound() error {
 	c.size = 0
 	return runInOrder(
 		func() error { return c.src.packs(c.pack, c.copyPack) },
-		c.copyEntries, c.copyReferred, c.copyTombstones, c.flush, c.copyRefs, c.out.write)
+		c.copyLogEntries, c.copyReferred, c.copyTombstones, c.flush, c.copyRefs, c.out.write)
 }
 
 // runInOrder calls functions until one returns an error.
@@ -79,12 +79,12 @@ func (c *copier) copyPack(raw rawPack) error {
 	if c.marks == nil {
 		return c.out.addPack(raw)
 	}
-	c.room.reset()
-	p, data, sound, err := openPack(&c.room, raw)
+	c.arena.reset()
+	p, data, sound, err := openPack(&c.arena, raw)
 	if err != nil {
 		return err
 	}
-	_, marked := c.marks.pack(p.n)
+	_, marked := c.marks.findPack(p.n)
 	list, room := make([]objects.Object, 0, p.Len()), make([]objects.ID, 0, 2*p.Len())
 	for i := range p.Len() {
 		if !p.isPurged(i) && c.marks.keeps(p.n, i) {
@@ -96,7 +96,7 @@ func (c *copier) copyPack(raw rawPack) error {
 	}
 	isDense := len(list) == p.Len() && (2*p.BodySize() >= dense.bytes || p.Len() == 1 && p.BodySize() >= largeSize) && codec(raw.body[8]) == codecZstd
 	if sound && (!marked || isDense) {
-		return c.addPack(raw, list)
+		return c.copyWholePack(raw, list)
 	}
 	for _, one := range list {
 		one.Data = bytes.Clone(one.Data) // the pack does not stay in memory
@@ -107,8 +107,8 @@ func (c *copier) copyPack(raw rawPack) error {
 	return nil
 }
 
-// addPack adds a pack with these objects as it is.
-func (c *copier) addPack(raw rawPack, list []objects.Object) error {
+// copyWholePack copies a pack, which has these objects, as it is.
+func (c *copier) copyWholePack(raw rawPack, list []objects.Object) error {
 	if err := c.flush(); err != nil {
 		return err
 	}
@@ -153,9 +153,9 @@ func (c *copier) flush() error {
 	return err
 }
 
-// copyEntries copies the log entries behind the last one, and notes what they move.
-func (c *copier) copyEntries() error {
-	err := c.src.entries(c.entry, func(e objects.LogEntry) error {
+// copyLogEntries copies the log entries behind the last one, and notes what they move.
+func (c *copier) copyLogEntries() error {
+	err := c.src.logEntries(c.entry, func(e objects.LogEntry) error {
 		for _, u := range e.Refs {
 			if c.moved != nil {
 				c.moved[u.Name] = true
@@ -183,7 +183,7 @@ func (c *copier) copyReferred() error {
 			for n := 0; n < restoreCount && len(c.referred) > 0; n++ {
 				id := c.referred[len(c.referred)-1]
 				c.referred = c.referred[:len(c.referred)-1]
-				edges, packed, err := c.marks.visit(l, id)
+				edges, packed, err := c.marks.markNew(l, id)
 				if err != nil {
 					return err
 				}
@@ -216,7 +216,7 @@ func (c *copier) copyTombstones() error {
 		return nil
 	}
 	return c.src.records(func(id objects.ID, value []byte) error {
-		if c.marks != nil && c.marks.removes(id) {
+		if c.marks != nil && c.marks.removesTombstone(id) {
 			return nil
 		}
 		return c.out.add(setKey(objectsBucket, id[:], value))

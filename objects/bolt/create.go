@@ -32,11 +32,11 @@ func (s *store) create(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
-	side, err := s.lock(waiting, true)
+	lock, err := s.lock(waiting, true)
 	if err != nil {
 		return s.waitError(ctx, "create", err)
 	}
-	defer side.release()
+	defer lock.release()
 	if _, err := os.Lstat(s.path); err == nil {
 		return nil // another process was faster
 	}
@@ -52,7 +52,7 @@ func (s *store) createFiles(dir string) error {
 	if err := s.createJournal(dir, bound.Salt); err != nil {
 		return err
 	}
-	path, err := build(dir, filepath.Base(s.path)+newSuffix+"*", bound)
+	path, err := createEmptyFile(dir, filepath.Base(s.path)+newSuffix+"*", bound)
 	if path != "" {
 		defer func() { _ = os.Remove(path) }()
 	}
@@ -102,8 +102,8 @@ func (s *store) createJournal(dir string, salt [journal.SaltSize]byte) error {
 	return safefile.SyncFolder(dir) // after a power failure there is no file without a journal
 }
 
-// build creates a durable file with an empty store.
-func build(dir, pattern string, bound journal.Binding) (path string, err error) {
+// createEmptyFile creates a durable file with an empty store.
+func createEmptyFile(dir, pattern string, bound journal.Binding) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", err

@@ -203,7 +203,7 @@ func tryCheckpoint(t testing.TB, s objects.Store) error {
 	in.mu.Lock()
 	in.open++
 	in.mu.Unlock()
-	defer in.shut(h)
+	defer in.closeHandle(h)
 	return in.checkpoint(h, h.mark)
 }
 

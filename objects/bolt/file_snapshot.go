@@ -31,17 +31,17 @@ type fileSnapshot struct {
 	ctx        context.Context //nolint:containedctx // it is one call, and an io.ReaderAt
 	yieldsLock bool            // the lock is released between slices
 
-	file     *os.File
-	detached bool // the lock was released: only views read what is in the file now
-	sealed   bool // nobody else writes to the file
-	side     *ticketLock
-	since    time.Time // when the lock was taken
-	size     int64
-	meta     page.Meta
-	metaErr  error // damage of the meta pages
-	readable bool  // meta is one of them
-	bound    journal.Binding
-	boundErr error
+	file      *os.File
+	inViews   bool // the lock was released: only views read what is in the file now
+	exclusive bool // nobody else writes to the file
+	lock      *ticketLock
+	since     time.Time // when the lock was taken
+	size      int64
+	meta      page.Meta
+	metaErr   error // damage of the meta pages
+	readable  bool  // meta is one of them
+	bound     journal.Binding
+	boundErr  error
 
 	journal    []byte
 	journalErr error
@@ -51,9 +51,9 @@ type fileSnapshot struct {
 	progress   func(done, total int64)
 }
 
-// twin returns the store as another process has it, with its own handles: a long operation
+// withOwnHandles returns the store as another process opens it, with its own handles: a long operation
 // waits for the lock like another process and delays no call of this one.
-func (s *store) twin() *store {
+func (s *store) withOwnHandles() *store {
 	return &store{
 		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit, maxMapSize: s.maxMapSize,
 		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
@@ -70,8 +70,8 @@ func (s *store) openSnapshot(ctx context.Context, yieldLock bool, progress func(
 	if err != nil {
 		return nil, err
 	}
-	h := &fileSnapshot{store: s.twin(), ctx: ctx, yieldsLock: yieldLock, progress: progress, file: file}
-	if err = h.take(); err == nil {
+	h := &fileSnapshot{store: s.withOwnHandles(), ctx: ctx, yieldsLock: yieldLock, progress: progress, file: file}
+	if err = h.acquire(); err == nil {
 		err = h.readState()
 	}
 	if err != nil {
@@ -81,13 +81,13 @@ func (s *store) openSnapshot(ctx context.Context, yieldLock bool, progress func(
 	return h, nil
 }
 
-// take takes the lock. Without lock files nobody has the store open, and none are created. If
+// acquire acquires the locks. Without lock files nobody has the store open, and none are created. If
 // another file has the name of the store now, that is errReplaced.
-func (h *fileSnapshot) take() (err error) {
+func (h *fileSnapshot) acquire() (err error) {
 	waiting, cancel := context.WithTimeout(h.ctx, h.store.wait)
 	defer cancel()
-	if exists(turnPath(h.store.path)) && exists(gatePath(h.store.path)) {
-		h.side, err = h.store.lockShared(waiting)
+	if exists(ticketPath(h.store.path)) && exists(gatePath(h.store.path)) {
+		h.lock, err = h.store.lockShared(waiting)
 	}
 	if err == nil {
 		here, e := os.Stat(h.store.path)
@@ -98,7 +98,7 @@ func (h *fileSnapshot) take() (err error) {
 		err = pollLock(waiting, h.file, false)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && h.ctx.Err() == nil {
-		err = h.store.busy("check")
+		err = h.store.busyError("check")
 	}
 	h.since = time.Now()
 	return err
@@ -143,8 +143,8 @@ const maxJournalFile = 64 << 20
 // ReadAt reads the file.
 func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 	err := h.ctx.Err()
-	if err == nil && h.yieldsLock && !h.detached && time.Since(h.since) > slice {
-		err = h.relock()
+	if err == nil && h.yieldsLock && !h.inViews && time.Since(h.since) > slice {
+		err = h.reacquire()
 	}
 	if err != nil {
 		return 0, stopError{err}
@@ -157,41 +157,41 @@ func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// relock lets waiting writers in, and checks that the pages are still intact.
-func (h *fileSnapshot) relock() error {
+// reacquire releases the locks and acquires them again, to let waiting writers in, and checks that the pages are still intact.
+func (h *fileSnapshot) reacquire() error {
 	h.release()
-	if err := h.take(); err != nil {
+	if err := h.acquire(); err != nil {
 		return err
 	}
-	return h.checkUnchanged()
+	return h.checkNotOverwritten()
 }
 
-func (h *fileSnapshot) checkUnchanged() error {
+func (h *fileSnapshot) checkNotOverwritten() error {
 	if now, err := readMeta(h.file); err != nil || now.Tx > h.meta.Tx+1 {
 		return errReplaced
 	}
 	return nil
 }
 
-// detach checks that all pages read so far were intact, and releases the lock. From then on
+// switchToViews checks that no page read so far was overwritten, and releases the locks. From then on
 // the file is read in views.
-func (h *fileSnapshot) detach() error {
-	if h.sealed || h.metaErr != nil {
+func (h *fileSnapshot) switchToViews() error {
+	if h.exclusive || h.metaErr != nil {
 		return nil //nolint:nilerr // the audit reports the damage
 	}
-	err := h.checkUnchanged()
+	err := h.checkNotOverwritten()
 	h.release()
-	h.detached = true
+	h.inViews = true
 	return err
 }
 
 // view calls f with the present state of the file, without the journal, while writers wait.
-// Before detach, that is the state of the snapshot.
+// Before switchToViews, that is the state of the snapshot.
 func (h *fileSnapshot) view(f func(m page.Meta) error) error {
-	if !h.detached {
+	if !h.inViews {
 		return f(h.meta)
 	}
-	if err := h.take(); err != nil {
+	if err := h.acquire(); err != nil {
 		return err
 	}
 	defer h.release()
@@ -207,8 +207,8 @@ func (h *fileSnapshot) view(f func(m page.Meta) error) error {
 
 func (h *fileSnapshot) release() {
 	_ = filelock.Unlock(h.file)
-	h.side.release()
-	h.side = nil
+	h.lock.release()
+	h.lock = nil
 }
 
 func (h *fileSnapshot) close() {
@@ -217,24 +217,24 @@ func (h *fileSnapshot) close() {
 }
 
 // patience is how often an operation is tried while others write.
-const patience = 3
+const maxTries = 3
 
-// withFileSnapshot calls f with a snapshot of the files. If pages of it were overwritten
-// meanwhile, it tries again, and the last time it holds the lock until f returns or detaches.
-func (s *store) withFileSnapshot(ctx context.Context, op string, progress func(done, total int64), f func(*fileSnapshot) error) error {
+// retryOnFileSnapshot calls attempt with a snapshot of the files. If pages of it were overwritten
+// meanwhile, it tries again, and the last time it holds the lock until attempt returns or switches to views.
+func (s *store) retryOnFileSnapshot(ctx context.Context, op string, progress func(done, total int64), attempt func(*fileSnapshot) error) error {
 	for try := 1; ; try++ {
-		h, err := s.openSnapshot(ctx, try <= patience, progress)
+		h, err := s.openSnapshot(ctx, try <= maxTries, progress)
 		if err == nil {
-			err = f(h)
-			if err == nil && h.yieldsLock && !h.detached {
-				err = h.relock() // nothing that was read had been overwritten
+			err = attempt(h)
+			if err == nil && h.yieldsLock && !h.inViews {
+				err = h.reacquire() // nothing that was read had been overwritten
 			}
 			h.close()
 		}
 		switch {
 		case !errors.Is(err, errReplaced):
 			return s.explain(op, err)
-		case try > patience:
+		case try > maxTries:
 			return fmt.Errorf("%s store %s: %w: %w: try again", op, s.path, err, objects.ErrBusy)
 		}
 	}

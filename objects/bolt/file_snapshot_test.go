@@ -29,7 +29,7 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 		mustCheckpoint(t, s)
 	}
 	write(1)
-	if err := h.relock(); err != nil {
+	if err := h.reacquire(); err != nil {
 		t.Fatalf("after one checkpoint: %v", err)
 	}
 	got := audited{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
@@ -47,7 +47,7 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 	}
 	write(2)
 	write(3)
-	if err := h.relock(); !errors.Is(err, errReplaced) {
+	if err := h.reacquire(); !errors.Is(err, errReplaced) {
 		t.Errorf("after three checkpoints: %v", err)
 	}
 }

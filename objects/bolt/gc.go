@@ -22,7 +22,7 @@ func (s *store) Sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 	if !o.Dry && s.readOnly {
 		return swept, fmt.Errorf("clean store %s: %w", s.path, objects.ErrReadOnly)
 	}
-	for range patience {
+	for range maxTries {
 		if swept, err = s.sweep(ctx, o); !errors.Is(err, errReplaced) {
 			break
 		}
@@ -49,7 +49,7 @@ func (s *store) sweep(ctx context.Context, o objects.Sweep) (swept objects.Swept
 	if err != nil || o.Dry {
 		return swept, err
 	}
-	if err = runInOrder(func() error { return c.copy(marks) }, c.replace); err == nil {
+	if err = runInOrder(func() error { return c.copyAndVerify(marks) }, c.replace); err == nil {
 		_, swept.SizeAfter, err = s.Size(ctx)
 	}
 	return swept, err
@@ -66,7 +66,7 @@ type gc struct {
 // file, so that what it has gets an age, and creates the new file. The store is locked
 // meanwhile, and the new file from then on: nobody takes it for a leftover.
 func (c *gc) begin(ctx context.Context, s *store) error {
-	t := s.twin()
+	t := s.withOwnHandles()
 	return t.withExclusiveHandle(ctx, "clean", func(h *handle) error {
 		removeLeftovers(t.path, false)
 		if err := t.resumePurge(h); err != nil {
@@ -98,12 +98,12 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error
 	return findKept(src, o.Keep, o.Before, packBefore(ages, o.Before))
 }
 
-// copy writes what is kept into the new file and reads it back.
-func (c *gc) copy(m *marks) error {
+// copyAndVerify writes what is kept into the new file and reads it back.
+func (c *gc) copyAndVerify(m *marks) error {
 	c.copier = &copier{src: c.src, out: &c.out, marks: m}
 	return runInOrder(
-		c.copier.rounds, c.out.sync, func() error { return checkNewFile(c.out.path, c.copier.kept) },
-		c.copier.rounds, c.out.sync) // what was written while all of that was read
+		c.copier.copyRounds, c.out.indexAndSync, func() error { return checkNewFile(c.out.path, c.copier.kept) },
+		c.copier.copyRounds, c.out.indexAndSync) // what was written while all of that was read
 }
 
 // replace adds what was written meanwhile, and gives the new file the name of the old one.

@@ -46,7 +46,7 @@ type writer struct {
 	open       *group // takes batches; nil: none
 	committing *group // is being written; nil: none
 	size       int    // bytes of the last groups
-	closing    bool   // no group is opened any more
+	stopped    bool   // no group is opened any more
 
 	refs refLocks // one Update of a ref runs at a time
 
@@ -57,11 +57,11 @@ type writer struct {
 
 // group is what is written together.
 type group struct {
-	frame *journal.Frame
-	bulk  []objects.Object // of a large batch, after which the group takes no more
-	mark  memtable.Mark    // of the memtable after its changes
-	moved bool             // it moves refs
-	led   bool             // it has a leader
+	frame     *journal.Frame
+	bulk      []objects.Object // of a large batch, after which the group takes no more
+	mark      memtable.Mark    // of the memtable after its changes
+	moved     bool             // it moves refs
+	hasLeader bool             // it has a leader
 
 	done chan struct{} // closed when err is final
 	err  error
@@ -77,47 +77,44 @@ var (
 func newWriter(s *store, h *handle) *writer {
 	w := &writer{store: s, h: h, known: map[string]*refRecord{}, refs: refLocks{locks: map[string]*refLock{}}}
 	h.planner = w
-	w.rebaseOpenGroup()
+	w.resetPlannedSnapshot()
 	return w
 }
 
-// ref returns a ref as planned. mu is held.
-func (w *writer) ref(name string) (*refRecord, error) {
+// plannedRef returns a ref as planned; one that does not exist has a zero target. mu is held.
+func (w *writer) plannedRef(name string) (refRecord, error) {
 	if r := w.known[name]; r != nil {
-		return r, nil
+		return *r, nil
 	}
 	r, err := w.planned.ref(name)
 	if err != nil {
-		return nil, err
+		return refRecord{}, err
 	}
 	if r.Target.IsZero() { // it may have been deleted
 		e, err := w.planned.newestEntry(name)
 		if err != nil {
-			return nil, err
+			return refRecord{}, err
 		}
 		r.entry = e.Hash
 	}
 	w.known[name] = &r
-	return &r, nil
+	return r, nil
 }
 
 // target returns the target of a ref as planned. mu is held.
 func (w *writer) target(name string) (objects.ID, error) {
-	r, err := w.ref(name)
-	if err != nil {
-		return objects.ID{}, err
-	}
-	return r.Target, nil
+	r, err := w.plannedRef(name)
+	return r.Target, err
 }
 
-// isClosed reports whether nothing can be planned any more. mu is held.
-func (w *writer) isClosed() bool { return w.closing && (w.open == nil || !w.open.led) }
+// refusesBatches reports whether no batch can be planned any more. mu is held.
+func (w *writer) refusesBatches() bool { return w.stopped && (w.open == nil || !w.open.hasLeader) }
 
 // tip returns the target of a ref as planned.
 func (w *writer) tip(name string) (tip objects.ID, err error) {
 	w.lockToPlan()
 	defer w.mu.Unlock()
-	if w.isClosed() {
+	if w.refusesBatches() {
 		return objects.ID{}, errRetry
 	}
 	err = protect(func() (err error) {
@@ -149,7 +146,7 @@ func (w *writer) plan(b objects.Batch, ref string, tip objects.ID) (g *group, le
 func (w *writer) join(add func(*group) error) (g *group, leads bool, err error) {
 	w.lockToPlan()
 	defer w.mu.Unlock()
-	if w.isClosed() {
+	if w.refusesBatches() {
 		return nil, false, errRetry
 	}
 	if w.open == nil {
@@ -169,7 +166,7 @@ func (w *writer) join(add func(*group) error) (g *group, leads bool, err error) 
 	}
 	w.h.mem.Add(g.frame.Changes[had:])
 	g.mark = w.h.mem.Mark()
-	leads, g.led = !g.led, true
+	leads, g.hasLeader = !g.hasLeader, true
 	return g, leads, nil
 }
 
@@ -205,7 +202,7 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 	if err == nil && len(moves) > 0 {
 		var last uint64
 		if last, err = w.lastSeq(); err == nil {
-			w.move(g, last+1, b.Note, moves)
+			w.planMoves(g, last+1, b.Note, moves)
 		}
 	}
 	return err
@@ -232,10 +229,10 @@ func (w *writer) put(g *group, o *objects.Object, copies bool) error {
 }
 
 // isStored reports whether an object is stored as it should be.
-func (l *snapshot) isStored(o *objects.Object, copies bool) (bool, error) {
+func (l *snapshot) isStored(o *objects.Object, purgedCounts bool) (bool, error) {
 	found, err := l.object(o.ID)
 	switch {
-	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrPurged) && !copies:
+	case errors.Is(err, objects.ErrNotFound), errors.Is(err, objects.ErrPurged) && !purgedCounts:
 		return false, nil
 	case errors.Is(err, objects.ErrPurged):
 		return true, nil
@@ -261,8 +258,8 @@ func (w *writer) lastSeq() (uint64, error) {
 	return w.last, nil
 }
 
-// move plans one log entry, whose refs were asked for before. mu is held.
-func (w *writer) move(g *group, seq uint64, note objects.Note, moves []objects.RefUpdate) {
+// planMoves plans one log entry with its moves of refs, whose refs were asked for before. mu is held.
+func (w *writer) planMoves(g *group, seq uint64, note objects.Note, moves []objects.RefUpdate) {
 	moves = slices.Clone(moves) // those of a batch are the caller's
 	for i := range moves {
 		moves[i].Prev = w.known[moves[i].Name].entry
@@ -303,7 +300,7 @@ func (w *writer) finish(g *group, leads bool, err error) error {
 		<-g.done
 		return g.err
 	}
-	if g = w.newest(); g != nil {
+	if g = w.newestGroup(); g != nil {
 		if <-g.done; g.err != nil {
 			return errRetry
 		}
@@ -311,11 +308,11 @@ func (w *writer) finish(g *group, leads bool, err error) error {
 	return err
 }
 
-// newest returns the newest group that is planned; nil: everything is written.
-func (w *writer) newest() *group {
+// newestGroup returns the newest group that is planned; nil: everything is written.
+func (w *writer) newestGroup() *group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.open != nil && w.open.led {
+	if w.open != nil && w.open.hasLeader {
 		return w.open
 	}
 	return w.committing
@@ -332,18 +329,18 @@ func (w *writer) write(g *group) {
 	} else {
 		g.err = w.store.commitGroup(w.h, g)
 	}
-	w.onWritten(g)
+	w.clearCommitting(g)
 	close(g.done)
 	w.store.checkpointIfFull(w)
-	w.closeIfBrokenOrContended() // before another leader can write
+	w.stopIfBrokenOrContended() // before another leader can write
 	w.commit.Unlock()
 }
 
-// onWritten takes in a group that is durable now, or has failed. commit is held, mu is not.
-func (w *writer) onWritten(g *group) {
+// clearCommitting notes that a group, durable now or failed, is not being written any more. commit is held, mu is not.
+func (w *writer) clearCommitting(g *group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.closing = w.closing || w.h.broken.Load()
+	w.stopped = w.stopped || w.h.broken.Load()
 	w.committing = nil
 	w.size = max(g.frame.Size(), w.size*3/4)
 	if w.open == nil && len(w.known) > plannedRefs {
@@ -351,9 +348,9 @@ func (w *writer) onWritten(g *group) {
 	}
 }
 
-// rebaseOpenGroup makes the writer plan on the present state of the handle, on top of which it puts the
+// resetPlannedSnapshot makes the writer plan on the present state of the handle, on top of which it puts the
 // open group again. mu is held, or nobody else has the writer.
-func (w *writer) rebaseOpenGroup() {
+func (w *writer) resetPlannedSnapshot() {
 	w.planned = w.h.snapshot()
 	w.planned.mark = memtable.Newest
 	if g := w.open; g != nil {
@@ -373,7 +370,7 @@ func (s *store) commitGroup(h *handle, g *group) error {
 		if h.journal.Length() > maxJournalLength || g.frame.Size() > maxFrameSize || g.bulk != nil {
 			err = s.checkpoint(h, g.mark, g.bulk...)
 		} else {
-			err = s.append(h, g)
+			err = s.appendToJournal(h, g)
 		}
 	}
 	if err != nil {
@@ -388,8 +385,8 @@ func (s *store) commitGroup(h *handle, g *group) error {
 	return nil
 }
 
-// append writes a group into the journal. If the sync fails the outcome is unknown.
-func (s *store) append(h *handle, g *group) error {
+// appendToJournal writes a group into the journal. If the sync fails the outcome is unknown.
+func (s *store) appendToJournal(h *handle, g *group) error {
 	wrote, err := h.journal.Append(g.frame)
 	if err != nil {
 		if err = s.explain("write", err); wrote {

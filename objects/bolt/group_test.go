@@ -84,7 +84,7 @@ func TestBatchesOnAFailedGroupAreRetried(t *testing.T) {
 	second := plan("first", "second")
 	_ = h.journal.File.Close()
 	first.err = in.commitGroup(h, first)
-	w.onWritten(first)
+	w.clearCommitting(first)
 	if first.err == nil {
 		t.Fatal("a journal that is closed was written")
 	}
@@ -97,8 +97,8 @@ func TestBatchesOnAFailedGroupAreRetried(t *testing.T) {
 	if _, _, err := w.plan(batch("refs/heads/late", "late"), "", objects.ID{}); !errors.Is(err, errRetry) {
 		t.Errorf("a handle that is broken takes more: %v", err)
 	}
-	h.close()
-	h.side.release()
+	h.closeFiles()
+	h.lock.release()
 	if n := transactions(t, path); n != 0 {
 		t.Errorf("%d groups were acknowledged", n)
 	}

@@ -33,7 +33,7 @@ type handle struct {
 	file    *os.File
 	info    os.FileInfo // of the file, when it was opened
 	number  uint64      // which of the files that had the name it is
-	side    *ticketLock // nil: there can be none
+	lock    *ticketLock // nil: there can be none
 	journal *journal.Log
 	mem     *memtable.Table
 	bodies  *bodyCache
@@ -180,7 +180,7 @@ func (s *store) releaseReader(r *readTx) {
 	}
 	s.mu.Unlock()
 	if last {
-		s.shut(h)
+		s.closeHandle(h)
 	}
 }
 
@@ -194,14 +194,14 @@ func (s *store) closeIdle(h *handle) {
 	}
 	s.mu.Unlock()
 	if idle {
-		s.shut(h)
+		s.closeHandle(h)
 	}
 }
 
-// shut closes a handle that nobody uses any more.
-func (s *store) shut(h *handle) {
-	h.close()
-	h.side.release()
+// closeHandle closes a handle that nobody uses any more.
+func (s *store) closeHandle(h *handle) {
+	h.closeFiles()
+	h.lock.release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.writer && !h.broken.Load() {
@@ -211,7 +211,7 @@ func (s *store) shut(h *handle) {
 	s.signal()
 }
 
-func (h *handle) close() {
+func (h *handle) closeFiles() {
 	_ = h.file.Close()
 	if h.journal != nil {
 		_ = h.journal.File.Close()
@@ -221,12 +221,12 @@ func (h *handle) close() {
 // waitError returns the error of a wait for a handle that ends no later than ctx.
 func (s *store) waitError(ctx context.Context, op string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return s.busy(op)
+		return s.busyError(op)
 	}
 	return s.explain(op, err)
 }
 
-func (s *store) busy(op string) error {
+func (s *store) busyError(op string) error {
 	return fmt.Errorf("%s store %s: others have held it for %v: %w", op, s.path, s.wait, objects.ErrBusy)
 }
 
@@ -235,17 +235,17 @@ func (s *store) openHandle(ctx context.Context, writer bool) (*handle, error) {
 	if err := s.checkPath(); err != nil {
 		return nil, err
 	}
-	flags, lock := os.O_RDONLY, s.lockShared
+	flags, acquire := os.O_RDONLY, s.lockShared
 	if writer {
-		flags, lock = os.O_RDWR, s.lockExclusive
+		flags, acquire = os.O_RDWR, s.lockExclusive
 	}
-	side, err := lock(ctx)
+	lock, err := acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.openFiles(ctx, side, flags)
+	h, err := s.openFiles(ctx, lock, flags)
 	if err != nil {
-		side.release()
+		lock.release()
 		return nil, err
 	}
 	h.writer = writer
@@ -253,23 +253,23 @@ func (s *store) openHandle(ctx context.Context, writer bool) (*handle, error) {
 }
 
 // openFiles opens the file, which nobody changes meanwhile, and its journal.
-func (s *store) openFiles(ctx context.Context, side *ticketLock, flags int) (*handle, error) {
+func (s *store) openFiles(ctx context.Context, lock *ticketLock, flags int) (*handle, error) {
 	f, err := s.policy.Open(s.path, flags, 0)
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{file: f, side: side, opened: time.Now(), bodies: &s.bodies}
+	h := &handle{file: f, lock: lock, opened: time.Now(), bodies: &s.bodies}
 	if err = pollLock(ctx, h.file, false); err == nil {
 		var bound journal.Binding
-		if bound, err = s.checkMetaAndFormat(h); err == nil {
+		if bound, err = s.readMetaInto(h); err == nil {
 			err = s.openJournal(h, bound, flags)
 		}
 	}
 	if err == nil && flags == os.O_RDWR {
-		err = h.recoverTail()
+		err = h.syncUnacknowledgedFrames()
 	}
 	if err != nil {
-		h.close()
+		h.closeFiles()
 		return nil, err
 	}
 	return h, nil
@@ -299,9 +299,9 @@ func readMeta(f *os.File) (page.Meta, error) {
 	return page.ReadMeta(f, info.Size())
 }
 
-// checkMetaAndFormat refuses a file that is damaged or has an unknown format, before anything else of
-// it is read.
-func (s *store) checkMetaAndFormat(h *handle) (bound journal.Binding, err error) {
+// readMetaInto sets what the handle knows of the file from its meta page and meta bucket. It refuses a file
+// that is damaged or has an unknown format, before anything else of it is read.
+func (s *store) readMetaInto(h *handle) (bound journal.Binding, err error) {
 	if h.info, err = h.file.Stat(); err != nil {
 		return bound, err
 	}
@@ -324,7 +324,7 @@ func (s *store) checkMetaAndFormat(h *handle) (bound journal.Binding, err error)
 	if bound, err = l.binding(); err != nil {
 		return bound, fmt.Errorf("journal: %w", err)
 	}
-	h.number = s.noteFile(h.info, bound.File)
+	h.number = s.updateFileNumber(h.info, bound.File)
 	return bound, nil
 }
 

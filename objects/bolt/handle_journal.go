@@ -21,7 +21,7 @@ const (
 
 var journalKey = []byte("journal")
 
-func journalPath(db string) string { return db + "-journal" }
+func journalPath(database string) string { return database + "-journal" }
 
 func encodeBinding(b journal.Binding) []byte { return withChecksum(journalKey, b.Encode()) }
 
@@ -91,22 +91,22 @@ func (s *store) openJournal(h *handle, bound journal.Binding, flags int) error {
 
 // acknowledgedEnd returns the end of the acknowledged frames; 0 if the anchor does not say.
 func (h *handle) acknowledgedEnd() (int64, error) {
-	if h.side == nil {
+	if h.lock == nil {
 		return 0, nil
 	}
-	end, _, err := h.journal.Acknowledged(h.side.gate)
+	end, _, err := h.journal.Acknowledged(h.lock.gate)
 	return end, err
 }
 
-// recoverTail makes durable what the last writer left and did not acknowledge: a batch that is repeated
+// syncUnacknowledgedFrames writes and syncs again what the last writer left and did not acknowledge: a batch that is repeated
 // writes nothing when it finds its objects and refs, and the anchor may name only durable frames.
-func (h *handle) recoverTail() error {
+func (h *handle) syncUnacknowledgedFrames() error {
 	from, err := h.acknowledgedEnd()
 	if err != nil || from == h.journal.End {
 		return err
 	}
 	if from == 0 { // the last writer may have been killed after a checkpoint
-		if err := h.syncFile(); err != nil {
+		if err := h.syncFileAndName(); err != nil {
 			return err
 		}
 	}
@@ -119,11 +119,11 @@ func (h *handle) recoverTail() error {
 	return nil
 }
 
-// syncFile makes the file and its name durable. The last writer may have been killed after
+// syncFileAndName makes the file and its name durable. The last writer may have been killed after
 // a checkpoint or after a rename, or a sync may have failed there: the frames must not be
 // overwritten before that. The meta page is written again, since after a failed sync the
 // system may consider it written.
-func (h *handle) syncFile() error {
+func (h *handle) syncFileAndName() error {
 	at := int64(h.now.meta.Tx%2)*int64(h.now.meta.PageSize) + page.HeaderSize
 	b := make([]byte, page.MetaSize)
 	if _, err := h.file.ReadAt(b, at); err != nil {
@@ -136,7 +136,7 @@ func (h *handle) syncFile() error {
 }
 
 // writeAnchor writes the anchor. If that fails, only the check for lost frames is weaker.
-func (h *handle) writeAnchor() { _, _ = h.side.gate.WriteAt(h.journal.EncodeAnchor(), 0) }
+func (h *handle) writeAnchor() { _, _ = h.lock.gate.WriteAt(h.journal.EncodeAnchor(), 0) }
 
 // restartJournal begins the next generation of the journal, of which nothing is written.
 func (h *handle) restartJournal(bound journal.Binding) {

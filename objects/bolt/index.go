@@ -59,21 +59,20 @@ func decodeChunk(list []index.Entry, key, value []byte) ([]index.Entry, error) {
 	return entries, err
 }
 
-// readChunk reads a chunk of a run, or one beside the run. The entries are valid until the next call.
-func (l *snapshot) readChunk(r index.Run, e page.Entry) ([]index.Entry, error) {
-	l.chunk.run = index.Run{}
+// readChunk reads a chunk, of whichever run. The entries are valid until the next call.
+func (l *snapshot) readChunk(e page.Entry) ([]index.Entry, error) {
+	l.chunk.entries = l.chunk.entries[:0]
 	value, err := e.Value()
 	if err != nil {
 		return nil, err
 	}
-	entries, err := decodeChunk(l.chunk.entries[:0], e.Key, value)
+	entries, err := decodeChunk(l.chunk.entries, e.Key, value)
 	if err != nil {
 		return nil, err
 	}
-	if l.chunk.entries = entries; r.Has(e.Key) {
-		l.chunk.run = r
-	}
-	return entries, nil
+	l.chunk.entries = entries
+	l.chunk.run, err = index.ParseKey(e.Key)
+	return entries, err
 }
 
 // chunksFrom yields the chunks of a run, from the one in which a prefix may come first. It checks the
@@ -89,7 +88,7 @@ func (l *snapshot) chunksFrom(r index.Run, prefix uint32) iter.Seq2[[]index.Entr
 			first, ok, err = l.pages.Floor(t, r.ChunkKey(prefix))
 		}
 		if ok && err == nil {
-			entries, err = l.readChunk(r, first)
+			entries, err = l.readChunk(first)
 		}
 		start := r.Key()
 		if err != nil || r.Has(first.Key) {
@@ -100,7 +99,7 @@ func (l *snapshot) chunksFrom(r index.Run, prefix uint32) iter.Seq2[[]index.Entr
 		}
 		for e, err := range l.pages.Scan(t, start, false) {
 			if err == nil {
-				entries, err = l.readChunk(r, e)
+				entries, err = l.readChunk(e)
 			}
 			if err == nil && !r.Has(e.Key) || !yield(entries, err) || err != nil {
 				return
@@ -163,7 +162,8 @@ func (l *snapshot) isAt(at place, id objects.ID) (bool, error) {
 func (l *snapshot) entriesOf(r index.Run, id objects.ID) ([]index.Entry, error) {
 	prefix := index.Prefix(id[:])
 	entries := l.chunk.entries
-	if l.chunk.run != r || prefix < entries[0].Prefix || prefix > entries[len(entries)-1].Prefix {
+	run := index.Run{Level: r.Level, Number: r.Number}
+	if len(entries) == 0 || l.chunk.run != run || prefix < entries[0].Prefix || prefix > entries[len(entries)-1].Prefix {
 		var err error
 		if entries, err = l.chunkOf(r, prefix); err != nil {
 			return nil, err
@@ -187,8 +187,8 @@ func (l *snapshot) chunkOf(r index.Run, prefix uint32) ([]index.Entry, error) {
 	return nil, nil
 }
 
-// cachedChunk is the chunk that was read last, and its run; the zero run if it is of none that was asked
-// for. Ids that are looked up in ascending order are mostly in it if the run is short.
+// cachedChunk is the chunk that was read last, without entries if it was damaged, and the level and number of
+// its run. Ids that are looked up in ascending order are mostly in it if the run is short.
 type cachedChunk struct {
 	run     index.Run
 	entries []index.Entry

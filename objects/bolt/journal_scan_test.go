@@ -25,8 +25,8 @@ func TestScanMergesJournalAndFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.side.release()
-	defer h.close()
+	defer h.lock.release()
+	defer h.closeFiles()
 	l := h.snapshot()
 	l.mem = nil
 	file := map[string]string{}

@@ -320,10 +320,10 @@ func TestReadersDuringCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := h.snapshot().runs()
-	if h.close(); err != nil || len(all.List) == 0 || len(all.List) > 3*index.Fan {
+	if h.closeFiles(); err != nil || len(all.List) == 0 || len(all.List) > 3*index.Fan {
 		t.Errorf("%d runs, %v", len(all.List), err)
 	}
-	h.side.release()
+	h.lock.release()
 	wantSound(t, path)
 }
 

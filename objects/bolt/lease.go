@@ -30,10 +30,10 @@ type leaseRequest struct {
 
 // acquireWriter returns the writer, which stays until releaseWriter. A call that was
 // admitted before the store was closed may still write.
-func (s *store) acquireWriter(ctx context.Context, admitted bool) (*writer, error) {
+func (s *store) acquireWriter(ctx context.Context, evenIfClosed bool) (*writer, error) {
 	s.mu.Lock()
 	switch {
-	case s.closed && !admitted:
+	case s.closed && !evenIfClosed:
 		s.mu.Unlock()
 		return nil, objects.ErrClosed
 	case s.readOnly:
@@ -114,13 +114,13 @@ func (s *store) leaseLoop() {
 			bad := s.resumePurge(h)
 			s.tidied = bad == nil // else a later writer tries again
 			if h.broken.Load() {
-				h.close()
-				h.side.release()
+				h.closeFiles()
+				h.lock.release()
 				err = bad
 			}
 		}
 		if w := s.grant(r, h, s.explain("write", err)); w != nil {
-			s.holdLease(w)
+			s.awaitLeaseEnd(w)
 			s.endLease(w)
 		}
 		cancel()
@@ -160,10 +160,10 @@ func (s *store) checkpointIfFull(w *writer) {
 	}
 }
 
-// close lets nobody use the writer any more, and no group be opened.
-func (w *writer) close() {
+// stopPlanning makes the writer refuse new calls and new groups; what is planned is still written.
+func (w *writer) stopPlanning() {
 	w.mu.Lock()
-	w.closing = true
+	w.stopped = true
 	w.mu.Unlock()
 	w.store.mu.Lock()
 	if w.store.writer == w {
@@ -172,17 +172,17 @@ func (w *writer) close() {
 	w.store.mu.Unlock()
 }
 
-// closeIfBrokenOrContended closes a writer that is broken, or whose lock another process waits for.
+// stopIfBrokenOrContended ends the planning of a writer that is broken, or whose lock another process waits for.
 // commit is held.
-func (w *writer) closeIfBrokenOrContended() {
-	if w.h.broken.Load() || w.h.side.contended() {
-		w.close()
+func (w *writer) stopIfBrokenOrContended() {
+	if w.h.broken.Load() || w.h.lock.contended() {
+		w.stopPlanning()
 	}
 }
 
-// holdLease waits until no call uses a writer, and none can any more: it was closed, the store
+// awaitLeaseEnd waits until no call uses a writer, and none can any more: it was closed, the store
 // is closed, another process waits, or the last call left it some time ago.
-func (s *store) holdLease(w *writer) {
+func (s *store) awaitLeaseEnd(w *writer) {
 	for contended := false; ; {
 		poll, cancel := context.WithTimeout(context.Background(), leasePoll)
 		err := s.await(poll, func() bool {
@@ -196,7 +196,7 @@ func (s *store) holdLease(w *writer) {
 			return
 		}
 		w.commit.Lock()
-		contended = w.h.side.contended()
+		contended = w.h.lock.contended()
 		w.commit.Unlock()
 	}
 }
@@ -220,5 +220,5 @@ func (s *store) endLease(w *writer) {
 	s.signal()
 	s.mu.Unlock()
 	_ = s.await(context.Background(), func() bool { return h.now.readers == 0 && (h.before == nil || h.before.readers == 0) })
-	s.shut(h)
+	s.closeHandle(h)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/tract-vcs/tract/safefile"
 )
 
-// leftovers calls f with each file that an interrupted creation, gc or purge has left
+// forEachLeftover calls f with each file that an interrupted creation, gc or purge has left
 // beside a store. A file that is still being written is locked by its writer, and is none.
-func leftovers(path string, f func(file *os.File)) {
+func forEachLeftover(path string, f func(file *os.File)) {
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), filepath.Base(path)+newSuffix) {
@@ -34,7 +34,7 @@ func leftovers(path string, f func(file *os.File)) {
 // wipe is set. The caller has the exclusive lock of the store: without it a file that is
 // complete, unlocked and about to get its name would be taken for one.
 func removeLeftovers(path string, wipe bool) {
-	leftovers(path, func(file *os.File) {
+	forEachLeftover(path, func(file *os.File) {
 		name := file.Name()
 		if !renamesOpen {
 			_ = file.Close()
@@ -47,7 +47,7 @@ func removeLeftovers(path string, wipe bool) {
 
 // Leftovers is objects.Maintainer.
 func (s *store) Leftovers(context.Context) (names []string, err error) {
-	leftovers(s.path, func(file *os.File) { names = append(names, file.Name()) })
+	forEachLeftover(s.path, func(file *os.File) { names = append(names, file.Name()) })
 	return names, nil
 }
 

@@ -118,7 +118,7 @@ func TestSweepCopiesLittleUnderTheLock(t *testing.T) {
 func TestFsckKeepsOneNumberOfAPack(t *testing.T) {
 	s, _ := manyPacks(t, 40)
 	in := inner(t, s)
-	err := in.withFileSnapshot(t.Context(), "check", nil, func(h *fileSnapshot) error {
+	err := in.retryOnFileSnapshot(t.Context(), "check", nil, func(h *fileSnapshot) error {
 		a := newChecker(h, objects.Audit{})
 		if err := a.run(); err != nil {
 			return err
@@ -126,8 +126,8 @@ func TestFsckKeepsOneNumberOfAPack(t *testing.T) {
 		if len(a.index.packs) != 40 || len(a.intact) != 40 || a.harmful > 0 {
 			t.Errorf("fsck keeps %d tallies of 40 packs", len(a.index.packs))
 		}
-		if most := 4 * checkBytes; cap(a.room.pieces.Buf) > most || cap(a.packRoom.pieces.Buf) > most {
-			t.Errorf("fsck keeps %d and %d bytes of packs", cap(a.room.pieces.Buf), cap(a.packRoom.pieces.Buf))
+		if most := 4 * checkBytes; cap(a.valueArena.pieces.Buf) > most || cap(a.packArena.pieces.Buf) > most {
+			t.Errorf("fsck keeps %d and %d bytes of packs", cap(a.valueArena.pieces.Buf), cap(a.packArena.pieces.Buf))
 		}
 		return nil
 	})

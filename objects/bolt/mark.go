@@ -15,18 +15,18 @@ import (
 // is known by its pack and its row there, and reads the edges of objects from the heads of packs
 // when it follows them. So its memory is a small part of that of the ids.
 type marks struct {
-	src       *source
-	before    time.Time  // what was there before it is not young
-	old       uint32     // the objects of this pack and of earlier ones were there
-	packs     []packRows // ascending
-	rows      int        // of all of them
-	kept      bitset     // rows
-	todo      bitset     // packs with rows that were not followed yet
-	records   map[objects.ID]*markedRecord
-	roots     []uint64 // the first 8 bytes of their ids, sorted
-	last      uint64   // the last log entry that was read
-	reachable int      // objects to which a root leads
-	withYoung bool     // what is young is marked too
+	src         *source
+	before      time.Time  // what was there before it is not young
+	lastOldPack uint32     // the objects of this pack and of earlier ones were there
+	packs       []packRows // ascending
+	rows        int        // of all of them
+	kept        bitset     // rows
+	todo        bitset     // packs with rows that were not followed yet
+	records     map[objects.ID]*markedRecord
+	roots       []uint64 // the first 8 bytes of their ids, sorted
+	last        uint64   // the last log entry that was read
+	reachable   int      // objects to which a root leads
+	withYoung   bool     // what is young is marked too
 }
 
 // packRows is a pack and where its rows are in the bitset.
@@ -52,8 +52,8 @@ func (b bitset) has(i int) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bitset) set(i int)      { b[i/64] |= 1 << (i % 64) }
 func (b bitset) clear(i int)    { b[i/64] &^= 1 << (i % 64) }
 
-// last returns the greatest number, or -1.
-func (b bitset) last() int {
+// highest returns the highest bit that is set, or -1.
+func (b bitset) highest() int {
 	for w := len(b) - 1; w >= 0; w-- {
 		if b[w] != 0 {
 			return w*64 + bits.Len64(b[w]) - 1
@@ -65,36 +65,36 @@ func (b bitset) last() int {
 // findKept finds out what is kept: what refs, log entries and more roots lead to, and what is young,
 // if a time before now says what is not. Of what is written meanwhile nothing may be marked: a [copier] copies all
 // of that, and what it refers to.
-func findKept(src *source, keep []objects.ID, before time.Time, old uint32) (*marks, error) {
-	m := &marks{src: src, before: before, old: old, records: map[objects.ID]*markedRecord{}}
+func findKept(src *source, keep []objects.ID, before time.Time, lastOldPack uint32) (*marks, error) {
+	m := &marks{src: src, before: before, lastOldPack: lastOldPack, records: map[objects.ID]*markedRecord{}}
 	for _, id := range keep {
 		m.addRoot(id)
 	}
-	if err := runInOrder(m.readRoots, m.readRecords, m.readHeads, m.mark); err != nil {
+	if err := runInOrder(m.readRoots, m.readRecords, m.readHeads, m.markReachable); err != nil {
 		return nil, err
 	}
 	if m.reachable = m.count(); !before.Before(time.Now()) {
 		return m, nil
 	}
 	m.withYoung = true
-	return m, m.mark()
+	return m, m.markReachable()
 }
 
-// mark marks the roots, or what is young, and everything that they lead to.
-func (m *marks) mark() error {
+// markReachable marks the roots (or, if withYoung is set, what is young) and everything that they lead to.
+func (m *marks) markReachable() error {
 	for at := range m.packs {
 		if !m.withYoung || m.isYoung(at) {
 			m.todo.set(at)
 		}
 	}
-	if err := m.markRootAndYoungRecords(); err != nil {
+	if err := m.markRecords(); err != nil {
 		return err
 	}
 	return m.follow()
 }
 
 // isYoung reports whether every object of a pack is marked because it is young.
-func (m *marks) isYoung(at int) bool { return m.withYoung && m.packs[at].number > m.old }
+func (m *marks) isYoung(at int) bool { return m.withYoung && m.packs[at].number > m.lastOldPack }
 
 // count returns how many objects are marked.
 func (m *marks) count() (n int) {
@@ -116,7 +116,7 @@ func (m *marks) readRoots() error {
 		return nil
 	})
 	if err == nil {
-		err = m.src.entries(0, func(e objects.LogEntry) error {
+		err = m.src.logEntries(0, func(e objects.LogEntry) error {
 			for _, u := range e.Refs {
 				m.addRoot(u.Old)
 				m.addRoot(u.New)
@@ -173,13 +173,13 @@ func (m *marks) readHeads() error {
 	return err
 }
 
-// markRootAndYoungRecords marks the roots among the records, or, if young objects are kept, the young
+// markRecords marks the roots among the records, or, if withYoung is set, the young
 // records: the objects of the journal, and tombstones of late purges.
-func (m *marks) markRootAndYoungRecords() error {
+func (m *marks) markRecords() error {
 	return m.src.view(func(l *snapshot) error {
 		for id, k := range m.records {
 			if !m.withYoung && m.isRoot(&id) || m.withYoung && k.young {
-				if err := m.markWithReferences(l, id); err != nil {
+				if err := m.markThroughRecords(l, id); err != nil {
 					return err
 				}
 			}
@@ -188,10 +188,11 @@ func (m *marks) markRootAndYoungRecords() error {
 	})
 }
 
-// markWithReferences marks an object by its id, and what it refers to if it is in no pack.
-func (m *marks) markWithReferences(l *snapshot, id objects.ID) error {
+// markThroughRecords marks an object by its id, and what it refers to if it is a record. An object in a
+// pack is followed later.
+func (m *marks) markThroughRecords(l *snapshot, id objects.ID) error {
 	for todo := []objects.ID{id}; len(todo) > 0; {
-		edges, _, err := m.visit(l, todo[len(todo)-1])
+		edges, _, err := m.markNew(l, todo[len(todo)-1])
 		if err != nil {
 			return err
 		}
@@ -200,9 +201,9 @@ func (m *marks) markWithReferences(l *snapshot, id objects.ID) error {
 	return nil
 }
 
-// visit marks an object by its id. If it was not marked before, visit returns the edges of a
+// markNew marks an object by its id. If it was not marked before, it returns the edges of a
 // record, or that the object is in a pack, which is followed later.
-func (m *marks) visit(l *snapshot, id objects.ID) (edges []objects.ID, packed bool, err error) {
+func (m *marks) markNew(l *snapshot, id objects.ID) (edges []objects.ID, packed bool, err error) {
 	if k := m.records[id]; k != nil {
 		if !k.kept {
 			k.kept, edges = true, k.edges
@@ -215,7 +216,7 @@ func (m *marks) visit(l *snapshot, id objects.ID) (edges []objects.ID, packed bo
 	if err != nil || !ok {
 		return edges, false, err
 	}
-	at, ok := m.pack(is.pack)
+	at, ok := m.findPack(is.pack)
 	if !ok || is.row >= m.packs[at].rows || m.kept.has(m.packs[at].first+is.row) {
 		return edges, false, nil
 	}
@@ -224,8 +225,8 @@ func (m *marks) visit(l *snapshot, id objects.ID) (edges []objects.ID, packed bo
 	return edges, true, nil
 }
 
-// pack returns which of the packs has a number.
-func (m *marks) pack(number uint32) (at int, ok bool) {
+// findPack returns the index in m.packs of the pack with a number.
+func (m *marks) findPack(number uint32) (at int, ok bool) {
 	return slices.BinarySearchFunc(m.packs, number, func(p packRows, n uint32) int { return cmp.Compare(p.number, n) })
 }
 
@@ -235,10 +236,10 @@ const viewRows = 1 << 14
 // follow follows the edges of all marked objects. Those of an object lead mostly to earlier
 // packs, so one pass from the last pack to the first does most.
 func (m *marks) follow() error {
-	for m.todo.last() >= 0 {
+	for m.todo.highest() >= 0 {
 		err := m.src.view(func(l *snapshot) error {
 			rows := 0
-			for at := m.todo.last(); at >= 0 && rows < viewRows; at = m.todo.last() {
+			for at := m.todo.highest(); at >= 0 && rows < viewRows; at = m.todo.highest() {
 				m.todo.clear(at)
 				if err := m.followPack(l, at); err != nil {
 					return err
@@ -279,7 +280,7 @@ func (m *marks) followPack(l *snapshot, at int) error {
 		}
 	}
 	for k := range others {
-		if err := m.markWithReferences(l, *p.ID(k)); err != nil {
+		if err := m.markThroughRecords(l, *p.ID(k)); err != nil {
 			return err
 		}
 	}
@@ -289,12 +290,12 @@ func (m *marks) followPack(l *snapshot, at int) error {
 // keeps reports whether an object of a pack is kept. What was written after the marks were made
 // is.
 func (m *marks) keeps(number uint32, row int) bool {
-	at, ok := m.pack(number)
+	at, ok := m.findPack(number)
 	return !ok || m.kept.has(m.packs[at].first+row)
 }
 
-// removes reports whether a tombstone is left out. One that was not there when it was marked is not.
-func (m *marks) removes(id objects.ID) bool {
+// removesTombstone reports whether a tombstone is left out. One that was not there when it was marked is not.
+func (m *marks) removesTombstone(id objects.ID) bool {
 	k := m.records[id]
 	return k != nil && !k.kept
 }

@@ -177,7 +177,7 @@ func TestObjectsAreHashedBeforeTheyAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.copier = &copier{src: c.src, out: &c.out, marks: m}
-		if err := c.copier.rounds(); !errors.Is(err, objects.ErrCorrupt) || c.out.packs > 0 {
+		if err := c.copier.copyRounds(); !errors.Is(err, objects.ErrCorrupt) || c.out.packs > 0 {
 			t.Errorf("dense %t: %v, and %d packs were written", dense, err, c.out.packs)
 		}
 	}

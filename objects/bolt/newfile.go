@@ -46,7 +46,7 @@ const (
 // create creates a file that is to get a path, and locks it until it is finished.
 func (f *newFile) create(s *store, path string, bound journal.Binding) (err error) {
 	f.limit = s.maxMapSize
-	if f.path, err = build(filepath.Dir(path), filepath.Base(path)+newSuffix+"*", bound); err != nil {
+	if f.path, err = createEmptyFile(filepath.Dir(path), filepath.Base(path)+newSuffix+"*", bound); err != nil {
 		return err
 	}
 	return protect(func() (err error) {
@@ -127,7 +127,7 @@ func (f *newFile) addObjects(list []objects.Object) error {
 
 // setRef sets a ref, perhaps again; nil: it deletes it.
 func (f *newFile) setRef(name string, value []byte) error {
-	l, err := f.snapshot()
+	l, err := f.snapshotOfWritten()
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func (f *newFile) setRef(name string, value []byte) error {
 	return f.add(setKey(refsBucket, []byte(name), value), setKey(recentBucket, recentKey(r.Ref), []byte{}))
 }
 
-// snapshot returns what was written, and not only added. It reads the file, since every page that
+// snapshotOfWritten returns what was written, and not only added. It reads the file, since every page that
 // is read in the memory map of bbolt would stay in memory.
-func (f *newFile) snapshot() (*snapshot, error) {
+func (f *newFile) snapshotOfWritten() (*snapshot, error) {
 	if f.written == nil {
 		m, err := readMeta(f.file)
 		if err != nil {
@@ -187,8 +187,8 @@ func (f *newFile) write() error {
 	})
 }
 
-// sync adds what is missing to the index, and makes everything durable.
-func (f *newFile) sync() error {
+// indexAndSync adds what is missing to the index, and makes everything durable.
+func (f *newFile) indexAndSync() error {
 	return runInOrder(f.indexNewPacks, f.write, func() error { return protect(f.db.Sync) })
 }
 
@@ -217,7 +217,7 @@ func (f *newFile) indexNewPacks() error {
 	r := index.Run{Level: index.Level(int(f.entries)), Number: f.index.Last + 1, Entries: f.entries}
 	parts := min(indexParts, f.entries/indexEntries+1)
 	for i := range parts {
-		entries, err := f.entriesBetween(i<<16/parts, (i+1)<<16/parts)
+		entries, err := f.entriesToIndex(i<<16/parts, (i+1)<<16/parts)
 		if err != nil {
 			return err
 		}
@@ -232,10 +232,10 @@ func (f *newFile) indexNewPacks() error {
 	return nil
 }
 
-// entriesBetween returns the entries of packs in no run for ids whose first two bytes are
-// from one number to below another.
-func (f *newFile) entriesBetween(from, to uint64) (entries []index.Entry, err error) {
-	l, err := f.snapshot()
+// entriesToIndex returns the entries of packs that are in no run, for ids whose first two bytes are a number
+// from minPrefix to below endPrefix.
+func (f *newFile) entriesToIndex(minPrefix, endPrefix uint64) (entries []index.Entry, err error) {
+	l, err := f.snapshotOfWritten()
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (f *newFile) entriesBetween(from, to uint64) (entries []index.Entry, err er
 		n, ids := binary.BigEndian.Uint32(e.Key), head[packIDs:]
 		for row := range parsePackHeader(head).count {
 			id := objects.ID(ids[row*idSize:])
-			if begin := uint64(binary.BigEndian.Uint16(id[:])); begin >= from && begin < to {
+			if prefix := uint64(binary.BigEndian.Uint16(id[:])); prefix >= minPrefix && prefix < endPrefix {
 				entries = append(entries, newIndexEntry(id, place{n, row}))
 			}
 		}

@@ -31,7 +31,7 @@ func TestNewFileStaysOutOfMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.sync(); err != nil {
+	if err := f.indexAndSync(); err != nil {
 		t.Fatal(err)
 	}
 	heads := int64(packs * maxPackObjects * idSize)

@@ -18,7 +18,7 @@ import (
 func packObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) ([]journal.Change, error) {
 	list, err := l.decodeRecords(records)
 	if err == nil {
-		list, err = l.withoutStored(list)
+		list, err = l.withoutPacked(list)
 	}
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func commitChains(list []objects.Object, at map[objects.ID]int) (chains [][]int)
 // splitPacks divides objects into packs. A large object has a pack of its own, so that nobody unpacks
 // it who reads what lies beside it in a history. Every other pack ends with a commit, so that a commit
 // has its content beside it, unless none comes for long. The memory of the list is used again.
-func splitPacks(list []objects.Object, most limits) (packs [][]objects.Object) {
+func splitPacks(list []objects.Object, max limits) (packs [][]objects.Object) {
 	list = slices.DeleteFunc(list, func(o objects.Object) bool {
 		isLarge := len(o.Data) >= largeSize
 		if isLarge {
@@ -164,8 +164,8 @@ func splitPacks(list []objects.Object, most limits) (packs [][]objects.Object) {
 		if isCommit {
 			commits++
 		}
-		full := isCommit && (commits == most.commits || size >= most.bytes || i-from >= most.objects*3/4)
-		if full || i-from+1 == most.objects || size >= 4*most.bytes {
+		full := isCommit && (commits == max.commits || size >= max.bytes || i-from >= max.objects*3/4)
+		if full || i-from+1 == max.objects || size >= 4*max.bytes {
 			packs = append(packs, list[from:i+1])
 			commits, size, from = 0, 0, i+1
 		}

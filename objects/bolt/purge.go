@@ -48,7 +48,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	if s.readOnly {
 		return 0, fmt.Errorf("%s store %s: %w", op, s.path, objects.ErrReadOnly)
 	}
-	t := s.twin()
+	t := s.withOwnHandles()
 	err = t.withExclusiveHandle(ctx, op, func(h *handle) error {
 		removeLeftovers(t.path, true)
 		return t.resumePurge(h) // its list would be replaced by this one, and its objects count as purged already
@@ -57,7 +57,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 		return 0, err
 	}
 	p := &purge{}
-	if p.rest, err = s.planPurge(ctx, list); err != nil || len(p.rest) == 0 {
+	if p.rest, err = s.tombstonesToWrite(ctx, list); err != nil || len(p.rest) == 0 {
 		return 0, err
 	}
 	purged = len(p.rest)
@@ -76,8 +76,8 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 	return purged, nil
 }
 
-// withExclusiveHandle calls f with the store open for writing. It is for a twin, which waits for
-// the lock as another process would.
+// withExclusiveHandle calls f with the store open for writing. The store has handles of
+// its own, and waits for the lock as another process would.
 func (s *store) withExclusiveHandle(ctx context.Context, op string, f func(h *handle) error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
@@ -88,7 +88,7 @@ func (s *store) withExclusiveHandle(ctx context.Context, op string, f func(h *ha
 	s.mu.Lock()
 	s.open++
 	s.mu.Unlock()
-	defer s.shut(h)
+	defer s.closeHandle(h)
 	return s.explain(op, f(h))
 }
 
@@ -100,12 +100,12 @@ func (s *store) flushJournal(h *handle) error {
 	return s.checkpoint(h, h.mark)
 }
 
-// planPurge returns the tombstones of the objects that are not purged yet, in the order of
+// tombstonesToWrite returns the tombstones of the objects that are not purged yet, in the order of
 // the packs that they are in.
-func (s *store) planPurge(ctx context.Context, list []objects.Tombstone) ([]objects.Tombstone, error) {
+func (s *store) tombstonesToWrite(ctx context.Context, requested []objects.Tombstone) ([]objects.Tombstone, error) {
 	packs := map[objects.ID]uint32{}
 	var plan []objects.Tombstone
-	for part := range slices.Chunk(list, purgeCount) {
+	for part := range slices.Chunk(requested, purgeCount) {
 		err := s.view(ctx, "purge in", func(l *snapshot) error {
 			for _, t := range part {
 				o, err := l.object(t.ID)
@@ -153,7 +153,7 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 	case len(p.rest) > 0:
 		return false, p.purgeNext(s, h)
 	case !p.wiped:
-		return false, p.wipeFree(h)
+		return false, p.wipeNextFreePages(h)
 	}
 	return true, s.commitPurge(h, []journal.Change{deleteKey(metaBucket, purgeKey)})
 }
@@ -163,7 +163,7 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 	l := newSnapshot(h.file, h.now.meta)
 	var list []journal.Change
 	if !p.stored {
-		list = append(list, setKey(metaBucket, purgeKey, encodeRecord(purgeKey, purgeRecord(&p.rest))))
+		list = append(list, setKey(metaBucket, purgeKey, encodeRecord(purgeKey, purgeRecordFields(&p.rest))))
 	}
 	rows, size, n := map[uint32][]uint16{}, 0, 0
 	for ; n < len(p.rest) && n < purgeCount && size < cmp.Or(p.bytes, purgeBytes); n++ {
@@ -190,7 +190,7 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 		}
 	}
 	for n, some := range rows {
-		raw, err := l.purgeRows(n, some)
+		raw, err := l.packWithoutRows(n, some)
 		if err != nil {
 			return err
 		}
@@ -203,9 +203,9 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 	return nil
 }
 
-// purgeRows returns a pack without the data of some objects. Every other object is compared
+// packWithoutRows returns a pack without the data of some objects. Every other object is compared
 // with its id first, since the new checksum stands for them.
-func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw rawPack, err error) {
+func (l *snapshot) packWithoutRows(n uint32, rows []uint16) (raw rawPack, err error) {
 	if raw, err = l.rawPack(n); err != nil {
 		return raw, err
 	}
@@ -248,10 +248,10 @@ func (l *snapshot) purgeRows(n uint32, rows []uint16) (raw rawPack, err error) {
 	return raw, nil
 }
 
-// wipeFree overwrites the next free pages, and makes that durable. No reader can be at
+// wipeNextFreePages overwrites the next free pages, and makes that durable; with the last of them it sets wiped. No reader can be at
 // them: the caller has the exclusive lock of the store. A page that is in use now has been
 // written, or will be, without the purged data.
-func (p *purge) wipeFree(h *handle) error {
+func (p *purge) wipeNextFreePages(h *handle) error {
 	m := h.now.meta
 	info, err := h.file.Stat()
 	if err != nil {
@@ -288,8 +288,8 @@ func (p *purge) wipeFree(h *handle) error {
 	return journal.SyncData(h.file)
 }
 
-// purgeRecord is the fields of the value of the key "purge".
-func purgeRecord(list *[]objects.Tombstone) func(r *canonical.Record) {
+// purgeRecordFields is the fields of the value of the key "purge".
+func purgeRecordFields(list *[]objects.Tombstone) func(r *canonical.Record) {
 	return func(r *canonical.Record) {
 		canonical.List(r, 1, list, func(t *objects.Tombstone) []byte {
 			return append(bytes.Clone(t.ID[:]), t.Record()...)
@@ -310,7 +310,7 @@ func (s *store) resumePurge(h *handle) error {
 		return err
 	}
 	p := &purge{stored: true}
-	if err = decodeRecord(purgeKey, value, purgeRecord(&p.rest)); err != nil {
+	if err = decodeRecord(purgeKey, value, purgeRecordFields(&p.rest)); err != nil {
 		return err
 	}
 	for done := false; !done && err == nil; {

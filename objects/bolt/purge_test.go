@@ -203,14 +203,14 @@ func TestControlOfPurge(t *testing.T) {
 		}
 		idle(t, s)
 		in := inner(t, s)
-		rest, err := in.planPurge(t.Context(), list)
+		rest, err := in.tombstonesToWrite(t.Context(), list)
 		if err != nil || len(rest) != len(said) {
 			t.Fatalf("%d of %d are to be purged: %v", len(rest), len(said), err)
 		}
 		p := &purge{rest: rest}
 		omit(p)
 		for done := false; !done; {
-			twin := in.twin()
+			twin := in.withOwnHandles()
 			err := twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) (err error) {
 				done, err = p.step(twin, h)
 				return err
@@ -245,13 +245,13 @@ func TestInterruptedPurgeIsCompletedByTheNextWriter(t *testing.T) {
 		for i, o := range said {
 			list, all = append(list, objects.Tombstone{ID: o.ID, Time: time.Now()}), append(all, words(i))
 		}
-		rest, err := in.planPurge(t.Context(), list)
+		rest, err := in.tombstonesToWrite(t.Context(), list)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p, done := &purge{rest: rest, bytes: 20 << 10}, false
 		for i := 0; i < stop && !done; i++ {
-			twin := in.twin()
+			twin := in.withOwnHandles()
 			err := twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) (err error) {
 				done, err = p.step(twin, h)
 				return err
@@ -295,11 +295,11 @@ func TestPurgeCompletesAnInterruptedOne(t *testing.T) {
 			}
 			return all
 		}
-		rest, err := in.planPurge(t.Context(), tombstones(said[:20]))
+		rest, err := in.tombstonesToWrite(t.Context(), tombstones(said[:20]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		twin, p := in.twin(), &purge{rest: rest, bytes: 20 << 10}
+		twin, p := in.withOwnHandles(), &purge{rest: rest, bytes: 20 << 10}
 		err = twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) error {
 			_, err := p.step(twin, h)
 			return err

@@ -120,12 +120,12 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 }
 
 // decodeShared is decodeObject for a record that nobody changes: the data may be a part of it,
-// and the edges are taken from room.
-func decodeShared(id objects.ID, b []byte, room *[]objects.ID) (objects.Object, error) {
+// and the edges are appended to edges.
+func decodeShared(id objects.ID, b []byte, edges *[]objects.ID) (objects.Object, error) {
 	if isTombstone(b) {
 		return objects.Object{ID: id}, purgedError(id, b)
 	}
-	o, err := packs.ParseRecord(b, room)
+	o, err := packs.ParseRecord(b, edges)
 	if err != nil {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: err}
 	}

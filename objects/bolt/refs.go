@@ -76,7 +76,7 @@ func (s *store) GetRefs(ctx context.Context, names ...string) (refs []objects.Re
 // Refs is objects.RefReader.
 func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Ref, err error) {
 	err = s.view(ctx, "list refs of", func(l *snapshot) error {
-		list := l.refsByName(q)
+		list := l.refsByName(q.Prefix, q.After)
 		if q.Newest {
 			list = l.refsByTime()
 		}
@@ -99,12 +99,12 @@ func (s *store) Refs(ctx context.Context, q objects.RefQuery) (refs []objects.Re
 	return refs, nil
 }
 
-// refsByName yields refs by name, from the first that q may select.
-func (l *snapshot) refsByName(q objects.RefQuery) iter.Seq2[objects.Ref, error] {
+// refsByName yields the refs whose names begin with a prefix, by name, from the name from on.
+func (l *snapshot) refsByName(prefix, from string) iter.Seq2[objects.Ref, error] {
 	return func(yield func(objects.Ref, error) bool) {
 		decode := func(name, value []byte) (refRecord, error) { return decodeRef(string(name), value) }
-		for r, err := range decoded(l.ascend(refsBucket, []byte(max(q.Prefix, q.After))), decode) {
-			if err == nil && r.Name > q.Prefix && !strings.HasPrefix(r.Name, q.Prefix) || !yield(r.Ref, err) {
+		for r, err := range decoded(l.ascend(refsBucket, []byte(max(prefix, from))), decode) {
+			if err == nil && !strings.HasPrefix(r.Name, prefix) || !yield(r.Ref, err) {
 				return
 			}
 		}
@@ -171,7 +171,7 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
 	lists := decoded(l.descend(logBucket, logKey(before)), decodeEntries)
 	if name != "" {
-		lists = l.logOf(name, before)
+		lists = l.logValuesOf(name, before)
 	}
 	return func(yield func(objects.LogEntry, error) bool) {
 		for list, err := range lists {
@@ -188,8 +188,8 @@ func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, e
 	}
 }
 
-// logOf yields the entries of one value at a time, of the values that have a move of a ref.
-func (l *snapshot) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
+// logValuesOf yields the entries of one value at a time, of the values that have a move of a ref.
+func (l *snapshot) logValuesOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	return func(yield func([]objects.LogEntry, error) bool) {
 		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
 			var list []objects.LogEntry
@@ -198,7 +198,7 @@ func (l *snapshot) logOf(name string, before uint64) iter.Seq2[[]objects.LogEntr
 				if !ok {
 					return // the moves of another ref
 				}
-				list, err = l.entries(seq)
+				list, err = l.readLogEntries(seq)
 				if err == nil && !slices.ContainsFunc(list, func(e objects.LogEntry) bool { return movesRef(e, name) }) {
 					err = fmt.Errorf("log entry %d does not move %q", seq, name)
 				}
@@ -214,8 +214,8 @@ func movesRef(e objects.LogEntry, name string) bool {
 	return slices.ContainsFunc(e.Refs, func(u objects.RefUpdate) bool { return u.Name == name })
 }
 
-// entries reads the entries of the value under a sequence number.
-func (l *snapshot) entries(seq uint64) ([]objects.LogEntry, error) {
+// readLogEntries reads the entries of the value under a sequence number.
+func (l *snapshot) readLogEntries(seq uint64) ([]objects.LogEntry, error) {
 	value, err := l.get(logBucket, logKey(seq))
 	if err == nil && value == nil {
 		err = fmt.Errorf("log entry %d is not there", seq)

@@ -53,15 +53,12 @@ func (w *writer) planEntry(g *group, e objects.LogEntry) error {
 		return err
 	}
 	err = e.Follows(last, func(name string) (target, newest objects.ID, err error) {
-		r, err := w.ref(name)
-		if err != nil {
-			return target, newest, err
-		}
-		return r.Target, r.entry, nil
+		r, err := w.plannedRef(name)
+		return r.Target, r.entry, err
 	})
 	if err != nil {
 		return err
 	}
-	w.move(g, e.Seq, e.Note, e.Refs)
+	w.planMoves(g, e.Seq, e.Note, e.Refs)
 	return nil
 }

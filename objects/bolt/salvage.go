@@ -111,12 +111,12 @@ func salvageObjects(head, body []byte, found func([]objects.Object)) {
 	table, purged, _ := f.splitTable(head)
 	table, body = inflatePrefix(table), inflatePrefix(body[min(bodyStart, len(body)):])
 	complete := false
-	for _, believe := range []bool{false, true} {
+	for _, trustBytes := range []bool{false, true} {
 		if complete {
 			break
 		}
 		for _, t := range packs.SalvageTable(f.count, head[packIDs:f.end], table) {
-			p := &salvagedPack{pack{Table: t, purged: purged}, body, believe}
+			p := &salvagedPack{pack{Table: t, purged: purged}, body, trustBytes}
 			intact := p.intact()
 			complete = complete || len(intact) == p.Len()-len(purged)
 			found(intact)
@@ -138,8 +138,8 @@ func inflatePrefix(b []byte) []byte {
 type salvagedPack struct {
 	pack
 
-	body    []byte
-	believe bool // the bytes of an object rather than its id
+	body       []byte
+	trustBytes bool // the bytes of an object rather than its id
 }
 
 // intact returns the objects that are known to be what was stored: they hash to an id that is
@@ -190,7 +190,7 @@ func (p *salvagedPack) repair(i int) (o objects.Object, known bool) {
 	}
 	real := objects.New(o.Kind, slices.Clone(o.Parents), slices.Clone(o.Links), bytes.Clone(o.Data))
 	known = differingBits(real.ID, o.ID) <= maxFlips
-	if !known && !p.believe {
+	if !known && !p.trustBytes {
 		return objects.Object{}, false
 	}
 	*p.ID(i) = real.ID

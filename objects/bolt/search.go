@@ -24,15 +24,15 @@ func (s *store) Find(ctx context.Context, kind objects.Kind, prefix string, limi
 	}
 	q := search{kind: kind, prefix: prefix, limit: limit}
 	err = s.view(ctx, "search", func(l *snapshot) error {
-		if err := q.records(l, from); err != nil {
+		if err := q.searchRecords(l, from); err != nil {
 			return err
 		}
 		if len(prefix) < 3 && (limit == 0 || kind != 0) {
-			return q.packs(l) // most packs would be read anyway
+			return q.searchPacks(l) // most packs would be read anyway
 		}
 		all, err := l.runs()
 		for i := 0; err == nil && i < len(all.List); i++ {
-			err = q.run(l, all.List[i], index.Prefix(from))
+			err = q.searchRun(l, all.List[i], index.Prefix(from))
 		}
 		return err
 	})
@@ -48,11 +48,11 @@ type search struct {
 	ids    []objects.ID
 }
 
-// isFull reports whether so many ids were found since there were n.
-func (q *search) isFull(n int) bool { return q.limit > 0 && len(q.ids) == n+q.limit }
+// reachedLimitSince reports whether the wanted number of ids was found since there were start of them.
+func (q *search) reachedLimitSince(start int) bool { return q.limit > 0 && len(q.ids) == start+q.limit }
 
-// records searches what is in no pack.
-func (q *search) records(l *snapshot, from []byte) error {
+// searchRecords adds the matching objects that are in no pack.
+func (q *search) searchRecords(l *snapshot, from []byte) error {
 	for e, err := range l.ascend(objectsBucket, from) {
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func (q *search) records(l *snapshot, from []byte) error {
 			return invalidKeyError(objectsBucket, e.Key)
 		}
 		id := objects.ID(e.Key)
-		if !strings.HasPrefix(id.String(), q.prefix) || q.isFull(0) {
+		if !strings.HasPrefix(id.String(), q.prefix) || q.reachedLimitSince(0) {
 			return nil
 		}
 		kind := q.kind
@@ -90,15 +90,15 @@ func kindOf(e page.Entry) (objects.Kind, error) {
 	return t.Kind, err
 }
 
-// run searches a run of the index.
-func (q *search) run(l *snapshot, r index.Run, from uint32) error {
+// searchRun adds the matching objects that a run of the index has.
+func (q *search) searchRun(l *snapshot, r index.Run, from uint32) error {
 	n, digits := len(q.ids), q.prefix[:min(len(q.prefix), 8)]
 	for entries, err := range l.chunksFrom(r, from) {
 		if err != nil {
 			return err
 		}
 		for _, e := range entries[index.Search(entries, from):] {
-			if !strings.HasPrefix(fmt.Sprintf("%08x", e.Prefix), digits) || q.isFull(n) {
+			if !strings.HasPrefix(fmt.Sprintf("%08x", e.Prefix), digits) || q.reachedLimitSince(n) {
 				return nil
 			}
 			at := placeOf(e)
@@ -109,14 +109,14 @@ func (q *search) run(l *snapshot, r index.Run, from uint32) error {
 			if at.row >= p.Len() {
 				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.row, p.Len())
 			}
-			q.match(p, at.row)
+			q.addIfWanted(p, at.row)
 		}
 	}
 	return nil
 }
 
-// packs searches every pack, in their order.
-func (q *search) packs(l *snapshot) error {
+// searchPacks adds the matching objects of every pack, in the order of the packs.
+func (q *search) searchPacks(l *snapshot) error {
 	for e, err := range l.ascend(headsBucket, nil) {
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (q *search) packs(l *snapshot) error {
 			return err
 		}
 		for i := range p.Len() {
-			q.match(p, i)
+			q.addIfWanted(p, i)
 		}
 		if q.limit > 0 && len(q.ids) > viewKeys+2*q.limit {
 			q.keepSmallest()
@@ -139,8 +139,8 @@ func (q *search) packs(l *snapshot) error {
 	return nil
 }
 
-// match adds an object of a pack if it is wanted.
-func (q *search) match(p *pack, row int) {
+// addIfWanted adds an object of a pack if it is wanted.
+func (q *search) addIfWanted(p *pack, row int) {
 	id := *p.ID(row)
 	if !p.isPurged(row) && (q.kind == 0 || p.Kind(row) == q.kind) && strings.HasPrefix(id.String(), q.prefix) {
 		q.ids = append(q.ids, id)

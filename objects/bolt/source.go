@@ -23,7 +23,7 @@ var errReplaced = errors.New("another program has rewritten it")
 // it. It reads the file without the journal, unless journal is set.
 type source struct {
 	ctx     context.Context //nolint:containedctx // it is one operation
-	store   *store          // a twin, whose waits do not delay others of this process
+	store   *store          // with its own handles, so that its waits do not delay others of this process
 	op      string
 	number  uint64 // of the file; see handle
 	journal bool
@@ -40,7 +40,7 @@ func (s *store) newSource(ctx context.Context, op string, progress func(done, to
 	if err != nil {
 		return nil, err
 	}
-	src := &source{ctx: ctx, store: s.twin(), op: op, progress: progress, total: total}
+	src := &source{ctx: ctx, store: s.withOwnHandles(), op: op, progress: progress, total: total}
 	err = src.store.view(ctx, op, func(l *snapshot) error {
 		src.number = l.number
 		return nil
@@ -185,8 +185,8 @@ func openPack(a *arena, raw rawPack) (p *pack, data []byte, sound bool, err erro
 }
 
 // objectWith returns an object of a pack with its data, which is not compared with its id.
-func (p *pack) objectWith(row int, body []byte, room *[]objects.ID) objects.Object {
-	o := p.Object(row, room)
+func (p *pack) objectWith(row int, body []byte, edges *[]objects.ID) objects.Object {
+	o := p.Object(row, edges)
 	if o.Kind != objects.KindCommit {
 		from, size := p.Data(row)
 		o.Data = body[from : from+size : from+size]
@@ -210,8 +210,8 @@ func (src *source) records(f func(id objects.ID, value []byte) error) error {
 	}, func(p pair) error { return f(objects.ID(p.key), p.value) })
 }
 
-// entries calls f with the log entries behind a sequence number, ascending.
-func (src *source) entries(after uint64, f func(e objects.LogEntry) error) error {
+// logEntries calls f with the log entries behind a sequence number, ascending.
+func (src *source) logEntries(after uint64, f func(e objects.LogEntry) error) error {
 	return scan(src, logBucket, logKey(after+1), readPair, func(p pair) error {
 		list, err := decodeEntries(p.key, p.value)
 		for i := 0; i < len(list) && err == nil; i++ {

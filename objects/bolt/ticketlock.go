@@ -25,8 +25,8 @@ type ticketLock struct {
 	policy     safefile.Policy
 }
 
-func turnPath(db string) string { return db + "-turn" }
-func gatePath(db string) string { return db + "-lock" }
+func ticketPath(database string) string { return database + "-turn" }
+func gatePath(database string) string   { return database + "-lock" }
 
 // lock waits for the ticket lock until ctx is done. At most one goroutine at a time asks
 // for the exclusive lock, and one for the shared lock.
@@ -51,7 +51,7 @@ func (s *store) lock(ctx context.Context, exclusive bool) (*ticketLock, error) {
 		_ = gate.Close()
 		return nil, err
 	}
-	return &ticketLock{gate: gate, ticketPath: turnPath(s.path), policy: s.policy}, nil
+	return &ticketLock{gate: gate, ticketPath: ticketPath(s.path), policy: s.policy}, nil
 }
 
 func (s *store) lockExclusive(ctx context.Context) (*ticketLock, error) { return s.lock(ctx, true) }
@@ -59,11 +59,11 @@ func (s *store) lockExclusive(ctx context.Context) (*ticketLock, error) { return
 // lockShared takes the ticket lock for reading. If that needs a permission that is missing, it
 // returns nil, and the lock of the file itself must do.
 func (s *store) lockShared(ctx context.Context) (*ticketLock, error) {
-	side, err := s.lock(ctx, false)
+	held, err := s.lock(ctx, false)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil, nil //nolint:nilnil // see above
 	}
-	return side, err
+	return held, err
 }
 
 // ticketRequest is a wait for the ticket. The system cannot end such a wait, so one that
@@ -105,7 +105,7 @@ func (s *store) requestTicket(exclusive bool) *ticketRequest {
 	r := &ticketRequest{done: make(chan struct{})}
 	s.tickets[exclusive] = r
 	go func() {
-		ticket, err := openLock(s.policy, turnPath(s.path), os.O_RDONLY)
+		ticket, err := openLock(s.policy, ticketPath(s.path), os.O_RDONLY)
 		if err == nil {
 			_, err = filelock.Lock(ticket, true, true)
 		}

@@ -123,14 +123,14 @@ func TestTicketIsKeptUntilTheGateOpens(t *testing.T) {
 	go func() {
 		h, err := writer.openHandle(t.Context(), true)
 		if err == nil {
-			h.close()
-			h.side.release()
+			h.closeFiles()
+			h.lock.release()
 		}
 		granted <- err
 	}()
 	patient, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends only if the ticket was given away too soon
 	defer cancel()
-	for !first.side.contended() {
+	for !first.lock.contended() {
 		select {
 		case err := <-granted:
 			t.Fatalf("a writer does not wait for a reader: %v", err)
@@ -140,23 +140,23 @@ func TestTicketIsKeptUntilTheGateOpens(t *testing.T) {
 		}
 	}
 	for range 20 { // while it waits, always
-		if !first.side.contended() {
+		if !first.lock.contended() {
 			t.Fatal("a writer waits at the gate, and has no ticket")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		h, err := late.openHandle(ctx, false)
 		cancel()
 		if err == nil {
-			h.close()
-			h.side.release()
+			h.closeFiles()
+			h.lock.release()
 			t.Fatal("a reader overtakes a writer that waits")
 		}
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 	}
-	first.close()
-	first.side.release()
+	first.closeFiles()
+	first.lock.release()
 	if err := <-granted; err != nil {
 		t.Error(err)
 	}
@@ -303,7 +303,7 @@ func TestReadingNeedsNoTicketLock(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "x")
 	idle(t, s)
-	for _, name := range []string{turnPath(path), gatePath(path)} {
+	for _, name := range []string{ticketPath(path), gatePath(path)} {
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}

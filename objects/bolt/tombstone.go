@@ -68,10 +68,10 @@ func (s *store) purges() uint64 {
 	return s.files
 }
 
-// noteFile returns the number of a file, which is a new one when the file was replaced or
+// updateFileNumber returns the number of the file that was opened last, which is a new one when the file was replaced or
 // packs in it were rewritten. The count that the file keeps of both decides: the system may
 // give a new file the identity of an old one.
-func (s *store) noteFile(info os.FileInfo, fileChanges uint64) uint64 {
+func (s *store) updateFileNumber(info os.FileInfo, fileChanges uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil || s.fileChanges != fileChanges || !os.SameFile(s.file, info) {

@@ -198,7 +198,7 @@ func TestReadingNeedsNoRightToWrite(t *testing.T) {
 		apply(t, s, "refs/heads/main", "x")
 		path := filepath.Join(dir, fileName)
 		if !locks {
-			if err := errors.Join(os.Remove(gatePath(path)), os.Remove(turnPath(path))); err != nil {
+			if err := errors.Join(os.Remove(gatePath(path)), os.Remove(ticketPath(path))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,7 +24,7 @@ func (s *store) Update(ctx context.Context, ref string, f func(tip objects.ID) (
 		if err != nil {
 			return s.waitError(ctx, "write", err)
 		}
-		return w.finish(w.update(ref, unlock, f))
+		return w.finish(w.planUpdate(ref, unlock, f))
 	})
 }
 
@@ -51,8 +51,8 @@ func (s *store) submit(ctx context.Context, f func(waiting context.Context, w *w
 	}
 }
 
-// update plans the batch that f makes of the tip of a ref, whose lock the caller has.
-func (w *writer) update(ref string, unlock func(), f func(tip objects.ID) (objects.Batch, error)) (*group, bool, error) {
+// planUpdate plans the batch that f makes of the tip of a ref, whose lock the caller has.
+func (w *writer) planUpdate(ref string, unlock func(), f func(tip objects.ID) (objects.Batch, error)) (g *group, leads bool, err error) {
 	defer unlock()
 	for {
 		tip, err := w.tip(ref)

@@ -246,8 +246,8 @@ func TestOutcomeOfAFailedCheckpoint(t *testing.T) {
 		if objects.IsUnknown(err) != c.written || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
 			t.Errorf("trouble %s: %v, unknown: %t", c.name, err, objects.IsUnknown(err))
 		}
-		h.close()
-		h.side.release()
+		h.closeFiles()
+		h.lock.release()
 	}
 }
 
@@ -275,7 +275,7 @@ func TestGroupIsSeenOnlyWhenDurable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.side.release()
+	defer h.lock.release()
 	defer h.file.Close()
 	g := planned(t, in, h, batch("refs/heads/second", "second"))
 	seen := func() bool {
@@ -288,7 +288,7 @@ func TestGroupIsSeenOnlyWhenDurable(t *testing.T) {
 	if err := h.journal.File.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.append(h, g); err == nil || seen() {
+	if err := in.appendToJournal(h, g); err == nil || seen() {
 		t.Errorf("written to a closed journal: %v; seen: %t", err, seen())
 	}
 }
@@ -306,8 +306,8 @@ func TestOutcomeOfAFailedCommit(t *testing.T) {
 	if _, err := h.journal.Append(planned(t, in, h, batch("refs/heads/second", "second")).frame); err != nil { // and then nothing more
 		t.Fatal(err)
 	}
-	h.close()
-	h.side.release()
+	h.closeFiles()
+	h.lock.release()
 	if ref, err := objects.ReadRef(t.Context(), s, "refs/heads/second"); err != nil || ref.Target != object("second").ID {
 		t.Errorf("what is in the journal is at %s, %v", ref.Target.Short(), err)
 	}
