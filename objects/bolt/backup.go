@@ -42,7 +42,7 @@ func (s *store) copyTo(ctx context.Context, path string, progress func(done, tot
 	var bound journal.Binding
 	var journalFile []byte
 	err = src.view(func(l *snapshot) (err error) {
-		src.locked = l
+		src.lockedSnapshot = l
 		if err = copier.copyRound(); err == nil {
 			meta, bound, err = l.metaRecords()
 		}

@@ -81,13 +81,13 @@ const (
 
 // store is a database file and what this process is doing with it.
 type store struct {
-	path       string
-	wait       time.Duration
-	readOnly   bool
-	policy     safefile.Policy
-	limit      int64 // bytes of the journal after which a checkpoint is made
-	maxMapSize int64 // bytes of a file that bbolt can map
-	bodies     bodyCache
+	path             string
+	wait             time.Duration
+	readOnly         bool
+	policy           safefile.Policy
+	checkpointLength int64 // bytes of the journal after which a checkpoint is made
+	maxMapSize       int64 // bytes of a file that bbolt can map
+	bodies           bodyCache
 
 	leaseIdle time.Duration // for which a writer keeps the lease after the last call
 
@@ -98,25 +98,25 @@ type store struct {
 	moved   chan struct{} // closed, and replaced, when this process moves a ref
 	closed  bool
 
-	shared  *handle                 // the handle that readers may join; nil: there is none
-	open    int                     // open handles
-	opening bool                    // a reader opens a handle to share
-	wanted  bool                    // the lease goroutine waits for the store: no reader opens it
-	tickets map[bool]*ticketRequest // for the exclusive lock, and for the shared one
+	shared      *handle                 // the handle that readers may join; nil: there is none
+	openHandles int                     // open handles
+	opening     bool                    // a reader opens a handle to share
+	writerWaits bool                    // the lease goroutine waits for the store: no reader opens it
+	tickets     map[bool]*ticketRequest // for the exclusive lock, and for the shared one
 
-	writer  *writer       // through which everybody writes; nil: there is none
-	request *leaseRequest // for the next writer; nil: nobody waits for one
-	leasing bool          // the lease goroutine runs
-	wrote   bool          // a writer was granted
-	tidied  bool          // leftovers were removed; only the lease goroutine uses it
+	writer           *writer       // through which everybody writes; nil: there is none
+	request          *leaseRequest // for the next writer; nil: nobody waits for one
+	leasing          bool          // the lease goroutine runs
+	wrote            bool          // a writer was granted
+	leftoversRemoved bool          // only the lease goroutine uses it
 
-	file        os.FileInfo // of the file that was opened last
+	fileInfo    os.FileInfo // of the file that was opened last
 	fileChanges uint64      // how often the file was replaced, or packs in it rewritten, as it keeps the count
-	files       uint64      // how many were opened
+	fileNumber  uint64      // how many were opened, and so the number of the last
 
-	mem      *memtable.Table  // of the journal, as the last handle left it; nil: to be read again
-	position journal.Position // up to which mem has the journal
-	journal  os.FileInfo      // of the journal that was opened last
+	mem         *memtable.Table  // of the journal, as the last handle left it; nil: to be read again
+	position    journal.Position // up to which mem has the journal
+	journalInfo os.FileInfo      // of the journal that was opened last
 }
 
 func open(ctx context.Context, rest string, o objects.Options) (objects.Store, error) {
@@ -125,7 +125,7 @@ func open(ctx context.Context, rest string, o objects.Options) (objects.Store, e
 		return nil, err
 	}
 	s := &store{
-		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, limit: journalLimit, leaseIdle: leaseIdle, maxMapSize: mapLimit(strconv.IntSize),
+		path: path, wait: cmp.Or(o.Wait, defaultWait), readOnly: o.ReadOnly || o.Damaged, policy: o.Files, checkpointLength: journalLimit, leaseIdle: leaseIdle, maxMapSize: mapLimit(strconv.IntSize),
 		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil {
@@ -212,7 +212,7 @@ func (s *store) Close() error {
 			s.releaseWriter(w) // endLease does it
 		}
 	}
-	return s.await(context.Background(), func() bool { return s.open == 0 && !s.opening && !s.leasing })
+	return s.await(context.Background(), func() bool { return s.openHandles == 0 && !s.opening && !s.leasing })
 }
 
 // signal wakes up whoever awaits a change. mu is held.

@@ -105,7 +105,7 @@ func inner(t testing.TB, s objects.Store) *store {
 func idle(t testing.TB, s objects.Store) *store {
 	t.Helper()
 	in := inner(t, s)
-	if err := in.await(t.Context(), func() bool { return in.open == 0 && !in.leasing }); err != nil {
+	if err := in.await(t.Context(), func() bool { return in.openHandles == 0 && !in.leasing }); err != nil {
 		t.Fatal(err)
 	}
 	return in

@@ -50,30 +50,30 @@ func packedObjects(h *fileSnapshot) (n int) {
 // checker is one audit. Damage is reported to a callback and is no error. The first error of reading
 // or of a callback is kept in stop: nothing is reported or passed on after it, and loops end.
 type checker struct {
-	to    objects.Audit
-	files *fileSnapshot
-	stop  error
-	mem   *memtable.Table
-	torn  bool // the last frame of the journal is incomplete
+	audit    objects.Audit
+	snapshot *fileSnapshot
+	stop     error
+	mem      *memtable.Table
+	torn     bool // the last frame of the journal is incomplete
 
-	walker     check.Walker
-	last       [len(buckets)][]byte // the last keys of the snapshot, where keys only ascend
-	damaged    [len(buckets)]bool   // a part of the bucket could not be read
-	harmful    int                  // damages that are not harmless
-	reported   map[objects.Damage]bool
-	index      indexCheck
-	refs       refCheck
-	bodies     map[uint32]bool // packs with a body
-	intact     map[uint32]bool // packs with a head, and whether all of their objects are intact
-	valueArena arena           // for values that were read together
-	packArena  arena           // for the pack that is checked
+	walker       check.Walker
+	lastKeys     [len(buckets)][]byte // the last keys of the snapshot, where keys only ascend
+	damaged      [len(buckets)]bool   // a part of the bucket could not be read
+	harmfulCount int                  // damages that are not harmless
+	reported     map[objects.Damage]bool
+	index        indexCheck
+	refs         refCheck
+	bodies       map[uint32]bool // packs with a body
+	intact       map[uint32]bool // packs with a head, and whether all of their objects are intact
+	valueArena   arena           // for values that were read together
+	packArena    arena           // for the pack that is checked
 
 	fragments map[uint32][]salvage.Element // by pack: values of it that salvage has found
 }
 
 func newChecker(h *fileSnapshot, to objects.Audit) *checker {
 	return &checker{
-		to: to, files: h, walker: check.Walker{File: h},
+		audit: to, snapshot: h, walker: check.Walker{File: h},
 		reported: map[objects.Damage]bool{}, bodies: map[uint32]bool{}, intact: map[uint32]bool{}, fragments: map[uint32][]salvage.Element{},
 		index: newIndexCheck(), refs: newRefCheck(),
 	}
@@ -86,10 +86,10 @@ func (a *checker) report(d objects.Damage) {
 	}
 	a.reported[d] = true
 	if !d.Harmless {
-		a.harmful++
+		a.harmfulCount++
 	}
-	if a.to.Damage != nil {
-		a.stop = a.to.Damage(d)
+	if a.audit.Damage != nil {
+		a.stop = a.audit.Damage(d)
 	}
 }
 
@@ -155,7 +155,7 @@ func (a *checker) runSteps(list ...func()) error {
 
 // reportMetaDamage reports damage of the meta pages, and of the record that binds the journal to the file.
 func (a *checker) reportMetaDamage() {
-	h := a.files
+	h := a.snapshot
 	if h.metaErr != nil {
 		a.reportDamage("meta pages", h.metaErr, "the store is not opened, since the last transaction may be lost; tract recover saves what is there")
 	}
@@ -176,7 +176,7 @@ func (a *checker) checkJournal() {
 		unread()
 		a.reportDamage("journal", err, means)
 	}
-	h := a.files
+	h := a.snapshot
 	if h.metaErr != nil && h.bound.Generation == 0 { // it is reported that the file does not say which frames count
 		unread()
 		return
@@ -218,8 +218,8 @@ func replay(file []byte, bound journal.Binding) (mem *memtable.Table, end journa
 
 // acknowledgedEnd returns the end of the acknowledged frames according to the anchor.
 func (a *checker) acknowledgedEnd() (end int64) {
-	path := gatePath(a.files.store.path)
-	end, intact, older := a.files.bound.Acknowledged(bytes.NewReader(a.files.anchor)) // a copied store may have no anchor
+	path := gatePath(a.snapshot.store.path)
+	end, intact, older := a.snapshot.bound.Acknowledged(bytes.NewReader(a.snapshot.anchor)) // a copied store may have no anchor
 	if !intact {
 		a.reportHarmless("lock file", "the anchor in "+path+" is damaged",
 			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
@@ -233,12 +233,12 @@ func (a *checker) acknowledgedEnd() (end int64) {
 // checkFile checks everything that can be reached from the meta page: first all pages, then, in views,
 // what never changes.
 func (a *checker) checkFile() {
-	if !a.files.readable {
+	if !a.snapshot.readable {
 		return
 	}
 	a.checkPages()
 	if a.stop == nil {
-		a.stop = a.files.switchToViews()
+		a.stop = a.snapshot.switchToViews()
 	}
 	a.checkPacksAndLog()
 }
@@ -246,7 +246,7 @@ func (a *checker) checkFile() {
 // checkPages checks the free list and every page, and what the pages have of everything but packs and log
 // entries.
 func (a *checker) checkPages() {
-	a.walker.Reset(a.files.meta)
+	a.walker.Reset(a.snapshot.meta)
 	if err := a.walker.ReadFreelist(); err != nil && !a.stopUnlessDamage(err) {
 		a.reportDamage("free list", err, "the store is not written to; reading goes on, and tract recover makes a sound copy")
 	}
@@ -259,7 +259,7 @@ func (a *checker) checkPages() {
 		a.damaged[n] = true
 		a.reportDamage(fmt.Sprintf("bucket %q", name), errors.New("it is not there"), meanings[n])
 	}
-	if lost := a.walker.Lost(); lost > 0 && a.harmful == 0 {
+	if lost := a.walker.Lost(); lost > 0 && a.harmfulCount == 0 {
 		a.reportHarmless("free list", fmt.Sprintf("%d pages are neither in use nor free", lost), "they take room until the next tract gc --prune")
 	}
 }
@@ -350,8 +350,8 @@ func (a *checker) checkEntry(bucket int, e page.Entry) (stop error) {
 			a.bodies[n] = true
 		}
 	case bucket == headsBucket || bucket == logBucket:
-		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
-			a.last[bucket] = e.Key
+		if bytes.Compare(e.Key, a.lastKeys[bucket]) > 0 {
+			a.lastKeys[bucket] = e.Key
 		}
 	default:
 		err = a.checkValue(bucket, e)

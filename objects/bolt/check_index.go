@@ -50,7 +50,7 @@ func (x *indexCheck) addChunk(key, value []byte) error {
 
 // checkIndex reports what the index lacks, once all packs were read.
 func (a *checker) checkIndex() {
-	if a.damaged[indexBucket] || a.harmful > 0 {
+	if a.damaged[indexBucket] || a.harmfulCount > 0 {
 		return
 	}
 	missing, wrong := 0, error(nil)

@@ -27,7 +27,7 @@ func (a *checker) forEach(bucket int, visit func(v value)) {
 	for from := []byte{}; from != nil && a.stop == nil; {
 		a.valueArena.reset()
 		var list []value
-		err := a.files.view(func(m page.Meta) error {
+		err := a.snapshot.view(func(m page.Meta) error {
 			list, from = a.readSome(m, bucket, from)
 			return nil
 		})
@@ -52,9 +52,9 @@ func (a *checker) readSome(m page.Meta, bucket int, from []byte) (list []value, 
 	if !ok {
 		return nil, nil // it was reported
 	}
-	size, pages := 0, newSnapshot(a.files, m).withArena(&a.valueArena)
+	size, pages := 0, newSnapshot(a.snapshot, m).withArena(&a.valueArena)
 	a.walk(bucket, t, from, func(e page.Entry) (err error) {
-		if bytes.Compare(e.Key, a.last[bucket]) > 0 {
+		if bytes.Compare(e.Key, a.lastKeys[bucket]) > 0 {
 			return errPause // it was written meanwhile
 		}
 		v := value{key: bytes.Clone(e.Key)}
@@ -157,8 +157,8 @@ func (a *checker) checkObject(where string, key, record []byte) {
 
 // passObjects passes intact objects to the callback.
 func (a *checker) passObjects(list []objects.Object) {
-	if a.stop == nil && a.to.Objects != nil && len(list) > 0 {
-		a.stop = a.to.Objects(list)
+	if a.stop == nil && a.audit.Objects != nil && len(list) > 0 {
+		a.stop = a.audit.Objects(list)
 	}
 }
 
@@ -166,7 +166,7 @@ func (a *checker) passObjects(list []objects.Object) {
 // object. It ignores other errors.
 func (a *checker) passTombstone(err error) {
 	e := (*objects.PurgedError)(nil)
-	if a.stop != nil || a.to.Tombstone == nil || !errors.As(err, &e) {
+	if a.stop != nil || a.audit.Tombstone == nil || !errors.As(err, &e) {
 		return
 	}
 	if a.mem != nil {
@@ -174,7 +174,7 @@ func (a *checker) passTombstone(err error) {
 			return
 		}
 	}
-	a.stop = a.to.Tombstone(e.Tombstone)
+	a.stop = a.audit.Tombstone(e.Tombstone)
 }
 
 // checkMetaRecord checks a record of the meta bucket.

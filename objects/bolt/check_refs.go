@@ -13,22 +13,22 @@ import (
 
 // refCheck collects the refs, their log, and the two lists derived from them.
 type refCheck struct {
-	refs   map[string][]byte
-	recent map[string]bool
-	moves  tally // of the log by name
-	logged tally // what the log by name must have
+	refs       map[string][]byte
+	recent     map[string]bool
+	moves      tally // of the log by name
+	movesInLog tally // what the log by name must have
 
-	entries map[uint64]objects.LogEntry // of a deep audit, until all are found
-	found   map[string]objects.Ref      // refs that salvage has found
-	last    uint64                      // Seq of the previous entry
-	broken  map[string]bool             // refs whose chain of entries is broken
-	states  map[string]refRecord        // refs according to the log; a zero target: deleted
+	entries   map[uint64]objects.LogEntry // of a deep audit, until all are found
+	salvaged  map[string]objects.Ref      // refs that salvage has found
+	lastSeq   uint64                      // Seq of the previous entry
+	broken    map[string]bool             // refs whose chain of entries is broken
+	refsInLog map[string]refRecord        // refs according to the log; a zero target: deleted
 }
 
 func newRefCheck() refCheck {
 	return refCheck{
-		refs: map[string][]byte{}, recent: map[string]bool{}, states: map[string]refRecord{}, broken: map[string]bool{},
-		entries: map[uint64]objects.LogEntry{}, found: map[string]objects.Ref{},
+		refs: map[string][]byte{}, recent: map[string]bool{}, refsInLog: map[string]refRecord{}, broken: map[string]bool{},
+		entries: map[uint64]objects.LogEntry{}, salvaged: map[string]objects.Ref{},
 	}
 }
 
@@ -71,10 +71,10 @@ func (a *checker) checkLogValue(key, value []byte) {
 		return
 	}
 	for _, key := range moveKeysOf(list) {
-		a.refs.logged.add(key)
+		a.refs.movesInLog.add(key)
 	}
 	for _, e := range list {
-		if a.to.Deep { // salvage may find more
+		if a.audit.Deep { // salvage may find more
 			a.refs.entries[e.Seq] = e
 		} else {
 			a.checkLogEntry(e)
@@ -86,12 +86,12 @@ func (a *checker) checkLogValue(key, value []byte) {
 func (a *checker) checkLogEntry(e objects.LogEntry) {
 	const means = "moves of refs are lost or were changed, no commits"
 	n := &a.refs
-	if e.Seq <= n.last {
-		a.reportDamage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.last), means)
+	if e.Seq <= n.lastSeq {
+		a.reportDamage("ref log", fmt.Errorf("entry %d comes after entry %d", e.Seq, n.lastSeq), means)
 	}
-	n.last = e.Seq
+	n.lastSeq = e.Seq
 	for _, u := range e.Refs {
-		was := n.states[u.Name]
+		was := n.refsInLog[u.Name]
 		what := ""
 		switch {
 		case a.damaged[logBucket] || n.broken[u.Name]: // reported before
@@ -108,14 +108,14 @@ func (a *checker) checkLogEntry(e objects.LogEntry) {
 		if u.New.IsZero() {
 			now.Version = 0
 		}
-		n.states[u.Name] = now
+		n.refsInLog[u.Name] = now
 	}
-	if a.stop == nil && a.to.Entry != nil {
-		a.stop = a.to.Entry(e)
+	if a.stop == nil && a.audit.Entry != nil {
+		a.stop = a.audit.Entry(e)
 	}
 }
 
-// checkJournalChanges adds the changes of the journal, which come after the file.
+// checkJournalChanges checks the objects of the journal, and adds its changes of refs to those of the file.
 func (a *checker) checkJournalChanges() {
 	if a.mem == nil {
 		return
@@ -151,12 +151,12 @@ func (a *checker) checkRefs() {
 		a.reportDamage(fmt.Sprintf("ref %q", name), err, "where it was cannot be read")
 	}
 	a.compareRefs(refs)
-	if a.to.Deep {
+	if a.audit.Deep {
 		a.addLostRefs(refs)
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if a.stop == nil && a.to.Ref != nil {
-			a.stop = a.to.Ref(refs[name].Ref)
+		if a.stop == nil && a.audit.Ref != nil {
+			a.stop = a.audit.Ref(refs[name].Ref)
 		}
 	}
 }
@@ -165,15 +165,15 @@ func (a *checker) checkRefs() {
 // is known of a ref, the newest counts.
 func (a *checker) addLostRefs(refs map[string]refRecord) {
 	n := &a.refs
-	if !a.damaged[refsBucket] && a.files.readable {
+	if !a.damaged[refsBucket] && a.snapshot.readable {
 		return
 	}
-	for name, r := range n.found {
-		if s, ok := n.states[name]; !ok || s.Updated.Before(r.Updated) {
-			n.states[name] = refRecord{Ref: r}
+	for name, r := range n.salvaged {
+		if s, ok := n.refsInLog[name]; !ok || s.Updated.Before(r.Updated) {
+			n.refsInLog[name] = refRecord{Ref: r}
 		}
 	}
-	for name, r := range n.states {
+	for name, r := range n.refsInLog {
 		if have, ok := refs[name]; !r.Target.IsZero() && (!ok || have.Updated.Before(r.Updated)) && objects.CheckRefName(name) == nil {
 			refs[name] = r
 		}
@@ -195,18 +195,18 @@ func (a *checker) compareRefs(refs map[string]refRecord) {
 	if !damagedRefs && !a.damaged[recentBucket] && !maps.Equal(recent, n.recent) {
 		a.reportDamage("refs by time", errors.New("the list does not match the refs"), means)
 	}
-	if !damagedLog && !a.damaged[movesBucket] && n.moves != n.logged {
+	if !damagedLog && !a.damaged[movesBucket] && n.moves != n.movesInLog {
 		a.reportDamage("log by name", errors.New("the list does not match the log"), means)
 	}
 }
 
 // compareWithLog reports refs whose target or newest entry differs from the log.
 func (a *checker) compareWithLog(refs map[string]refRecord) {
-	names := maps.Clone(a.refs.states)
+	names := maps.Clone(a.refs.refsInLog)
 	maps.Copy(names, refs)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		r, there := refs[name]
-		s := a.refs.states[name]
+		s := a.refs.refsInLog[name]
 		what, means := error(nil), "the newest moves of refs may be lost, or it was changed from outside"
 		switch {
 		case a.refs.broken[name]: // reported before

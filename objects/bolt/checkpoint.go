@@ -27,8 +27,8 @@ import (
 // holds writer.commit. Unless the error is an unknown outcome, an error means that nothing was
 // written.
 func (s *store) checkpoint(h *handle, mark memtable.Mark, bulk ...objects.Object) error {
-	if h.before != nil { // see fileVersion
-		_ = s.await(context.Background(), func() bool { return h.before.readers == 0 })
+	if h.previousVersion != nil { // see fileVersion
+		_ = s.await(context.Background(), func() bool { return h.previousVersion.readers == 0 })
 	}
 	own, bound := mark != h.mark || len(bulk) > 0, h.journal.Binding
 	bound.Generation, bound.Sequence = bound.Generation+1, h.journal.Sequence
@@ -70,7 +70,7 @@ func (s *store) commitChanges(h *handle, bound journal.Binding, list []journal.C
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.before, h.now = h.now, &fileVersion{meta: now}
+	h.previousVersion, h.version = h.version, &fileVersion{meta: now}
 	h.restartJournal(bound)
 	if w != nil {
 		w.resetPlannedSnapshot()
@@ -85,7 +85,7 @@ func (s *store) commitPurge(h *handle, list []journal.Change) error {
 	bound.Generation, bound.File = bound.Generation+1, bound.File+1
 	list = append(list, setKey(metaBucket, journalKey, encodeBinding(bound)))
 	sortChanges(list)
-	l := newSnapshot(h.file, h.now.meta)
+	l := newSnapshot(h.file, h.version.meta)
 	err := protect(func() error { return checkTouchedPages(l, list) })
 	if err == nil {
 		err = s.commitChanges(h, bound, list)
@@ -93,7 +93,7 @@ func (s *store) commitPurge(h *handle, list []journal.Change) error {
 	if err != nil {
 		return err
 	}
-	h.number = s.updateFileNumber(h.info, bound.File)
+	h.fileNumber = s.updateFileNumber(h.fileInfo, bound.File)
 	h.writeAnchor()
 	return nil
 }
@@ -108,8 +108,8 @@ func sortChanges(list []journal.Change) {
 // checkpointChanges returns the changes of a checkpoint, after it has checked the pages that bbolt will
 // touch.
 func (s *store) checkpointChanges(h *handle, bound journal.Binding, mark memtable.Mark, bulk []objects.Object) (list []journal.Change, err error) {
-	l := newSnapshot(h.file, h.now.meta)
-	l.number = h.number
+	l := newSnapshot(h.file, h.version.meta)
+	l.fileNumber = h.fileNumber
 	err = protect(func() error {
 		list, err = packObjects(l, h.mem.All(objectsBucket, mark), bulk)
 		if err != nil {
@@ -141,7 +141,7 @@ func (s *store) checkpointChanges(h *handle, bound journal.Binding, mark memtabl
 func (s *store) transactionOutcome(h *handle, err error) (page.Meta, error) {
 	now, unread := readMeta(h.file)
 	if err != nil {
-		if err = s.explain("write", err); unread != nil || now.Tx > h.now.meta.Tx {
+		if err = s.explain("write", err); unread != nil || now.Tx > h.version.meta.Tx {
 			return now, objects.Unknown(err)
 		}
 		return now, err
@@ -266,7 +266,7 @@ func (s *store) writeChanges(h *handle, f *os.File, db *bbolt.DB, list []journal
 	if err != nil {
 		return err
 	}
-	if now, err := readMeta(h.file); err != nil || now != h.now.meta || !os.SameFile(mine, here) {
+	if now, err := readMeta(h.file); err != nil || now != h.version.meta || !os.SameFile(mine, here) {
 		return fmt.Errorf("write store %s: another program has written to it: %w: try again", s.path, objects.ErrBusy)
 	}
 	tx, err := db.Begin(true)

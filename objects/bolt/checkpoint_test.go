@@ -33,7 +33,7 @@ func TestPlannerReadsTheNewestVersionOfTheFile(t *testing.T) {
 	in := idle(t, s)
 	h, w := writing(t, in)
 	put(t, w, "refs/heads/a", "small")
-	was := h.now.meta.Tx
+	was := h.version.meta.Tx
 	if err := in.checkpoint(h, h.mark); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func TestPlannerReadsTheNewestVersionOfTheFile(t *testing.T) {
 	w.mu.Lock()
 	w.open, w.committing = nil, g
 	w.mu.Unlock()
-	if err := in.commitGroup(h, g); err != nil || h.now.meta.Tx != was+2 {
-		t.Fatalf("%d transactions, %v", h.now.meta.Tx-was, err)
+	if err := in.commitGroup(h, g); err != nil || h.version.meta.Tx != was+2 {
+		t.Fatalf("%d transactions, %v", h.version.meta.Tx-was, err)
 	}
 	if w.planned.pages.Meta.Tx == was {
 		t.Error("the file was written twice, and who plans still looks at what it was before")
@@ -67,7 +67,7 @@ func TestPlannerReadsTheNewestVersionOfTheFile(t *testing.T) {
 func TestJournalRestartsAfterCheckpoints(t *testing.T) {
 	s, path := fresh(t)
 	const limit = 8 << 10
-	inner(t, s).limit = limit
+	inner(t, s).checkpointLength = limit
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
@@ -120,7 +120,7 @@ func TestCheckpointWaitsForReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.mu.Lock()
-	in.open++
+	in.openHandles++
 	in.shared = h
 	in.mu.Unlock()
 	checkpoints := func(ref string) error {

@@ -18,7 +18,7 @@ import (
 func TestManyConcurrentWriters(t *testing.T) {
 	s, path := fresh(t)
 	in := idle(t, s)
-	in.limit = 16 << 10
+	in.checkpointLength = 16 << 10
 	const writers, each = 48, 12
 	var all sync.WaitGroup
 	for n := range writers {

@@ -22,13 +22,13 @@ type copier struct {
 	out   *newFile
 	marks *marks // nil: everything is kept as it is
 
-	pack     uint32           // the last pack of the source that was copied
-	entry    uint64           // the last log entry that was
-	moved    map[string]bool  // refs that were moved since they were copied; nil: they were not copied yet
-	referred []objects.ID     // by what was written since the marks were made
-	pending  []objects.Object // for the next packs
-	bytes    int              // of their data
-	arena    arena            // for the pack that is open
+	lastPack  uint32           // the last pack of the source that was copied
+	lastEntry uint64           // the last log entry that was
+	moved     map[string]bool  // refs that were moved since they were copied; nil: they were not copied yet
+	referred  []objects.ID     // by what was written since the marks were made
+	pending   []objects.Object // for the next packs
+	bytes     int              // of their data
+	arena     arena            // for the pack that is open
 }
 
 const (
@@ -57,7 +57,7 @@ func (c *copier) copyRounds() error {
 func (c *copier) copyRound() error {
 	c.size = 0
 	return runInOrder(
-		func() error { return c.src.packs(c.pack, c.copyPack) },
+		func() error { return c.src.packs(c.lastPack, c.copyPack) },
 		c.copyLogEntries, c.copyReferred, c.copyTombstones, c.flush, c.copyRefs, c.out.write)
 }
 
@@ -74,7 +74,7 @@ func runInOrder(steps ...func() error) error {
 // copyPack copies a pack, or what is kept of it. One that was written since the marks were made
 // is kept as it is, with what it refers to.
 func (c *copier) copyPack(raw rawPack) error {
-	c.pack = raw.n
+	c.lastPack = raw.n
 	c.size += int64(len(raw.head) + len(raw.body))
 	if c.marks == nil {
 		return c.out.addPack(raw)
@@ -94,7 +94,7 @@ func (c *copier) copyPack(raw rawPack) error {
 	for k := p.Len(); !marked && k < p.idCount(); k++ {
 		c.referred = append(c.referred, *p.ID(k))
 	}
-	isDense := len(list) == p.Len() && (2*p.BodySize() >= dense.bytes || p.Len() == 1 && p.BodySize() >= largeSize) && codec(raw.body[8]) == codecZstd
+	isDense := len(list) == p.Len() && (2*p.BodySize() >= denseLimits.bytes || p.Len() == 1 && p.BodySize() >= largeSize) && codec(raw.body[8]) == codecZstd
 	if sound && (!marked || isDense) {
 		return c.copyWholePack(raw, list)
 	}
@@ -153,18 +153,18 @@ func (c *copier) flush() error {
 	return err
 }
 
-// copyLogEntries copies the log entries behind the last one, and notes what they move.
+// copyLogEntries copies the log entries behind the last one, and notes which refs they move.
 func (c *copier) copyLogEntries() error {
-	err := c.src.logEntries(c.entry, func(e objects.LogEntry) error {
+	err := c.src.logEntries(c.lastEntry, func(e objects.LogEntry) error {
 		for _, u := range e.Refs {
 			if c.moved != nil {
 				c.moved[u.Name] = true
 			}
-			if c.marks != nil && e.Seq > c.marks.last {
+			if c.marks != nil && e.Seq > c.marks.lastEntry {
 				c.referred = append(c.referred, u.Old, u.New)
 			}
 		}
-		c.entry = e.Seq
+		c.lastEntry = e.Seq
 		return c.out.add(c.out.log.add(e)...)
 	})
 	if err != nil {
@@ -212,7 +212,7 @@ func (c *copier) copyReferred() error {
 
 // copyTombstones copies the tombstones, in the last round.
 func (c *copier) copyTombstones() error {
-	if c.src.locked == nil {
+	if c.src.lockedSnapshot == nil {
 		return nil
 	}
 	return c.src.records(func(id objects.ID, value []byte) error {

@@ -30,7 +30,7 @@ func roleCrash(args []string) error {
 	if !ok {
 		return w.err
 	}
-	in.limit = 3 << 10 // checkpoints are frequent
+	in.checkpointLength = 3 << 10 // checkpoints are frequent
 	for i := range 9 {
 		w.next("refs/heads/main", i*211)
 	}
@@ -56,7 +56,7 @@ func roleCrash(args []string) error {
 	fmt.Println("phase commit")
 	w.next("refs/heads/main", 10)
 	if len(args) > 1 {
-		in.limit = journalLimit
+		in.checkpointLength = journalLimit
 		w.next("refs/heads/main", maxFrameSize+1000) // into the file at once
 		for range 5 {
 			w.next("refs/heads/main", 120<<10)

@@ -201,7 +201,7 @@ func tryCheckpoint(t testing.TB, s objects.Store) error {
 		return in.explain("write", err)
 	}
 	in.mu.Lock()
-	in.open++
+	in.openHandles++
 	in.mu.Unlock()
 	defer in.closeHandle(h)
 	return in.checkpoint(h, h.mark)

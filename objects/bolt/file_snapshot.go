@@ -35,7 +35,7 @@ type fileSnapshot struct {
 	inViews   bool // the lock was released: only views read what is in the file now
 	exclusive bool // nobody else writes to the file
 	lock      *ticketLock
-	since     time.Time // when the lock was taken
+	lockedAt  time.Time // when the lock was taken
 	size      int64
 	meta      page.Meta
 	metaErr   error // damage of the meta pages
@@ -47,15 +47,15 @@ type fileSnapshot struct {
 	journalErr error
 	anchor     []byte
 
-	read, told int64 // bytes
-	progress   func(done, total int64)
+	read, reported int64 // bytes
+	progress       func(done, total int64)
 }
 
 // withOwnHandles returns the store as another process opens it, with its own handles: a long operation
 // waits for the lock like another process and delays no call of this one.
 func (s *store) withOwnHandles() *store {
 	return &store{
-		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, limit: s.limit, maxMapSize: s.maxMapSize,
+		path: s.path, wait: s.wait, readOnly: s.readOnly, policy: s.policy, checkpointLength: s.checkpointLength, maxMapSize: s.maxMapSize,
 		changed: make(chan struct{}), tickets: map[bool]*ticketRequest{}, moved: make(chan struct{}),
 	}
 }
@@ -100,7 +100,7 @@ func (h *fileSnapshot) acquire() (err error) {
 	if errors.Is(err, context.DeadlineExceeded) && h.ctx.Err() == nil {
 		err = h.store.busyError("check")
 	}
-	h.since = time.Now()
+	h.lockedAt = time.Now()
 	return err
 }
 
@@ -143,21 +143,22 @@ const maxJournalFile = 64 << 20
 // ReadAt reads the file.
 func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 	err := h.ctx.Err()
-	if err == nil && h.yieldsLock && !h.inViews && time.Since(h.since) > slice {
+	if err == nil && h.yieldsLock && !h.inViews && time.Since(h.lockedAt) > slice {
 		err = h.reacquire()
 	}
 	if err != nil {
 		return 0, stopError{err}
 	}
 	n, err := h.file.ReadAt(b, at)
-	if h.read += int64(n); h.progress != nil && h.read-h.told > 1<<20 {
-		h.told = h.read
+	if h.read += int64(n); h.progress != nil && h.read-h.reported > 1<<20 {
+		h.reported = h.read
 		h.progress(min(h.read, h.size), h.size)
 	}
 	return n, err
 }
 
-// reacquire releases the locks and acquires them again, to let waiting writers in, and checks that the pages are still intact.
+// reacquire releases the locks and acquires them again, so that waiting writers get in, and checks that the
+// pages are still intact.
 func (h *fileSnapshot) reacquire() error {
 	h.release()
 	if err := h.acquire(); err != nil {

@@ -36,7 +36,7 @@ func roleReuse(args []string) error {
 	if !ok {
 		return errors.New("another engine")
 	}
-	in.limit = 256 << 10
+	in.checkpointLength = 256 << 10
 	const size = 4 << 10
 	n := 0
 	next := func() error {

@@ -86,7 +86,7 @@ func (c *gc) mark(ctx context.Context, s *store, o objects.Sweep) (*marks, error
 	if err != nil {
 		return nil, err
 	}
-	c.src, src.journal = src, o.Dry
+	c.src, src.withJournal = src, o.Dry
 	var ages []packAge
 	err = src.view(func(l *snapshot) (err error) {
 		ages, err = l.packAges()
@@ -111,21 +111,21 @@ func (c *gc) replace() error {
 	src := c.src
 	t := src.store
 	return t.withExclusiveHandle(src.ctx, src.op, func(h *handle) error {
-		if h.number != src.number {
+		if h.fileNumber != src.fileNumber {
 			return src.replacedError()
 		}
 		if err := t.flushJournal(h); err != nil {
 			return err
 		}
-		src.locked = newSnapshot(h.file, h.now.meta)
+		src.lockedSnapshot = newSnapshot(h.file, h.version.meta)
 		if err := c.copier.copyRound(); err != nil {
 			return err
 		}
 		bound := h.journal.Binding
 		bound.Generation, bound.File = bound.Generation+1, bound.File+1
 		meta := []journal.Change{setKey(metaBucket, journalKey, encodeBinding(bound))}
-		if c.out.packs > 0 { // the ages of the packs begin anew
-			meta = append(meta, setKey(metaBucket, agesKey, encodeAges([]packAge{{c.out.packs, uint64(max(time.Now().UnixMilli(), 0))}})))
+		if c.out.lastPack > 0 { // the ages of the packs begin anew
+			meta = append(meta, setKey(metaBucket, agesKey, encodeAges([]packAge{{c.out.lastPack, uint64(max(time.Now().UnixMilli(), 0))}})))
 		}
 		err := runInOrder(func() error { return c.out.finish(meta...) }, src.ctx.Err, func() error {
 			_ = h.file.Close() // not every system gives the name of an open file away

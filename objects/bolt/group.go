@@ -38,21 +38,21 @@ type writer struct {
 	h      *handle
 	commit sync.Mutex // held while the files are written
 
-	mu         sync.Mutex
-	planned    *snapshot             // the store with all that is planned
-	known      map[string]*refRecord // as planned, of the refs that were asked for; a zero target: deleted
-	last       uint64                // Seq of the newest log entry as planned
-	lastKnown  bool
-	open       *group // takes batches; nil: none
-	committing *group // is being written; nil: none
-	size       int    // bytes of the last groups
-	stopped    bool   // no group is opened any more
+	mu             sync.Mutex
+	planned        *snapshot             // the store with all that is planned
+	known          map[string]*refRecord // as planned, of the refs that were asked for; a zero target: deleted
+	newestSeq      uint64                // Seq of the newest log entry as planned
+	newestSeqKnown bool
+	open           *group // takes batches; nil: none
+	committing     *group // is being written; nil: none
+	recentSize     int    // bytes of the last groups
+	stopped        bool   // no group is opened any more
 
 	refs refLocks // one Update of a ref runs at a time
 
 	// The mutex of the store guards these.
-	users int       // calls that use the writer
-	left  time.Time // when one left it last
+	users   int       // calls that use the writer
+	lastUse time.Time // when one left it last
 }
 
 // group is what is written together.
@@ -60,8 +60,8 @@ type group struct {
 	frame     *journal.Frame
 	bulk      []objects.Object // of a large batch, after which the group takes no more
 	mark      memtable.Mark    // of the memtable after its changes
-	moved     bool             // it moves refs
-	hasLeader bool             // it has a leader
+	movesRefs bool
+	hasLeader bool
 
 	done chan struct{} // closed when err is final
 	err  error
@@ -150,7 +150,7 @@ func (w *writer) join(add func(*group) error) (g *group, leads bool, err error) 
 		return nil, false, errRetry
 	}
 	if w.open == nil {
-		w.open = &group{frame: journal.NewFrame(w.size), done: make(chan struct{})}
+		w.open = &group{frame: journal.NewFrame(w.recentSize), done: make(chan struct{})}
 	}
 	g = w.open
 	had, size := len(g.frame.Changes), g.frame.Size()
@@ -248,17 +248,17 @@ func differentBytesError(id objects.ID) error {
 
 // lastSeq returns the Seq of the newest log entry as planned. mu is held.
 func (w *writer) lastSeq() (uint64, error) {
-	if !w.lastKnown {
+	if !w.newestSeqKnown {
 		last, err := w.planned.newestEntry("")
 		if err != nil {
 			return 0, err
 		}
-		w.last, w.lastKnown = last.Seq, true
+		w.newestSeq, w.newestSeqKnown = last.Seq, true
 	}
-	return w.last, nil
+	return w.newestSeq, nil
 }
 
-// planMoves plans one log entry with its moves of refs, whose refs were asked for before. mu is held.
+// planMoves plans one log entry and its moves of refs, which were asked for before. mu is held.
 func (w *writer) planMoves(g *group, seq uint64, note objects.Note, moves []objects.RefUpdate) {
 	moves = slices.Clone(moves) // those of a batch are the caller's
 	for i := range moves {
@@ -283,7 +283,7 @@ func (w *writer) planMoves(g *group, seq uint64, note objects.Note, moves []obje
 		g.frame.Put(refsBucket, []byte(u.Name), encodeRef(*r))
 		g.frame.Put(recentBucket, recentKey(r.Ref), []byte{})
 	}
-	w.last, g.moved = seq, true
+	w.newestSeq, g.movesRefs = seq, true
 }
 
 // finish waits until what was planned is written, and writes it if the caller leads. A
@@ -336,13 +336,14 @@ func (w *writer) write(g *group) {
 	w.commit.Unlock()
 }
 
-// clearCommitting notes that a group, durable now or failed, is not being written any more. commit is held, mu is not.
+// clearCommitting notes that a group is no longer being written: it is durable now, or has failed. commit is
+// held, mu is not.
 func (w *writer) clearCommitting(g *group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = w.stopped || w.h.broken.Load()
 	w.committing = nil
-	w.size = max(g.frame.Size(), w.size*3/4)
+	w.recentSize = max(g.frame.Size(), w.recentSize*3/4)
 	if w.open == nil && len(w.known) > plannedRefs {
 		clear(w.known)
 	}
@@ -377,7 +378,7 @@ func (s *store) commitGroup(h *handle, g *group) error {
 		h.broken.Store(true)
 		return err
 	}
-	if g.moved {
+	if g.movesRefs {
 		s.mu.Lock()
 		s.signalMoved()
 		s.mu.Unlock()
@@ -411,7 +412,7 @@ func (s *store) checkNotReplaced(h *handle) error {
 	if err != nil {
 		return err
 	}
-	if !os.SameFile(file, h.info) || !os.SameFile(log, s.journal) {
+	if !os.SameFile(file, h.fileInfo) || !os.SameFile(log, s.journalInfo) {
 		return fmt.Errorf("write store %s: another file has taken its place: %w: try again", s.path, objects.ErrUnsafe)
 	}
 	return nil

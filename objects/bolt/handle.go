@@ -30,45 +30,45 @@ const (
 
 // handle is the open file with its journal, locked for reading or for writing.
 type handle struct {
-	file    *os.File
-	info    os.FileInfo // of the file, when it was opened
-	number  uint64      // which of the files that had the name it is
-	lock    *ticketLock // nil: there can be none
-	journal *journal.Log
-	mem     *memtable.Table
-	bodies  *bodyCache
-	writer  bool
-	broken  atomic.Bool // it must not be used again
+	file       *os.File
+	fileInfo   os.FileInfo // of the file, when it was opened
+	fileNumber uint64      // which of the files that had the name it is
+	lock       *ticketLock // nil: there can be none
+	journal    *journal.Log
+	mem        *memtable.Table
+	bodies     *bodyCache
+	writer     bool
+	broken     atomic.Bool // it must not be used again
 
 	// The mutex of the store guards these.
-	now    *fileVersion
-	before *fileVersion  // what now was before the last checkpoint
-	mark   memtable.Mark // of mem, up to what is durable
-	opened time.Time
-	idle   bool // nobody reads, and a timer will close it
+	version         *fileVersion
+	previousVersion *fileVersion  // the one before the last checkpoint
+	mark            memtable.Mark // of mem, up to what is durable
+	opened          time.Time
+	idle            bool // nobody reads, and a timer will close it
 
 	planner *writer // plans on this handle; nil: nobody does
 }
 
-// fileVersion is the file after one transaction. bbolt overwrites the pages of a state in the
-// second transaction after it, so a checkpoint waits for the readers of the state before the
+// fileVersion is the file after one transaction. bbolt overwrites the pages of a version in the
+// second transaction after it, so a checkpoint waits for the readers of the version before the
 // present one.
 type fileVersion struct {
 	meta page.Meta
 
 	// The mutex of the store guards these.
-	readers int
-	unused  *snapshot // of a reader that has ended, with the pages that it has read; nil: none
+	readers      int
+	idleSnapshot *snapshot // of a reader that has ended, with the pages that it has read; nil: none
 }
 
 // snapshot returns a snapshot of the present state. The mutex of the store is held, or nobody
 // else has the handle.
 func (h *handle) snapshot() *snapshot {
-	l := h.now.unused
-	if h.now.unused = nil; l == nil {
-		l = newSnapshot(h.file, h.now.meta)
+	l := h.version.idleSnapshot
+	if h.version.idleSnapshot = nil; l == nil {
+		l = newSnapshot(h.file, h.version.meta)
 	}
-	l.number, l.scan = h.number, nil
+	l.fileNumber, l.scan = h.fileNumber, nil
 	l.mem, l.mark, l.bodies = h.mem, h.mark, h.bodies
 	return l
 }
@@ -76,7 +76,7 @@ func (h *handle) snapshot() *snapshot {
 // readTx is one call that reads from a handle.
 type readTx struct {
 	handle   *handle
-	state    *fileVersion
+	version  *fileVersion
 	snapshot *snapshot
 }
 
@@ -126,7 +126,7 @@ func (s *store) joinShared() (r *readTx, changed chan struct{}, err error) {
 	case h != nil && h.writer: // also while Close waits for the writer: f of Update may read
 	case s.closed:
 		return nil, nil, objects.ErrClosed
-	case s.wanted || s.opening:
+	case s.writerWaits || s.opening:
 		return nil, s.changed, nil
 	case h == nil || time.Since(h.opened) > shareTime:
 		s.shared, s.opening = nil, true
@@ -138,8 +138,8 @@ func (s *store) joinShared() (r *readTx, changed chan struct{}, err error) {
 // newReadTx counts one more reader of a handle. mu is held.
 func (s *store) newReadTx(h *handle) *readTx {
 	h.idle = false
-	h.now.readers++
-	return &readTx{handle: h, state: h.now, snapshot: h.snapshot()}
+	h.version.readers++
+	return &readTx{handle: h, version: h.version, snapshot: h.snapshot()}
 }
 
 // shareHandle lets other readers join a handle that the caller has opened, if there is no error.
@@ -151,8 +151,8 @@ func (s *store) shareHandle(h *handle, err error) (r *readTx) {
 	if err != nil {
 		return nil
 	}
-	s.open++
-	if !s.wanted && s.shared == nil {
+	s.openHandles++
+	if !s.writerWaits && s.shared == nil {
 		s.shared = h
 	}
 	return s.newReadTx(h)
@@ -163,15 +163,15 @@ func (s *store) shareHandle(h *handle, err error) (r *readTx) {
 func (s *store) releaseReader(r *readTx) {
 	h := r.handle
 	s.mu.Lock()
-	r.state.readers--
-	r.state.unused = r.snapshot
-	last := r.state.readers == 0
-	if last && h.writer && (r.state != h.now || s.shared != h) { // else no checkpoint and no end of a lease waits for it
+	r.version.readers--
+	r.version.idleSnapshot = r.snapshot
+	last := r.version.readers == 0
+	if last && h.writer && (r.version != h.version || s.shared != h) { // else no checkpoint and no end of a lease waits for it
 		s.signal()
 	}
 	last = last && !h.writer
 	if last && s.shared == h {
-		if h.idle = !s.closed && !s.wanted && time.Since(h.opened) < shareTime; h.idle { // the next reader may join it
+		if h.idle = !s.closed && !s.writerWaits && time.Since(h.opened) < shareTime; h.idle { // the next reader may join it
 			last = false
 			time.AfterFunc(idleTime, func() { s.closeIdle(h) })
 		} else {
@@ -207,7 +207,7 @@ func (s *store) closeHandle(h *handle) {
 	if h.writer && !h.broken.Load() {
 		s.mem, s.position = h.mem, h.journal.Position
 	}
-	s.open--
+	s.openHandles--
 	s.signal()
 }
 
@@ -302,7 +302,7 @@ func readMeta(f *os.File) (page.Meta, error) {
 // readMetaInto sets what the handle knows of the file from its meta page and meta bucket. It refuses a file
 // that is damaged or has an unknown format, before anything else of it is read.
 func (s *store) readMetaInto(h *handle) (bound journal.Binding, err error) {
-	if h.info, err = h.file.Stat(); err != nil {
+	if h.fileInfo, err = h.file.Stat(); err != nil {
 		return bound, err
 	}
 	m, err := readMeta(h.file)
@@ -312,7 +312,7 @@ func (s *store) readMetaInto(h *handle) (bound journal.Binding, err error) {
 	if err != nil {
 		return bound, err
 	}
-	h.now = &fileVersion{meta: m}
+	h.version = &fileVersion{meta: m}
 	l := newSnapshot(h.file, m)
 	version, err := l.version()
 	if err == nil {
@@ -324,7 +324,7 @@ func (s *store) readMetaInto(h *handle) (bound journal.Binding, err error) {
 	if bound, err = l.binding(); err != nil {
 		return bound, fmt.Errorf("journal: %w", err)
 	}
-	h.number = s.updateFileNumber(h.info, bound.File)
+	h.fileNumber = s.updateFileNumber(h.fileInfo, bound.File)
 	return bound, nil
 }
 

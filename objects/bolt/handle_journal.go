@@ -66,12 +66,12 @@ func (s *store) openJournal(h *handle, bound journal.Binding, flags int) error {
 	defer s.loading.Unlock()
 	s.mu.Lock()
 	mem := s.mem
-	if mem != nil && s.position.Generation == bound.Generation && s.journal != nil && os.SameFile(info, s.journal) {
+	if mem != nil && s.position.Generation == bound.Generation && s.journalInfo != nil && os.SameFile(info, s.journalInfo) {
 		log.Position = s.position
 	} else {
 		mem = memtable.New(len(buckets))
 	}
-	s.mem, s.journal = nil, info
+	s.mem, s.journalInfo = nil, info
 	s.mu.Unlock()
 	acknowledged, err := h.acknowledgedEnd()
 	if err == nil {
@@ -98,8 +98,9 @@ func (h *handle) acknowledgedEnd() (int64, error) {
 	return end, err
 }
 
-// syncUnacknowledgedFrames writes and syncs again what the last writer left and did not acknowledge: a batch that is repeated
-// writes nothing when it finds its objects and refs, and the anchor may name only durable frames.
+// syncUnacknowledgedFrames writes and syncs again what the last writer left and did not acknowledge: a batch
+// that is repeated writes nothing when it finds its objects and refs, and the anchor may name only durable
+// frames.
 func (h *handle) syncUnacknowledgedFrames() error {
 	from, err := h.acknowledgedEnd()
 	if err != nil || from == h.journal.End {
@@ -124,7 +125,7 @@ func (h *handle) syncUnacknowledgedFrames() error {
 // overwritten before that. The meta page is written again, since after a failed sync the
 // system may consider it written.
 func (h *handle) syncFileAndName() error {
-	at := int64(h.now.meta.Tx%2)*int64(h.now.meta.PageSize) + page.HeaderSize
+	at := int64(h.version.meta.Tx%2)*int64(h.version.meta.PageSize) + page.HeaderSize
 	b := make([]byte, page.MetaSize)
 	if _, err := h.file.ReadAt(b, at); err != nil {
 		return err

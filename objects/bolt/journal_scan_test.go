@@ -17,7 +17,7 @@ import (
 // from any key, in either direction, yields each key once, in order, with its present value.
 func TestScanMergesJournalAndFile(t *testing.T) {
 	s, _ := fresh(t)
-	inner(t, s).limit = 1 << 10
+	inner(t, s).checkpointLength = 1 << 10
 	for i := range 24 {
 		apply(t, s, fmt.Sprintf("refs/heads/%02d", 2*i), fmt.Sprint(i))
 	}

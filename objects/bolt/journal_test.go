@@ -276,7 +276,7 @@ func TestWriterKilledAfterACheckpoint(t *testing.T) {
 func TestReadersDuringCheckpoints(t *testing.T) {
 	s, path := fresh(t)
 	other := mustOpen(t, path, objects.Options{})
-	inner(t, s).limit = 2 << 10
+	inner(t, s).checkpointLength = 2 << 10
 	var want []objects.ID
 	for i := range 120 {
 		o := object(fmt.Sprint("object ", i))

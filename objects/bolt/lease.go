@@ -21,7 +21,7 @@ const (
 
 // leaseRequest is the wait for a writer. All who wait for one wait together.
 type leaseRequest struct {
-	waiting int
+	waiters int
 	cancel  func()        // ends the wait for the lock; nil: it has not begun
 	done    chan struct{} // closed when there is a writer or an error
 	writer  *writer       // of which each of those who wait is a user
@@ -50,7 +50,7 @@ func (s *store) acquireWriter(ctx context.Context, evenIfClosed bool) (*writer, 
 		r = &leaseRequest{done: make(chan struct{})}
 		s.request = r
 	}
-	if r.waiting++; !s.leasing {
+	if r.waiters++; !s.leasing {
 		s.leasing = true
 		go s.leaseLoop()
 	}
@@ -66,7 +66,7 @@ func (s *store) releaseWriter(w *writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.users--
-	w.left = time.Now()
+	w.lastUse = time.Now()
 	if w.users == 0 && (s.closed || s.writer != w) {
 		s.signal()
 	}
@@ -77,11 +77,11 @@ func (s *store) releaseWriter(w *writer) {
 func (s *store) abandon(r *leaseRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.waiting--; r.writer != nil { // granted at the same moment
+	if r.waiters--; r.writer != nil { // granted at the same moment
 		r.writer.users--
 		s.signal()
 	}
-	if r.waiting == 0 && s.request == r {
+	if r.waiters == 0 && s.request == r {
 		s.request = nil
 		if r.cancel != nil {
 			r.cancel()
@@ -96,23 +96,23 @@ func (s *store) leaseLoop() {
 		s.mu.Lock()
 		r := s.request
 		if r == nil {
-			s.leasing, s.wanted = false, false
+			s.leasing, s.writerWaits = false, false
 			s.signal()
 			s.mu.Unlock()
 			cancel()
 			return
 		}
-		r.cancel, s.wanted = cancel, true // new readers wait for the handle
+		r.cancel, s.writerWaits = cancel, true // new readers wait for the handle
 		reader := s.shared
 		s.mu.Unlock()
 		if reader != nil {
 			s.closeIdle(reader)
 		}
 		h, err := s.openHandle(ctx, true)
-		if err == nil && !s.tidied {
+		if err == nil && !s.leftoversRemoved {
 			removeLeftovers(s.path, false)
 			bad := s.resumePurge(h)
-			s.tidied = bad == nil // else a later writer tries again
+			s.leftoversRemoved = bad == nil // else a later writer tries again
 			if h.broken.Load() {
 				h.closeFiles()
 				h.lock.release()
@@ -134,7 +134,7 @@ func (s *store) grant(r *leaseRequest, h *handle, err error) (w *writer) {
 	defer s.mu.Unlock()
 	defer s.signal()
 	if err != nil {
-		s.wanted, r.err = false, err
+		s.writerWaits, r.err = false, err
 		if s.request == r {
 			s.request = nil
 		}
@@ -143,19 +143,19 @@ func (s *store) grant(r *leaseRequest, h *handle, err error) (w *writer) {
 	}
 	w = newWriter(s, h)
 	s.writer, s.shared, s.wrote = w, h, true
-	s.open++
+	s.openHandles++
 	if s.request != nil {
 		r = s.request
 	}
 	s.request = nil
-	r.writer, w.users = w, r.waiting
+	r.writer, w.users = w, r.waiters
 	close(r.done)
 	return w
 }
 
 // checkpointIfFull makes a checkpoint if the journal has its full length. commit is held.
 func (s *store) checkpointIfFull(w *writer) {
-	if h := w.h; !h.broken.Load() && h.journal.Length() > s.limit {
+	if h := w.h; !h.broken.Load() && h.journal.Length() > s.checkpointLength {
 		_ = s.checkpoint(h, h.mark) // if it fails, a later one returns the error
 	}
 }
@@ -186,7 +186,7 @@ func (s *store) awaitLeaseEnd(w *writer) {
 	for contended := false; ; {
 		poll, cancel := context.WithTimeout(context.Background(), leasePoll)
 		err := s.await(poll, func() bool {
-			if contended || w.users == 0 && (s.closed || time.Since(w.left) >= s.leaseIdle) {
+			if contended || w.users == 0 && (s.closed || time.Since(w.lastUse) >= s.leaseIdle) {
 				s.writer = nil // its present users finish with it
 			}
 			return w.users == 0 && s.writer == nil
@@ -216,9 +216,11 @@ func (s *store) endLease(w *writer) {
 		}
 	}
 	s.mu.Lock()
-	s.shared, s.wanted = nil, false
+	s.shared, s.writerWaits = nil, false
 	s.signal()
 	s.mu.Unlock()
-	_ = s.await(context.Background(), func() bool { return h.now.readers == 0 && (h.before == nil || h.before.readers == 0) })
+	_ = s.await(context.Background(), func() bool {
+		return h.version.readers == 0 && (h.previousVersion == nil || h.previousVersion.readers == 0)
+	})
 	s.closeHandle(h)
 }

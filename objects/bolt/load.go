@@ -143,7 +143,7 @@ func (l *loadWorker) load(ctx context.Context, ranges []bodyRange) (unread []bod
 	l.scratch.reset()
 	var body []byte
 	err = l.store.view(ctx, "read", func(k *snapshot) error {
-		if k.number == l.file {
+		if k.fileNumber == l.file {
 			k.scan = &l.scan
 			body = l.readBodyIfMostlyWanted(k, ranges)
 		}

@@ -127,13 +127,13 @@ func moveKeysOf(list []objects.LogEntry) (keys [][]byte) {
 }
 
 // entryRun collects entries for one value.
-type entryRun struct {
+type logValueBuilder struct {
 	list  []objects.LogEntry
 	moves int
 }
 
 // add adds the next entry. When the value is full it returns the changes that write it.
-func (r *entryRun) add(e objects.LogEntry) (list []journal.Change) {
+func (r *logValueBuilder) add(e objects.LogEntry) (list []journal.Change) {
 	if len(r.list) == logEntries || r.moves >= logMoves {
 		list = r.flush()
 	}
@@ -142,7 +142,7 @@ func (r *entryRun) add(e objects.LogEntry) (list []journal.Change) {
 }
 
 // flush returns the changes that write the collected entries.
-func (r *entryRun) flush() []journal.Change {
+func (r *logValueBuilder) flush() []journal.Change {
 	if len(r.list) == 0 {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (r *entryRun) flush() []journal.Change {
 // packLog returns the changes that write log entries of the journal, the oldest first, many in
 // one value.
 func packLog(log []memtable.Entry) (list []journal.Change, err error) {
-	var run entryRun
+	var run logValueBuilder
 	for _, c := range log {
 		entries, err := decodeEntries(c.Key, c.Value)
 		if err != nil {

@@ -123,7 +123,7 @@ func TestFsckKeepsOneNumberOfAPack(t *testing.T) {
 		if err := a.run(); err != nil {
 			return err
 		}
-		if len(a.index.packs) != 40 || len(a.intact) != 40 || a.harmful > 0 {
+		if len(a.index.packs) != 40 || len(a.intact) != 40 || a.harmfulCount > 0 {
 			t.Errorf("fsck keeps %d tallies of 40 packs", len(a.index.packs))
 		}
 		if most := 4 * checkBytes; cap(a.valueArena.pieces.Buf) > most || cap(a.packArena.pieces.Buf) > most {

@@ -21,10 +21,10 @@ type marks struct {
 	packs       []packRows // ascending
 	rows        int        // of all of them
 	kept        bitset     // rows
-	todo        bitset     // packs with rows that were not followed yet
+	unfollowed  bitset     // packs with rows that were not followed yet
 	records     map[objects.ID]*markedRecord
 	roots       []uint64 // the first 8 bytes of their ids, sorted
-	last        uint64   // the last log entry that was read
+	lastEntry   uint64   // the last log entry that was read
 	reachable   int      // objects to which a root leads
 	withYoung   bool     // what is young is marked too
 }
@@ -37,11 +37,11 @@ type packRows struct {
 
 // markedRecord is what is known of a tombstone, or of an object of the journal.
 type markedRecord struct {
-	edges   []objects.ID
-	size    int
-	journal bool
-	young   bool
-	kept    bool
+	edges     []objects.ID
+	size      int
+	inJournal bool
+	young     bool
+	kept      bool
 }
 
 // bitset is a set of small numbers.
@@ -84,7 +84,7 @@ func findKept(src *source, keep []objects.ID, before time.Time, lastOldPack uint
 func (m *marks) markReachable() error {
 	for at := range m.packs {
 		if !m.withYoung || m.isYoung(at) {
-			m.todo.set(at)
+			m.unfollowed.set(at)
 		}
 	}
 	if err := m.markRecords(); err != nil {
@@ -121,7 +121,7 @@ func (m *marks) readRoots() error {
 				m.addRoot(u.Old)
 				m.addRoot(u.New)
 			}
-			m.last = e.Seq
+			m.lastEntry = e.Seq
 			return nil
 		})
 	}
@@ -153,9 +153,9 @@ func (m *marks) readRecords() error {
 		if err == nil {
 			o, err = verified(o)
 		}
-		k := &markedRecord{edges: slices.Concat(o.Parents, o.Links), size: len(o.Data), journal: true, young: true}
+		k := &markedRecord{edges: slices.Concat(o.Parents, o.Links), size: len(o.Data), inJournal: true, young: true}
 		if purged := (*objects.PurgedError)(nil); errors.As(err, &purged) {
-			k.journal, k.young, err = false, !purged.Tombstone.Time.Before(m.before), nil
+			k.inJournal, k.young, err = false, !purged.Tombstone.Time.Before(m.before), nil
 		}
 		m.records[id] = k
 		return err
@@ -169,7 +169,7 @@ func (m *marks) readHeads() error {
 		m.rows += p.Len()
 		return nil
 	})
-	m.kept, m.todo = newBitset(m.rows), newBitset(len(m.packs))
+	m.kept, m.unfollowed = newBitset(m.rows), newBitset(len(m.packs))
 	return err
 }
 
@@ -208,7 +208,7 @@ func (m *marks) markNew(l *snapshot, id objects.ID) (edges []objects.ID, packed 
 		if !k.kept {
 			k.kept, edges = true, k.edges
 		}
-		if k.journal { // a tombstone's object may have been put again
+		if k.inJournal { // a tombstone's object may have been put again
 			return edges, false, nil
 		}
 	}
@@ -221,7 +221,7 @@ func (m *marks) markNew(l *snapshot, id objects.ID) (edges []objects.ID, packed 
 		return edges, false, nil
 	}
 	m.kept.set(m.packs[at].first + is.row)
-	m.todo.set(at)
+	m.unfollowed.set(at)
 	return edges, true, nil
 }
 
@@ -236,11 +236,11 @@ const viewRows = 1 << 14
 // follow follows the edges of all marked objects. Those of an object lead mostly to earlier
 // packs, so one pass from the last pack to the first does most.
 func (m *marks) follow() error {
-	for m.todo.highest() >= 0 {
+	for m.unfollowed.highest() >= 0 {
 		err := m.src.view(func(l *snapshot) error {
 			rows := 0
-			for at := m.todo.highest(); at >= 0 && rows < viewRows; at = m.todo.highest() {
-				m.todo.clear(at)
+			for at := m.unfollowed.highest(); at >= 0 && rows < viewRows; at = m.unfollowed.highest() {
+				m.unfollowed.clear(at)
 				if err := m.followPack(l, at); err != nil {
 					return err
 				}

@@ -35,7 +35,7 @@ func TestMarksKeepOneBitOfAnObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bits := 64 * (len(m.kept) + len(m.todo)); m.rows != 10*60 || bits > m.rows+2*64 || len(m.records) > 0 || len(m.roots) > 11 {
+	if bits := 64 * (len(m.kept) + len(m.unfollowed)); m.rows != 10*60 || bits > m.rows+2*64 || len(m.records) > 0 || len(m.roots) > 11 {
 		t.Errorf("%d bits, %d records and %d roots for %d objects", bits, len(m.records), len(m.roots), m.rows)
 	}
 }
@@ -177,8 +177,8 @@ func TestObjectsAreHashedBeforeTheyAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.copier = &copier{src: c.src, out: &c.out, marks: m}
-		if err := c.copier.copyRounds(); !errors.Is(err, objects.ErrCorrupt) || c.out.packs > 0 {
-			t.Errorf("dense %t: %v, and %d packs were written", dense, err, c.out.packs)
+		if err := c.copier.copyRounds(); !errors.Is(err, objects.ErrCorrupt) || c.out.lastPack > 0 {
+			t.Errorf("dense %t: %v, and %d packs were written", dense, err, c.out.lastPack)
 		}
 	}
 }

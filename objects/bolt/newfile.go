@@ -20,19 +20,19 @@ import (
 
 // newFile is a store file that gc or backup writes.
 type newFile struct {
-	path    string
-	limit   int64 // see store.maxMapSize
-	repack  bool  // packs are numbered anew
-	db      *bbolt.DB
-	file    *os.File         // that of db
-	written *snapshot        // what was written, without the changes; nil: to be opened
-	changes []journal.Change // of the next transaction
-	bytes   int              // of these
-	log     entryRun         // log entries of the next value
-	packs   uint32           // the last pack
-	entries uint64           // of the packs that are in no run of the index
-	indexed uint32           // the last pack that is in one
-	index   index.Runs
+	path             string
+	maxMapSize       int64 // see store.maxMapSize
+	repack           bool  // packs are numbered anew
+	db               *bbolt.DB
+	file             *os.File         // that of db
+	written          *snapshot        // what was written, without the changes; nil: to be opened
+	changes          []journal.Change // of the next transaction
+	bytes            int              // of these
+	log              logValueBuilder  // log entries of the next value
+	lastPack         uint32           // the last pack
+	unindexedEntries uint64           // of the packs that are in no run of the index
+	lastIndexedPack  uint32           // the last pack that is in one
+	runs             index.Runs
 }
 
 // How much is written in one transaction, each of which reads pages of all trees through the map of
@@ -45,7 +45,7 @@ const (
 
 // create creates a file that is to get a path, and locks it until it is finished.
 func (f *newFile) create(s *store, path string, bound journal.Binding) (err error) {
-	f.limit = s.maxMapSize
+	f.maxMapSize = s.maxMapSize
 	if f.path, err = createEmptyFile(filepath.Dir(path), filepath.Base(path)+newSuffix+"*", bound); err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func (f *newFile) add(list ...journal.Change) error {
 // addPack adds a pack as it is; for gc under the next number.
 func (f *newFile) addPack(p rawPack) error {
 	if f.repack {
-		p = rawPack{f.packs + 1, bytes.Clone(p.head), bytes.Clone(p.body)}
+		p = rawPack{f.lastPack + 1, bytes.Clone(p.head), bytes.Clone(p.body)}
 		p.setSums()
 	}
 	if len(p.head) >= packIDs {
-		f.entries += uint64(parsePackHeader(p.head).count)
+		f.unindexedEntries += uint64(parsePackHeader(p.head).count)
 	}
-	f.packs = p.n
+	f.lastPack = p.n
 	key := packKey(p.n)
 	return f.add(setKey(headsBucket, key, p.head), setKey(bodiesBucket, key, p.body))
 }
@@ -110,7 +110,7 @@ func (p rawPack) setSums() {
 
 // addObjects adds objects in new packs.
 func (f *newFile) addObjects(list []objects.Object) error {
-	runs := splitPacks(inHistoryOrder(list), dense)
+	runs := splitPacks(inHistoryOrder(list), denseLimits)
 	packs := make([]rawPack, len(runs))
 	var wg sync.WaitGroup
 	for i, run := range runs {
@@ -176,7 +176,7 @@ func (f *newFile) write() error {
 	if err != nil {
 		return err
 	}
-	if err := checkMapSize(f.path, info.Size()+int64(f.bytes), f.limit); err != nil {
+	if err := checkMapSize(f.path, info.Size()+int64(f.bytes), f.maxMapSize); err != nil {
 		return err
 	}
 	list := f.changes
@@ -196,7 +196,7 @@ func (f *newFile) indexAndSync() error {
 func (f *newFile) finish(meta ...journal.Change) error {
 	return runInOrder(
 		f.indexNewPacks,
-		func() error { return f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.index)))...) },
+		func() error { return f.add(append(meta, setKey(metaBucket, runsKey, encodeRuns(f.runs)))...) },
 		f.write,
 		func() error {
 			db := f.db
@@ -208,14 +208,14 @@ func (f *newFile) finish(meta ...journal.Change) error {
 // indexNewPacks adds a run of the index for the packs that are in none. Its entries are sorted a
 // part of the ids at a time: that bounds the memory.
 func (f *newFile) indexNewPacks() error {
-	if f.entries == 0 {
+	if f.unindexedEntries == 0 {
 		return nil
 	}
 	if err := f.write(); err != nil {
 		return err
 	}
-	r := index.Run{Level: index.Level(int(f.entries)), Number: f.index.Last + 1, Entries: f.entries}
-	parts := min(indexParts, f.entries/indexEntries+1)
+	r := index.Run{Level: index.Level(int(f.unindexedEntries)), Number: f.runs.Last + 1, Entries: f.unindexedEntries}
+	parts := min(indexParts, f.unindexedEntries/indexEntries+1)
 	for i := range parts {
 		entries, err := f.entriesToIndex(i<<16/parts, (i+1)<<16/parts)
 		if err != nil {
@@ -227,8 +227,8 @@ func (f *newFile) indexNewPacks() error {
 			return err
 		}
 	}
-	f.index = index.Runs{List: append(f.index.List, r), Last: r.Number}
-	f.entries, f.indexed = 0, f.packs
+	f.runs = index.Runs{List: append(f.runs.List, r), Last: r.Number}
+	f.unindexedEntries, f.lastIndexedPack = 0, f.lastPack
 	return nil
 }
 
@@ -240,7 +240,7 @@ func (f *newFile) entriesToIndex(minPrefix, endPrefix uint64) (entries []index.E
 		return nil, err
 	}
 	var room page.Arena
-	for e, err := range l.ascend(headsBucket, packKey(f.indexed+1)) {
+	for e, err := range l.ascend(headsBucket, packKey(f.lastIndexedPack+1)) {
 		var head []byte
 		if err == nil {
 			room.Reset()

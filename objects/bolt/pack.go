@@ -42,8 +42,8 @@ const (
 type limits struct{ commits, bytes, objects int }
 
 var (
-	young = limits{256, 256 << 10, 1024}
-	dense = limits{2048, 512 << 10, maxPackObjects} // written by gc
+	youngLimits = limits{256, 256 << 10, 1024}
+	denseLimits = limits{2048, 512 << 10, maxPackObjects} // written by gc
 )
 
 func packKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }

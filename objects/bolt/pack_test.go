@@ -239,8 +239,8 @@ func TestPacksHaveObjectsInHistoryOrder(t *testing.T) {
 			t.Errorf("commit %d does not follow its parent", i+1)
 		}
 	}
-	for _, run := range splitPacks(ordered, young) {
-		if len(run) > young.objects {
+	for _, run := range splitPacks(ordered, youngLimits) {
+		if len(run) > youngLimits.objects {
 			t.Errorf("a pack of %d objects", len(run))
 		}
 	}

@@ -34,7 +34,7 @@ func packObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) (
 	if err != nil {
 		return nil, err
 	}
-	packs, entries := encodePacks(n, splitPacks(inHistoryOrder(list), young))
+	packs, entries := encodePacks(n, splitPacks(inHistoryOrder(list), youngLimits))
 	run, err := l.changesToAddRun(entries)
 	return slices.Concat(back, packs, run), err
 }

@@ -199,7 +199,7 @@ func roleKill(args []string) error {
 		return err
 	}
 	if in, ok := objects.As[*store](s); ok {
-		in.limit = 4 << 10
+		in.checkpointLength = 4 << 10
 	}
 	for {
 		var n uint64

@@ -34,12 +34,12 @@ var purgeKey = []byte("purge")
 
 // purge is a purge that is not complete.
 type purge struct {
-	rest    []objects.Tombstone // of objects that are not purged yet, by the packs that they are in
-	stored  bool                // the file has the list of tombstones
-	journal bool                // the frames that were there when it began are overwritten
-	page    uint64              // free pages below it are overwritten
-	wiped   bool                // all free pages are overwritten
-	bytes   int                 // most that a step rewrites; 0: purgeBytes
+	remaining    []objects.Tombstone // of objects that are not purged yet, by the packs that they are in
+	planStored   bool                // the file has the list of tombstones
+	journalWiped bool                // the frames that were there when it began are overwritten
+	nextFreePage uint64              // free pages below it are overwritten
+	wiped        bool                // all free pages are overwritten
+	stepBytes    int                 // most that a step rewrites; 0: purgeBytes
 }
 
 // Purge is objects.Maintainer.
@@ -57,10 +57,10 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 		return 0, err
 	}
 	p := &purge{}
-	if p.rest, err = s.tombstonesToWrite(ctx, list); err != nil || len(p.rest) == 0 {
+	if p.remaining, err = s.tombstonesToWrite(ctx, list); err != nil || len(p.remaining) == 0 {
 		return 0, err
 	}
-	purged = len(p.rest)
+	purged = len(p.remaining)
 	for done := false; !done; {
 		err := t.withExclusiveHandle(ctx, op, func(h *handle) (err error) {
 			done, err = p.step(t, h)
@@ -70,14 +70,14 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 			return 0, err
 		}
 		if progress != nil {
-			progress(int64(purged-len(p.rest)), int64(purged))
+			progress(int64(purged-len(p.remaining)), int64(purged))
 		}
 	}
 	return purged, nil
 }
 
-// withExclusiveHandle calls f with the store open for writing. The store has handles of
-// its own, and waits for the lock as another process would.
+// withExclusiveHandle calls f with the store open for writing. The store has handles of its own, and waits
+// for the lock as another process would.
 func (s *store) withExclusiveHandle(ctx context.Context, op string, f func(h *handle) error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
@@ -86,7 +86,7 @@ func (s *store) withExclusiveHandle(ctx context.Context, op string, f func(h *ha
 		return s.waitError(ctx, op, err)
 	}
 	s.mu.Lock()
-	s.open++
+	s.openHandles++
 	s.mu.Unlock()
 	defer s.closeHandle(h)
 	return s.explain(op, f(h))
@@ -142,15 +142,15 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 	if err := s.flushJournal(h); err != nil {
 		return false, err
 	}
-	if !p.journal {
+	if !p.journalWiped {
 		removeLeftovers(s.path, true)
 		if err := h.journal.Wipe(); err != nil {
 			return false, err
 		}
-		p.journal = true
+		p.journalWiped = true
 	}
 	switch {
-	case len(p.rest) > 0:
+	case len(p.remaining) > 0:
 		return false, p.purgeNext(s, h)
 	case !p.wiped:
 		return false, p.wipeNextFreePages(h)
@@ -160,14 +160,14 @@ func (p *purge) step(s *store, h *handle) (done bool, err error) {
 
 // purgeNext purges the next objects in one transaction.
 func (p *purge) purgeNext(s *store, h *handle) error {
-	l := newSnapshot(h.file, h.now.meta)
+	l := newSnapshot(h.file, h.version.meta)
 	var list []journal.Change
-	if !p.stored {
-		list = append(list, setKey(metaBucket, purgeKey, encodeRecord(purgeKey, purgeRecordFields(&p.rest))))
+	if !p.planStored {
+		list = append(list, setKey(metaBucket, purgeKey, encodeRecord(purgeKey, purgeRecordFields(&p.remaining))))
 	}
 	rows, size, n := map[uint32][]uint16{}, 0, 0
-	for ; n < len(p.rest) && n < purgeCount && size < cmp.Or(p.bytes, purgeBytes); n++ {
-		t := p.rest[n]
+	for ; n < len(p.remaining) && n < purgeCount && size < cmp.Or(p.stepBytes, purgeBytes); n++ {
+		t := p.remaining[n]
 		value, err := l.get(objectsBucket, t.ID[:])
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 	if err := s.commitPurge(h, list); err != nil {
 		return err
 	}
-	p.rest, p.stored = p.rest[n:], true
+	p.remaining, p.planStored = p.remaining[n:], true
 	return nil
 }
 
@@ -248,11 +248,11 @@ func (l *snapshot) packWithoutRows(n uint32, rows []uint16) (raw rawPack, err er
 	return raw, nil
 }
 
-// wipeNextFreePages overwrites the next free pages, and makes that durable; with the last of them it sets wiped. No reader can be at
-// them: the caller has the exclusive lock of the store. A page that is in use now has been
-// written, or will be, without the purged data.
+// wipeNextFreePages overwrites the next free pages, and makes that durable; with the last of them it sets
+// wiped. No reader can be at them: the caller has the exclusive lock of the store. A page that is in use now
+// has been written, or will be, without the purged data.
 func (p *purge) wipeNextFreePages(h *handle) error {
-	m := h.now.meta
+	m := h.version.meta
 	info, err := h.file.Stat()
 	if err != nil {
 		return err
@@ -264,10 +264,10 @@ func (p *purge) wipeNextFreePages(h *handle) error {
 	for id := m.HighWater; int64(id)*int64(m.PageSize) < info.Size(); id++ {
 		pages = append(pages, id)
 	}
-	first, _ := slices.BinarySearch(pages, p.page)
+	first, _ := slices.BinarySearch(pages, p.nextFreePage)
 	written, b := 0, make([]byte, m.PageSize)
 	for _, id := range pages[first:] {
-		if p.page = id; written >= wipeBytes {
+		if p.nextFreePage = id; written >= wipeBytes {
 			return journal.SyncData(h.file)
 		}
 		at := int64(id) * int64(m.PageSize)
@@ -305,12 +305,12 @@ func purgeRecordFields(list *[]objects.Tombstone) func(r *canonical.Record) {
 
 // resumePurge completes a purge whose process was killed.
 func (s *store) resumePurge(h *handle) error {
-	value, err := newSnapshot(h.file, h.now.meta).get(metaBucket, purgeKey)
+	value, err := newSnapshot(h.file, h.version.meta).get(metaBucket, purgeKey)
 	if err != nil || value == nil {
 		return err
 	}
-	p := &purge{stored: true}
-	if err = decodeRecord(purgeKey, value, purgeRecordFields(&p.rest)); err != nil {
+	p := &purge{planStored: true}
+	if err = decodeRecord(purgeKey, value, purgeRecordFields(&p.remaining)); err != nil {
 		return err
 	}
 	for done := false; !done && err == nil; {

@@ -192,9 +192,9 @@ func TestPurgeRewritesOnlyPacksWithTheContent(t *testing.T) {
 func TestControlOfPurge(t *testing.T) {
 	for name, omit := range map[string]func(p *purge){
 		"nothing":    func(*purge) {},
-		"journal":    func(p *purge) { p.journal = true },
+		"journal":    func(p *purge) { p.journalWiped = true },
 		"free pages": func(p *purge) { p.wiped = true },
-		"packs":      func(p *purge) { p.rest = p.rest[:len(p.rest)-1] },
+		"packs":      func(p *purge) { p.remaining = p.remaining[:len(p.remaining)-1] },
 	} {
 		s, path, said := spoken(t, 30)
 		var list []objects.Tombstone
@@ -207,7 +207,7 @@ func TestControlOfPurge(t *testing.T) {
 		if err != nil || len(rest) != len(said) {
 			t.Fatalf("%d of %d are to be purged: %v", len(rest), len(said), err)
 		}
-		p := &purge{rest: rest}
+		p := &purge{remaining: rest}
 		omit(p)
 		for done := false; !done; {
 			twin := in.withOwnHandles()
@@ -249,7 +249,7 @@ func TestInterruptedPurgeIsCompletedByTheNextWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, done := &purge{rest: rest, bytes: 20 << 10}, false
+		p, done := &purge{remaining: rest, stepBytes: 20 << 10}, false
 		for i := 0; i < stop && !done; i++ {
 			twin := in.withOwnHandles()
 			err := twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) (err error) {
@@ -299,13 +299,13 @@ func TestPurgeCompletesAnInterruptedOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		twin, p := in.withOwnHandles(), &purge{rest: rest, bytes: 20 << 10}
+		twin, p := in.withOwnHandles(), &purge{remaining: rest, stepBytes: 20 << 10}
 		err = twin.withExclusiveHandle(t.Context(), "purge in", func(h *handle) error {
 			_, err := p.step(twin, h)
 			return err
 		})
-		if err != nil || len(p.rest) == 0 {
-			t.Fatalf("%d objects are left to erase, %v", len(p.rest), err)
+		if err != nil || len(p.remaining) == 0 {
+			t.Fatalf("%d objects are left to erase, %v", len(p.remaining), err)
 		}
 		left := path + newSuffix + "123"
 		if err := os.WriteFile(left, []byte(words(0)), 0o600); err != nil {

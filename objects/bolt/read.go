@@ -42,11 +42,11 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 type getter struct {
 	scan    readAdvice
 	rest    []objects.ID
-	results []found
+	results []readResult
 }
 
 // found is an object, or the error that concerns it.
-type found struct {
+type readResult struct {
 	object objects.Object
 	err    error
 }
@@ -96,7 +96,7 @@ func (g *getter) readNextObjects(l *snapshot) error {
 		o, err := l.objectAt(one)
 		switch {
 		case err == nil || isDamagedOrPurged(err):
-			g.results = append(g.results, found{o, err})
+			g.results = append(g.results, readResult{o, err})
 		case !errors.Is(err, objects.ErrNotFound):
 			return err
 		}

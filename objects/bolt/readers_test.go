@@ -26,7 +26,7 @@ func readOnlyStore(t *testing.T) (s objects.Store, in *store, writer objects.Sto
 func openNow(s *store) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open
+	return s.openHandles
 }
 
 // TestReadingLeavesNoHandleOpen reads with a store that may write and with one that may not.

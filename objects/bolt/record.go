@@ -120,12 +120,12 @@ func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
 }
 
 // decodeShared is decodeObject for a record that nobody changes: the data may be a part of it,
-// and the edges are appended to edges.
-func decodeShared(id objects.ID, b []byte, edges *[]objects.ID) (objects.Object, error) {
+// and the edges are appended to edgeBuf.
+func decodeShared(id objects.ID, b []byte, edgeBuf *[]objects.ID) (objects.Object, error) {
 	if isTombstone(b) {
 		return objects.Object{ID: id}, purgedError(id, b)
 	}
-	o, err := packs.ParseRecord(b, edges)
+	o, err := packs.ParseRecord(b, edgeBuf)
 	if err != nil {
 		return objects.Object{ID: id}, &objects.CorruptError{ID: id, Cause: err}
 	}

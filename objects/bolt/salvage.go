@@ -19,8 +19,8 @@ import (
 // checksum. Last it puts packs together from the values that were found of them. If the audit is not
 // deep, or nothing is lost, there is nothing to do.
 func (a *checker) salvage() {
-	h := a.files
-	if !a.to.Deep || a.harmful == 0 && !a.torn {
+	h := a.snapshot
+	if !a.audit.Deep || a.harmfulCount == 0 && !a.torn {
 		return
 	}
 	err := salvage.Pages(h.ctx, h.file, h.size, h.meta.PageSize, a.salvageElement)
@@ -44,10 +44,10 @@ func (a *checker) salvageElement(e salvage.Element) error {
 	}
 	name := string(e.Key)
 	if bytes.HasPrefix(e.Key, []byte("refs/")) {
-		r, err := decodeRef(name, e.Read(a.files.file))
-		have, ok := a.refs.found[name]
+		r, err := decodeRef(name, e.Read(a.snapshot.file))
+		have, ok := a.refs.salvaged[name]
 		if err == nil && (!ok || have.Updated.Before(r.Updated) || have.Updated.Equal(r.Updated) && have.Version < r.Version) {
-			a.refs.found[name] = r.Ref
+			a.refs.salvaged[name] = r.Ref
 		}
 		if err == nil {
 			return nil
@@ -55,13 +55,13 @@ func (a *checker) salvageElement(e salvage.Element) error {
 	}
 	switch {
 	case len(e.Key) == idSize:
-		o, err := decodeObject(objects.ID(e.Key), e.Read(a.files.file))
+		o, err := decodeObject(objects.ID(e.Key), e.Read(a.snapshot.file))
 		if err == nil && o.Check() == nil {
 			a.passObjects([]objects.Object{o})
 		}
 		a.passTombstone(err)
 	case len(e.Key) == 8:
-		list, _ := decodeEntries(e.Key, e.Read(a.files.file))
+		list, _ := decodeEntries(e.Key, e.Read(a.snapshot.file))
 		for _, one := range list {
 			a.refs.entries[one.Seq] = one
 		}
@@ -73,14 +73,14 @@ func (a *checker) salvageElement(e salvage.Element) error {
 func (a *checker) salvagePack(n uint32, found []salvage.Element) {
 	var list [][]byte
 	for _, e := range found {
-		b := e.Read(a.files.file)
+		b := e.Read(a.snapshot.file)
 		if isPlausiblePackPart(b) && !hasValidSum(n, b) {
 			b = checksum.Repair(packKey(n), b)
 		}
 		list = append(list, b)
 	}
 	for i, head := range list {
-		a.stop = cmp.Or(a.stop, a.files.ctx.Err())
+		a.stop = cmp.Or(a.stop, a.snapshot.ctx.Err())
 		for k := 0; k < len(list) && a.stop == nil; k++ {
 			body := list[k]
 			if k == i {

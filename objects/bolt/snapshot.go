@@ -16,16 +16,16 @@ import (
 // snapshot is the store as it is at one moment: the pages of the file after one transaction,
 // under what the journal says. It is for one goroutine.
 type snapshot struct {
-	pages  *page.Reader
-	number uint64          // of the file; see objects.Locator
-	mem    *memtable.Table // the changes of the journal; nil: none
-	mark   memtable.Mark   // how much of it is visible
-	packs  map[uint32]*pack
-	bodies *bodyCache
-	index  *index.Runs // nil: not read yet
-	chunk  cachedChunk // of the index
-	scan   *readAdvice // of many packs; nil: it is of few
-	arena  *arena      // for what is read of packs; nil: it is kept
+	pages      *page.Reader
+	fileNumber uint64          // of the file; see objects.Locator
+	mem        *memtable.Table // the changes of the journal; nil: none
+	mark       memtable.Mark   // how much of it is visible
+	packs      map[uint32]*pack
+	bodies     *bodyCache
+	index      *index.Runs // nil: not read yet
+	chunk      cachedChunk // of the index
+	scan       *readAdvice // of many packs; nil: it is of few
+	arena      *arena      // for what is read of packs; nil: it is kept
 }
 
 func newSnapshot(f io.ReaderAt, m page.Meta) *snapshot {
@@ -35,7 +35,7 @@ func newSnapshot(f io.ReaderAt, m page.Meta) *snapshot {
 // withArena returns the same snapshot with an arena as the memory for what is read.
 func (l *snapshot) withArena(a *arena) *snapshot {
 	m := newSnapshot(l.pages.File, l.pages.Meta)
-	m.number, m.mem, m.mark, m.bodies, m.scan = l.number, l.mem, l.mark, l.bodies, l.scan
+	m.fileNumber, m.mem, m.mark, m.bodies, m.scan = l.fileNumber, l.mem, l.mark, l.bodies, l.scan
 	m.arena, m.pages.Arena = a, a.pageArena()
 	return m
 }

@@ -22,12 +22,12 @@ var errReplaced = errors.New("another program has rewritten it")
 // source reads a whole store for gc and backup in many short views, between which others write to
 // it. It reads the file without the journal, unless journal is set.
 type source struct {
-	ctx     context.Context //nolint:containedctx // it is one operation
-	store   *store          // with its own handles, so that its waits do not delay others of this process
-	op      string
-	number  uint64 // of the file; see handle
-	journal bool
-	locked  *snapshot // set while the caller holds the lock: then it is read instead
+	ctx            context.Context //nolint:containedctx // it is one operation
+	store          *store          // with its own handles, so that its waits do not delay others of this process
+	op             string
+	fileNumber     uint64 // of the file; see handle
+	withJournal    bool
+	lockedSnapshot *snapshot // set while the caller holds the lock: then it is read instead
 
 	done, total int64
 	progress    func(done, total int64)
@@ -42,7 +42,7 @@ func (s *store) newSource(ctx context.Context, op string, progress func(done, to
 	}
 	src := &source{ctx: ctx, store: s.withOwnHandles(), op: op, progress: progress, total: total}
 	err = src.store.view(ctx, op, func(l *snapshot) error {
-		src.number = l.number
+		src.fileNumber = l.fileNumber
 		return nil
 	})
 	if err != nil {
@@ -61,14 +61,14 @@ func (src *source) view(f func(l *snapshot) error) error {
 		src.largest, src.done = max(src.largest, src.viewed), src.done+int64(src.viewed)
 		src.viewed = 0
 	}()
-	if src.locked != nil {
-		return f(src.locked)
+	if src.lockedSnapshot != nil {
+		return f(src.lockedSnapshot)
 	}
 	err := src.store.view(src.ctx, src.op, func(l *snapshot) error {
-		if l.number != src.number {
+		if l.fileNumber != src.fileNumber {
 			return src.replacedError()
 		}
-		if !src.journal {
+		if !src.withJournal {
 			l.mem, l.mark = nil, 0
 		}
 		return f(l)
@@ -185,8 +185,8 @@ func openPack(a *arena, raw rawPack) (p *pack, data []byte, sound bool, err erro
 }
 
 // objectWith returns an object of a pack with its data, which is not compared with its id.
-func (p *pack) objectWith(row int, body []byte, edges *[]objects.ID) objects.Object {
-	o := p.Object(row, edges)
+func (p *pack) objectWith(row int, body []byte, edgeBuf *[]objects.ID) objects.Object {
+	o := p.Object(row, edgeBuf)
 	if o.Kind != objects.KindCommit {
 		from, size := p.Data(row)
 		o.Data = body[from : from+size : from+size]

@@ -65,19 +65,19 @@ func (l *snapshot) tombstoneDeletions(list []objects.Object) (changes []journal.
 func (s *store) purges() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.files
+	return s.fileNumber
 }
 
-// updateFileNumber returns the number of the file that was opened last, which is a new one when the file was replaced or
-// packs in it were rewritten. The count that the file keeps of both decides: the system may
-// give a new file the identity of an old one.
+// updateFileNumber returns the number of the file that was opened last, which is a new one when the file was
+// replaced or packs in it were rewritten. The count that the file keeps of both decides: the system may give
+// a new file the identity of an old one.
 func (s *store) updateFileNumber(info os.FileInfo, fileChanges uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.file == nil || s.fileChanges != fileChanges || !os.SameFile(s.file, info) {
-		s.file, s.fileChanges = info, fileChanges
-		s.files++
+	if s.fileInfo == nil || s.fileChanges != fileChanges || !os.SameFile(s.fileInfo, info) {
+		s.fileInfo, s.fileChanges = info, fileChanges
+		s.fileNumber++
 		s.bodies.clear()
 	}
-	return s.files
+	return s.fileNumber
 }

@@ -137,7 +137,7 @@ func (c *chainReader) readNext(l *snapshot, b *chainBatch) (wholePack bool, err 
 	}
 	wholePack = p != nil && p.sound && p.Kind(row) == objects.KindCommit // the table has no data of other kinds
 	if wholePack {
-		b.list, b.locators = p.AppendChain(b.list, b.locators, row, c.left, l.number<<32|uint64(p.n), &b.arena.tables)
+		b.list, b.locators = p.AppendChain(b.list, b.locators, row, c.left, l.fileNumber<<32|uint64(p.n), &b.arena.tables)
 	} else {
 		var o objects.Object
 		if p != nil {

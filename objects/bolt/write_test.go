@@ -193,8 +193,8 @@ func TestReadersShareAHandle(t *testing.T) {
 		}
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		if in.open > 2 { // one of them may have come after the burst
-			t.Errorf("%d handles are open", in.open)
+		if in.openHandles > 2 { // one of them may have come after the burst
+			t.Errorf("%d handles are open", in.openHandles)
 		}
 		return nil
 	})
