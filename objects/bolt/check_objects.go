@@ -103,14 +103,14 @@ func (a *checker) checkPack(v value) {
 	}
 	sound = sound && p.sound
 	list := a.packArena.newObjectList(p.Len())
-	var room []objects.ID
+	var edgeBuf []objects.ID
 	for i := range p.Len() {
 		if p.isPurged(i) {
 			continue
 		}
 		o, err := objects.Object{}, bodyErr
 		if err == nil || p.Kind(i) == objects.KindCommit {
-			o, err = verified(p.objectWith(i, body, &room))
+			o, err = verified(p.objectWith(i, body, &edgeBuf))
 		}
 		if err == nil {
 			list = append(list, o)
@@ -140,8 +140,8 @@ func (a *checker) checkObject(where string, key, record []byte) {
 		a.reportDamage(where, errors.New("an object whose key is no id"), "an object cannot be found by its id")
 		return
 	}
-	var room []objects.ID
-	o, err := decodeShared(objects.ID(key), record, &room)
+	var edgeBuf []objects.ID
+	o, err := decodeShared(objects.ID(key), record, &edgeBuf)
 	if err == nil {
 		err = o.Check()
 	}

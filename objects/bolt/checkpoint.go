@@ -258,15 +258,15 @@ func checkMapSize(path string, size, limit int64) error {
 // writeChanges writes changes, if nobody else has written to the file.
 func (s *store) writeChanges(h *handle, f *os.File, db *bbolt.DB, list []journal.Change) error {
 	db.AllocSize = 0 // otherwise bbolt doubles the file
-	mine, err := h.file.Stat()
+	openInfo, err := h.file.Stat()
 	if err != nil {
 		return err
 	}
-	here, err := f.Stat()
+	pathInfo, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if now, err := readMeta(h.file); err != nil || now != h.version.meta || !os.SameFile(mine, here) {
+	if now, err := readMeta(h.file); err != nil || now != h.version.meta || !os.SameFile(openInfo, pathInfo) {
 		return fmt.Errorf("write store %s: another program has written to it: %w: try again", s.path, objects.ErrBusy)
 	}
 	tx, err := db.Begin(true)

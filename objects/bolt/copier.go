@@ -85,10 +85,10 @@ func (c *copier) copyPack(raw rawPack) error {
 		return err
 	}
 	_, marked := c.marks.findPack(p.n)
-	list, room := make([]objects.Object, 0, p.Len()), make([]objects.ID, 0, 2*p.Len())
+	list, edgeBuf := make([]objects.Object, 0, p.Len()), make([]objects.ID, 0, 2*p.Len())
 	for i := range p.Len() {
 		if !p.isPurged(i) && c.marks.keeps(p.n, i) {
-			list = append(list, p.objectWith(i, data, &room))
+			list = append(list, p.objectWith(i, data, &edgeBuf))
 		}
 	}
 	for k := p.Len(); !marked && k < p.idCount(); k++ {
@@ -183,11 +183,11 @@ func (c *copier) copyReferred() error {
 			for n := 0; n < restoreCount && len(c.referred) > 0; n++ {
 				id := c.referred[len(c.referred)-1]
 				c.referred = c.referred[:len(c.referred)-1]
-				edges, packed, err := c.marks.markNew(l, id)
+				edges, newInPack, err := c.marks.markNew(l, id)
 				if err != nil {
 					return err
 				}
-				if packed {
+				if newInPack {
 					o, err := l.object(id)
 					if err != nil {
 						return err

@@ -90,9 +90,9 @@ func (h *fileSnapshot) acquire() (err error) {
 		h.lock, err = h.store.lockShared(waiting)
 	}
 	if err == nil {
-		here, e := os.Stat(h.store.path)
-		mine, err2 := h.file.Stat()
-		if e == nil && err2 == nil && !os.SameFile(here, mine) {
+		pathInfo, e := os.Stat(h.store.path)
+		openInfo, err2 := h.file.Stat()
+		if e == nil && err2 == nil && !os.SameFile(pathInfo, openInfo) {
 			return errReplaced
 		}
 		err = pollLock(waiting, h.file, false)

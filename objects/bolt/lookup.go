@@ -135,8 +135,8 @@ func (l *snapshot) pack(n uint32) (*pack, error) {
 
 // readPacked reads one object of a pack and checks its hash.
 func (l *snapshot) readPacked(p *pack, row int) (objects.Object, error) {
-	var room []objects.ID
-	o := p.Object(row, &room)
+	var edgeBuf []objects.ID
+	o := p.Object(row, &edgeBuf)
 	if o.Kind != objects.KindCommit {
 		var err error
 		if o.Data, err = l.objectData(p, row); err != nil {

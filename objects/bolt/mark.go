@@ -202,8 +202,8 @@ func (m *marks) markThroughRecords(l *snapshot, id objects.ID) error {
 }
 
 // markNew marks an object by its id. If it was not marked before, it returns the edges of a
-// record, or that the object is in a pack, which is followed later.
-func (m *marks) markNew(l *snapshot, id objects.ID) (edges []objects.ID, packed bool, err error) {
+// record, or reports that the object is in a pack, which is followed later.
+func (m *marks) markNew(l *snapshot, id objects.ID) (edges []objects.ID, newInPack bool, err error) {
 	if k := m.records[id]; k != nil {
 		if !k.kept {
 			k.kept, edges = true, k.edges
@@ -212,15 +212,15 @@ func (m *marks) markNew(l *snapshot, id objects.ID) (edges []objects.ID, packed 
 			return edges, false, nil
 		}
 	}
-	is, ok, err := l.locate(id)
+	found, ok, err := l.locate(id)
 	if err != nil || !ok {
 		return edges, false, err
 	}
-	at, ok := m.findPack(is.pack)
-	if !ok || is.row >= m.packs[at].rows || m.kept.has(m.packs[at].first+is.row) {
+	at, ok := m.findPack(found.pack)
+	if !ok || found.row >= m.packs[at].rows || m.kept.has(m.packs[at].first+found.row) {
 		return edges, false, nil
 	}
-	m.kept.set(m.packs[at].first + is.row)
+	m.kept.set(m.packs[at].first + found.row)
 	m.unfollowed.set(at)
 	return edges, true, nil
 }

@@ -239,12 +239,12 @@ func (f *newFile) entriesToIndex(minPrefix, endPrefix uint64) (entries []index.E
 	if err != nil {
 		return nil, err
 	}
-	var room page.Arena
+	var arena page.Arena
 	for e, err := range l.ascend(headsBucket, packKey(f.lastIndexedPack+1)) {
 		var head []byte
 		if err == nil {
-			room.Reset()
-			head, err = e.ValueIn(&room)
+			arena.Reset()
+			head, err = e.ValueIn(&arena)
 		}
 		if err != nil {
 			return nil, err

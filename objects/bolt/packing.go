@@ -30,21 +30,21 @@ func packObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) (
 	if err != nil {
 		return nil, err
 	}
-	back, err := l.tombstoneDeletions(list)
+	deletions, err := l.tombstoneDeletions(list)
 	if err != nil {
 		return nil, err
 	}
 	packs, entries := encodePacks(n, splitPacks(inHistoryOrder(list), youngLimits))
 	run, err := l.changesToAddRun(entries)
-	return slices.Concat(back, packs, run), err
+	return slices.Concat(deletions, packs, run), err
 }
 
 // decodeRecords decodes records of the journal and checks their hashes.
 func (l *snapshot) decodeRecords(records []memtable.Entry) ([]objects.Object, error) {
 	list := make([]objects.Object, 0, len(records))
-	room := make([]objects.ID, 0, len(records))
+	edgeBuf := make([]objects.ID, 0, len(records))
 	for _, r := range records {
-		o, err := decodeShared(objects.ID(r.Key), r.Value, &room)
+		o, err := decodeShared(objects.ID(r.Key), r.Value, &edgeBuf)
 		if err == nil {
 			err = o.Check()
 		}

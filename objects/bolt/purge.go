@@ -165,7 +165,7 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 	if !p.planStored {
 		list = append(list, setKey(metaBucket, purgeKey, encodeRecord(purgeKey, purgeRecordFields(&p.remaining))))
 	}
-	rows, size, n := map[uint32][]uint16{}, 0, 0
+	rowsByPack, size, n := map[uint32][]uint16{}, 0, 0
 	for ; n < len(p.remaining) && n < purgeCount && size < cmp.Or(p.stepBytes, purgeBytes); n++ {
 		t := p.remaining[n]
 		value, err := l.get(objectsBucket, t.ID[:])
@@ -179,18 +179,18 @@ func (p *purge) purgeNext(s *store, h *handle) error {
 			if err != nil {
 				return err
 			}
-			if rows[at.pack] == nil {
+			if rowsByPack[at.pack] == nil {
 				pack, err := l.pack(at.pack)
 				if err != nil {
 					return err
 				}
 				size += pack.BodySize()
 			}
-			rows[at.pack] = append(rows[at.pack], uint16(at.row))
+			rowsByPack[at.pack] = append(rowsByPack[at.pack], uint16(at.row))
 		}
 	}
-	for n, some := range rows {
-		raw, err := l.packWithoutRows(n, some)
+	for n, purged := range rowsByPack {
+		raw, err := l.packWithoutRows(n, purged)
 		if err != nil {
 			return err
 		}
@@ -221,14 +221,14 @@ func (l *snapshot) packWithoutRows(n uint32, rows []uint16) (raw rawPack, err er
 	rows = slices.Compact(rows)
 	body := append(make([]byte, 8, bodyStart+len(data)), byte(codecPurged))
 	body = append(body, data...)
-	room := make([]objects.ID, 0, 2*p.Len())
+	edgeBuf := make([]objects.ID, 0, 2*p.Len())
 	for i := range p.Len() {
 		if _, purged := slices.BinarySearch(rows, uint16(i)); purged {
 			from, size := p.Data(i)
 			clear(body[bodyStart+from:][:size])
 			continue
 		}
-		if _, err := verified(p.objectWith(i, data, &room)); err != nil {
+		if _, err := verified(p.objectWith(i, data, &edgeBuf)); err != nil {
 			return raw, err
 		}
 	}

@@ -113,8 +113,8 @@ func encodeObject(o objects.Object) []byte {
 
 // decodeObject decodes a record; a tombstone is a PurgedError. The object does not refer to b.
 func decodeObject(id objects.ID, b []byte) (objects.Object, error) {
-	var room []objects.ID
-	o, err := decodeShared(id, b, &room)
+	var edgeBuf []objects.ID
+	o, err := decodeShared(id, b, &edgeBuf)
 	o.Data = bytes.Clone(o.Data)
 	return o, err
 }

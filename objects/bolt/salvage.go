@@ -179,8 +179,8 @@ func (p *salvagedPack) repair(i int) (o objects.Object, known bool) {
 	if !p.Kind(i).Valid() || p.isPurged(i) {
 		return objects.Object{}, false
 	}
-	var room []objects.ID
-	o = p.Object(i, &room)
+	var edgeBuf []objects.ID
+	o = p.Object(i, &edgeBuf)
 	if o.Kind != objects.KindCommit {
 		from, size := p.Data(i)
 		if from+size > len(p.body) {
