@@ -126,7 +126,7 @@ func moveKeysOf(list []objects.LogEntry) (keys [][]byte) {
 	return keys
 }
 
-// entryRun collects entries for one value.
+// logValueBuilder collects log entries for one value.
 type logValueBuilder struct {
 	list  []objects.LogEntry
 	moves int

@@ -45,7 +45,7 @@ type getter struct {
 	results []readResult
 }
 
-// found is an object, or the error that concerns it.
+// readResult is an object, or the error that concerns it.
 type readResult struct {
 	object objects.Object
 	err    error
