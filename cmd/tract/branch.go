@@ -303,7 +303,7 @@ func (a *app) deleteBranches(ctx context.Context, o *branchOptions, names []stri
 		return withHint(errors.New("delete branch "+h.branch+": HEAD is on it"), "tract switch to another branch first")
 	}
 	d := &refDeletion{
-		folder: refs.Heads, member: "branch", command: "branch -d", verb: "delete", past: "deleted", line: "%s branch %s (at %s)",
+		folder: refs.Heads, member: "branch", command: "branch -d", verb: "delete", past: "deleted", lineFormat: "%s branch %s (at %s)",
 		names: names, dryRun: o.dryRun,
 	}
 	n, err := d.run(ctx, a)

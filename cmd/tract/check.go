@@ -12,7 +12,7 @@ import (
 
 type checkOptions struct {
 	promptFlags
-	to string
+	target string
 }
 
 func newCheck(a *app) *cobra.Command {
@@ -29,7 +29,7 @@ exit code is 1 if the prompt would be refused.`,
 		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.check(ctx, o, id) }),
 	}
 	o.promptFlags.flags(cmd)
-	cmd.Flags().StringVar(&o.to, "for", "", "DIALECT or provider, with /MODEL")
+	cmd.Flags().StringVar(&o.target, "for", "", "DIALECT or provider, with /MODEL")
 	a.completeFlag(cmd, "for", completeWords(providers.Names()...))
 	return cmd
 }
@@ -49,8 +49,8 @@ type problemJSON struct {
 }
 
 func (a *app) check(ctx context.Context, o *checkOptions, id objects.ID) error {
-	target, err := parseTarget(o.to)
-	if o.to == "" {
+	target, err := parseTarget(o.target)
+	if o.target == "" {
 		target, err = a.client()
 	}
 	if err != nil {

@@ -19,24 +19,24 @@ import (
 
 type compileOptions struct {
 	promptFlags
-	until     time.Time
-	to, style string
-	explain   bool
+	until         time.Time
+	target, style string
+	explain       bool
 }
 
 // promptFlags are the flags that affect a compiled prompt, for compile and diff.
 type promptFlags struct {
-	include bool
-	budget  uint
+	includeReasoning bool
+	budget           uint
 }
 
 func (o *promptFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.include, "include-reasoning", false, "include past reasoning that is left out by default")
+	cmd.Flags().BoolVar(&o.includeReasoning, "include-reasoning", false, "include past reasoning that is left out by default")
 	cmd.Flags().UintVar(&o.budget, "budget", 0, "largest estimated number of tokens; the oldest turns are left out first")
 }
 
 func (o *promptFlags) compileOptions() tract.CompileOptions {
-	return tract.CompileOptions{Budget: int(min(o.budget, math.MaxInt)), IncludeReasoning: o.include}
+	return tract.CompileOptions{Budget: int(min(o.budget, math.MaxInt)), IncludeReasoning: o.includeReasoning}
 }
 
 func newCompile(a *app) *cobra.Command {
@@ -59,7 +59,7 @@ provider is set.`,
 	o.promptFlags.flags(cmd)
 	f := cmd.Flags()
 	timeFlag(cmd, &o.until, "until", "show the prompt as it was at this `time`, such as yesterday")
-	f.StringVar(&o.to, "for", "", "print the request body for a DIALECT or provider, with /MODEL")
+	f.StringVar(&o.target, "for", "", "print the request body for a DIALECT or provider, with /MODEL")
 	a.choiceFlag(cmd, &o.style, "format", "text, or json for the provider-neutral form", "text", "json")
 	f.BoolVar(&o.explain, "explain", false, "list every commit with its priority and the reason")
 	a.completeFlag(cmd, "for", completeWords(providers.Names()...))
@@ -68,9 +68,9 @@ provider is set.`,
 
 // read returns the options of the library that the flags ask for.
 func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
-	if o.to == "" {
+	if o.target == "" {
 		opts, err = a.configuredCompileOptions()
-	} else if target, targetErr := parseTarget(o.to); targetErr == nil {
+	} else if target, targetErr := parseTarget(o.target); targetErr == nil {
 		opts = withTarget(target, opts)
 	} else {
 		err = targetErr
@@ -100,7 +100,7 @@ func (a *app) compile(ctx context.Context, o *compileOptions, id objects.ID) err
 		return err
 	}
 	asJSON := a.json || o.style == "json"
-	if o.to != "" && !asJSON && !o.explain {
+	if o.target != "" && !asJSON && !o.explain {
 		return a.printRequest(ctx, id.String(), opts)
 	}
 	p, err := a.repo.Compile(ctx, id.String(), opts)
@@ -109,7 +109,7 @@ func (a *app) compile(ctx context.Context, o *compileOptions, id objects.ID) err
 	}
 	switch {
 	case asJSON:
-		return format.Encode(a.out, format.PromptJSON(p, o.to))
+		return format.Encode(a.out, format.PromptJSON(p, o.target))
 	case o.explain:
 		return a.explain(ctx, p)
 	}

@@ -13,9 +13,9 @@ import (
 
 type compressOptions struct {
 	requestFlags
-	file          string
-	keep, only    bool
-	label, author string
+	file                         string
+	keepReasoning, onlyReasoning bool
+	label, author                string
 }
 
 func newCompress(a *app) *cobra.Command {
@@ -40,8 +40,8 @@ in the history; tract expand restores all of them in prompts, tract annotate a s
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "text-file", "F", "", "read the summary from this file, or from stdin with -")
-	f.BoolVar(&o.keep, "keep-reasoning", false, "replace everything but reasoning")
-	f.BoolVar(&o.only, "only-reasoning", false, "replace only reasoning")
+	f.BoolVar(&o.keepReasoning, "keep-reasoning", false, "replace everything but reasoning")
+	f.BoolVar(&o.onlyReasoning, "only-reasoning", false, "replace only reasoning")
 	f.StringVar(&o.label, "label", "", "label of the commit: a line for people, never sent")
 	f.StringVar(&o.author, "author", "", "author of the commit")
 	o.addTarget(a, cmd)
@@ -53,9 +53,9 @@ in the history; tract expand restores all of them in prompts, tract annotate a s
 // summaryScope returns which blocks of the range the summary replaces.
 func (o *compressOptions) summaryScope() commit.SummaryScope {
 	switch {
-	case o.keep:
+	case o.keepReasoning:
 		return commit.ScopeDialogue
-	case o.only:
+	case o.onlyReasoning:
 		return commit.ScopeReasoning
 	}
 	return commit.ScopeAll

@@ -11,7 +11,7 @@ import (
 	"github.com/tract-vcs/tract/llm/providers"
 )
 
-type configOptions struct{ global, origin, all bool }
+type configOptions struct{ global, showOrigin, all bool }
 
 func newConfig(a *app) *cobra.Command {
 	o := &configOptions{}
@@ -58,7 +58,7 @@ as it is.`,
 		c.Flags().BoolVar(&o.global, "global", false, "use your own file, for all stores")
 	}
 	for _, c := range []*cobra.Command{get, list} {
-		c.Flags().BoolVar(&o.origin, "show-origin", false, "show where each value comes from, and what is ignored")
+		c.Flags().BoolVar(&o.showOrigin, "show-origin", false, "show where each value comes from, and what is ignored")
 	}
 	list.Flags().BoolVar(&o.all, "all", false, "include settings without a value, and explain each")
 	cmd.AddCommand(newConfigTrust(a))
@@ -87,7 +87,7 @@ tract records what you trust in the folder of your own settings.`,
 	f := cmd.Flags()
 	f.StringVar(&o.folder, "folder", "", "trust this folder, regardless of who owns it or can write to it")
 	f.BoolVar(&o.revoke, "revoke", false, "withdraw trust")
-	f.BoolVar(&o.dry, "dry-run", false, "only report what would be trusted")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only report what would be trusted")
 	cmd.MarkFlagsMutuallyExclusive("revoke", "dry-run")
 	a.completeFlag(cmd, "folder", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
@@ -133,7 +133,7 @@ func (a *app) configGet(o *configOptions, key string) error {
 	}
 	list := []settingJSON{newSettingJSON(item)}
 	for _, i := range v.Ignored() {
-		if o.origin && i.Key.Name == item.Key.Name {
+		if o.showOrigin && i.Key.Name == item.Key.Name {
 			list = append(list, newIgnoredJSON(i))
 		}
 	}
@@ -146,7 +146,7 @@ func (a *app) configGet(o *configOptions, key string) error {
 	p := a.printer()
 	for _, s := range list {
 		p.Text(s.Value)
-		if o.origin {
+		if o.showOrigin {
 			p.Text("\t" + s.originText())
 		}
 		p.Text("\n")
@@ -166,17 +166,17 @@ func (a *app) configList(o *configOptions) error {
 		}
 	}
 	for _, i := range v.Ignored() {
-		if o.origin {
+		if o.showOrigin {
 			list = append(list, newIgnoredJSON(i))
 		}
 	}
 	var rows [][]string
 	for _, s := range list {
 		row := []string{s.Key, s.Value}
-		if o.all && !o.origin {
+		if o.all && !o.showOrigin {
 			row = append(row, s.Doc)
 		}
-		if o.origin {
+		if o.showOrigin {
 			row = append(row, s.originText())
 		}
 		rows = append(rows, row)

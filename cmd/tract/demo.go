@@ -30,9 +30,9 @@ stays there for you to explore.`,
 }
 
 type demoRun struct {
-	a    *app
-	dir  string
-	base string
+	a       *app
+	dir     string
+	baseURL string
 }
 
 // createDemoStore creates a store in the folder that args names, or in a new temporary one, by
@@ -51,7 +51,7 @@ func (a *app) createDemoStore(ctx context.Context, args []string) error {
 		return err
 	}
 	defer server.Close() //nolint:errcheck // nothing is lost with it
-	d := &demoRun{a: a, dir: dir, base: server.URL()}
+	d := &demoRun{a: a, dir: dir, baseURL: server.URL()}
 	if err := d.runAllSteps(ctx); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (d *demoRun) runCommand(ctx context.Context, provider string, args []string
 	p.Text(p.Dim("$ tract "+strings.Join(shown, " ")) + "\n")
 	args = append(args, "--no-pager", "--color", d.a.screen.color, "--dir", d.dir)
 	if provider != "" {
-		args = append(args, "--provider", provider, "--model", demo.Model, "--base-url", d.base+"/v1")
+		args = append(args, "--provider", provider, "--model", demo.Model, "--base-url", d.baseURL+"/v1")
 	}
 	if code := run(ctx, args, strings.NewReader(""), d.a.out, d.a.out); code != codeOK {
 		return &failure{code: code, kind: "demo", cause: errors.New("demo: the command failed"), hint: "please report this"}

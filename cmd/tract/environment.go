@@ -28,23 +28,23 @@ func newEnvironment(*app) *cobra.Command {
 	}
 }
 
-type variable struct{ name, about string }
+type envVariable struct{ name, about string }
 
-type variables struct {
+type envGroup struct {
 	title string
-	list  []variable
+	list  []envVariable
 }
 
 // environment returns all environment variables that the program reads.
-func environment() []variables {
-	groups := []variables{
-		{"Store, branch and messages", []variable{
+func environment() []envGroup {
+	groups := []envGroup{
+		{"Store, branch and messages", []envVariable{
 			{"TRACT_DIR", "folder of the store, as --dir"},
 			{"TRACT_STORE", "URL of the store, as --store; --dir takes precedence"},
 			{"TRACT_BRANCH", "branch to use, as --branch"},
 			{"TRACT_DEBUG", "1: print what happens, as --verbose"},
 		}},
-		{"Programs", []variable{
+		{"Programs", []envVariable{
 			{"TRACT_EDITOR", "editor; else VISUAL, EDITOR, or vi"},
 			{"VISUAL", "editor, if TRACT_EDITOR is not set"},
 			{"EDITOR", "editor, if neither is set"},
@@ -52,7 +52,7 @@ func environment() []variables {
 			{"PAGER", "pager, if none is set for tract"},
 			{"LESSCHARSET", "character set of less; utf-8 if not set"},
 		}},
-		{"The terminal", []variable{
+		{"The terminal", []envVariable{
 			{"NO_COLOR", "any value: no colors, unless --color is given"},
 			{"CLICOLOR", "0: no colors"},
 			{"CLICOLOR_FORCE", "anything but 0: colors even in a pipe"},
@@ -60,7 +60,7 @@ func environment() []variables {
 			{"COLORFGBG", "colors of the terminal by number, to shade reasoning"},
 			{"COLUMNS", "width of the terminal, if it does not report one"},
 		}},
-		{"User and folders", []variable{
+		{"User and folders", []envVariable{
 			{"TRACT_AUTHOR", "author of commits: the setting user.name"},
 			{"USER", "author of commits, if user.name is not set"},
 			{"LOGNAME", "author of commits, if USER is not set either"},
@@ -71,12 +71,12 @@ func environment() []variables {
 			{"XDG_DATA_HOME", "folder of your personal store (default ~/.local/share)"},
 			{"SUDO_UID", "user who ran sudo: that user's files are trusted too"},
 		}},
-		{"Reasoning, under common names", []variable{
+		{"Reasoning, under common names", []envVariable{
 			{"THINKING", "the setting reasoning.enabled"},
 			{"REASONING_EFFORT", "the setting reasoning.effort"},
 			{"CLEAR_THINKING", "true: send no past reasoning; false: send all of it"},
 		}},
-		{"Read by the Go libraries", []variable{
+		{"Read by the Go libraries", []envVariable{
 			{"HTTPS_PROXY", "proxy for requests to providers"},
 			{"HTTP_PROXY", "proxy for requests that are not encrypted"},
 			{"NO_PROXY", "hosts to contact without a proxy"},
@@ -87,31 +87,31 @@ func environment() []variables {
 			{"TZ", "time zone of printed times"},
 		}},
 	}
-	rest := variables{title: "Settings"}
+	rest := envGroup{title: "Settings"}
 	for _, k := range settings.Keys() {
 		if name := k.Variable(); name != "" {
-			rest.list = append(rest.list, variable{name, "the setting " + k.Name})
+			rest.list = append(rest.list, envVariable{name, "the setting " + k.Name})
 		}
 	}
 	return append(groups, providerKeys(), rest)
 }
 
 // providerKeys returns the environment variables that hold the keys of providers.
-func providerKeys() variables {
-	keys := variables{title: "Keys of providers"}
+func providerKeys() envGroup {
+	keys := envGroup{title: "Keys of providers"}
 	for _, name := range providers.Names() {
 		p, _ := providers.Lookup(name)
 		if p.Name != name {
 			continue
 		}
 		for _, env := range p.KeyEnv {
-			if at := slices.IndexFunc(keys.list, func(v variable) bool { return v.name == env }); at >= 0 {
+			if at := slices.IndexFunc(keys.list, func(v envVariable) bool { return v.name == env }); at >= 0 {
 				keys.list[at].about += ", " + name
 			} else {
-				keys.list = append(keys.list, variable{env, "key of " + name})
+				keys.list = append(keys.list, envVariable{env, "key of " + name})
 			}
 		}
 	}
-	keys.list = append(keys.list, variable{"TRACT_API_KEY", "key of any provider without one of its own"})
+	keys.list = append(keys.list, envVariable{"TRACT_API_KEY", "key of any provider without one of its own"})
 	return keys
 }

@@ -17,24 +17,24 @@ import (
 	"github.com/tract-vcs/tract/internal/suggest"
 )
 
-// choice is a flag value that must be one of a list.
-type choice struct {
-	value *string
-	list  []string
+// choiceValue is a flag value that must be one of a list.
+type choiceValue struct {
+	value   *string
+	allowed []string
 }
 
-func (c *choice) String() string {
+func (c *choiceValue) String() string {
 	if c.value == nil {
 		return ""
 	}
 	return *c.value
 }
 
-func (c *choice) Type() string { return "string" }
+func (c *choiceValue) Type() string { return "string" }
 
-func (c *choice) Set(value string) error {
-	if !slices.Contains(c.list, value) {
-		return fmt.Errorf("want %s", orList(c.list))
+func (c *choiceValue) Set(value string) error {
+	if !slices.Contains(c.allowed, value) {
+		return fmt.Errorf("want %s", orList(c.allowed))
 	}
 	*c.value = value
 	return nil
@@ -51,7 +51,7 @@ func orList(words []string) string {
 
 // choiceFlag adds a flag whose value is one of list, and its completion. *to has the default.
 func (a *app) choiceFlag(cmd *cobra.Command, to *string, name, help string, list ...string) {
-	cmd.Flags().Var(&choice{to, list}, name, help)
+	cmd.Flags().Var(&choiceValue{to, list}, name, help)
 	a.completeFlag(cmd, name, completeWords(list...))
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 type gcOptions struct {
-	prune, pack, dry, yes bool
-	grace                 string
+	prune, pack, dryRun, yes bool
+	grace                    string
 }
 
 func newGC(a *app) *cobra.Command {
@@ -42,7 +42,7 @@ Other processes may use the store meanwhile. Nothing is removed from a damaged s
 	f := cmd.Flags()
 	f.BoolVar(&o.prune, "prune", false, "remove unreachable objects and repack the store")
 	f.BoolVar(&o.pack, "pack", false, "only repack the store")
-	f.BoolVar(&o.dry, "dry-run", false, "only report what would be removed (default)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only report what would be removed (default)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask before purging reasoning")
 	f.StringVar(&o.grace, "grace", "14d", "keep unreachable objects newer than this, such as 12h, 3d or 0")
 	cmd.MarkFlagsMutuallyExclusive("prune", "pack", "dry-run")
@@ -63,7 +63,7 @@ type gcJSON struct {
 	After  int64        `json:"size_after"`
 	Some   []objects.ID `json:"some"`
 
-	Expired *expiry `json:"expired,omitempty"` // when reasoning.ttl is set
+	Expired *expiredReasoning `json:"expired,omitempty"` // when reasoning.ttl is set
 }
 
 func (a *app) gc(ctx context.Context, o *gcOptions) error {
@@ -106,7 +106,7 @@ func (a *app) gc(ctx context.Context, o *gcOptions) error {
 
 // purgeExpiredReasoning purges the reasoning that is older than reasoning.ttl, if --prune is given
 // and the user confirms. It returns what was, or would be, purged.
-func (a *app) purgeExpiredReasoning(ctx context.Context, o *gcOptions) (*expiry, error) {
+func (a *app) purgeExpiredReasoning(ctx context.Context, o *gcOptions) (*expiredReasoning, error) {
 	if o.pack {
 		return nil, nil
 	}
@@ -125,7 +125,7 @@ func (a *app) purgeExpiredReasoning(ctx context.Context, o *gcOptions) (*expiry,
 	return old, err
 }
 
-func (a *app) printGC(o *gcOptions, got objects.Swept, old *expiry) error {
+func (a *app) printGC(o *gcOptions, got objects.Swept, old *expiredReasoning) error {
 	p := a.printer()
 	if old != nil {
 		done := "would be purged (tract gc --prune)"

@@ -22,7 +22,7 @@ import (
 
 type importOptions struct {
 	as, format string
-	dry        bool
+	dryRun     bool
 }
 
 func newImport(a *app) *cobra.Command {
@@ -51,7 +51,7 @@ and the exit code is then 1.`,
 	f.StringVar(&o.as, "as", "", "name of the branch")
 	formats := mapSlice(importers.Formats(), func(f importers.Format) string { return string(f) })
 	a.choiceFlag(cmd, &o.format, "format", "format of the file: "+strings.Join(formats, ", "), formats...)
-	f.BoolVar(&o.dry, "dry-run", false, "only report what would be imported")
+	f.BoolVar(&o.dryRun, "dry-run", false, "only report what would be imported")
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 	if err != nil {
 		return err
 	}
-	repo, err := a.open(ctx, !o.dry)
+	repo, err := a.open(ctx, !o.dryRun)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 		defer f.Close()
 		in = f
 	}
-	n := namer{as: m.o.as, sessions: map[string]string{}}
+	n := branchNamer{as: m.o.as, sessions: map[string]string{}}
 	if path != "-" {
 		n.stem = cleanName(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	}
@@ -193,7 +193,7 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 		n.within = true
 	}
 	var bad error
-	list, err := m.repo.Import(ctx, m.readMessages(name, io.TeeReader(in, m), &n, &bad), tract.ImportOptions{DryRun: m.o.dry})
+	list, err := m.repo.Import(ctx, m.readMessages(name, io.TeeReader(in, m), &n, &bad), tract.ImportOptions{DryRun: m.o.dryRun})
 	if err != nil && (bad == nil || !errors.Is(err, bad)) { // what is wrong with the file names it
 		err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -205,7 +205,7 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 
 // readMessages yields the messages of a file with their branches, then its errors as one, also
 // stored in bad.
-func (m *importRun) readMessages(name string, in io.Reader, n *namer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
+func (m *importRun) readMessages(name string, in io.Reader, n *branchNamer, bad *error) iter.Seq2[tract.ImportedMessage, error] {
 	return func(yield func(tract.ImportedMessage, error) bool) {
 		var list []error
 		for e, err := range importers.Read(name, in, importers.Format(m.o.format)) {
@@ -239,8 +239,8 @@ func (m *importRun) readMessages(name string, in io.Reader, n *namer, bad *error
 	}
 }
 
-// namer names the branches of the sessions in one file.
-type namer struct {
+// branchNamer names the branches of the sessions in one file.
+type branchNamer struct {
 	as, stem string
 	within   bool   // as is the first part of all branch names
 	first    string // session whose branch is named as
@@ -248,7 +248,7 @@ type namer struct {
 }
 
 // branchName returns the name of the branch for the conversation of a message.
-func (n *namer) branchName(e *importers.Entry) string {
+func (n *branchNamer) branchName(e *importers.Entry) string {
 	id := e.Original["session"]
 	own := cleanName(id)
 	if own == "" {
@@ -303,7 +303,7 @@ func (m *importRun) Write(b []byte) (int, error) {
 
 func (m *importRun) printResults() error {
 	did := "added"
-	if m.o.dry {
+	if m.o.dryRun {
 		did = "would be added"
 	}
 	return m.app.emitRows(append([]importJSON{}, m.done...), mapSlice(m.done, func(d importJSON) []string {
@@ -335,7 +335,7 @@ func (m *importRun) addNoSpaceHint(err error) error {
 	for _, d := range m.done {
 		added += d.Added
 	}
-	if added == 0 || m.o.dry || err == nil {
+	if added == 0 || m.o.dryRun || err == nil {
 		return err
 	}
 	f := classify(err)

@@ -23,9 +23,9 @@ import (
 type logOptions struct {
 	format.LogStyle
 	commitFilter
-	graph, reverse, all, annotations, turns, follow, jsonl bool
-	reasoning, noReasoning                                 bool
-	limit                                                  int
+	graph, reverse, all, annotations, countTurns, follow, jsonl bool
+	reasoning, noReasoning                                      bool
+	limit                                                       int
 
 	kind   content.Kind // zero: any
 	role   *content.Role
@@ -57,7 +57,7 @@ numbers; ids never change.`,
 	f.BoolVar(&o.reverse, "reverse", false, "show the oldest commit first")
 	f.BoolVar(&o.all, "all", false, "show the commits of all branches and tags")
 	f.BoolVar(&o.annotations, "annotations", false, "show annotations too")
-	f.BoolVar(&o.turns, "turns", false, "count turns, not commits, for -n")
+	f.BoolVar(&o.countTurns, "turns", false, "count turns, not commits, for -n")
 	f.BoolVar(&o.follow, "follow", false, "keep running and print new commits")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write one JSON value per line")
 	f.BoolVar(&o.reasoning, "reasoning", false, "show reasoning even if the settings hide it")
@@ -217,7 +217,7 @@ func (w *logWalk) commitsNewestFirst(ctx context.Context, spec string) iter.Seq2
 			if matches && !yield(w.decorate(c, rev, damaged), nil) {
 				return
 			}
-			if w.o.turns && c.BeginsTurn() || !w.o.turns && matches {
+			if w.o.countTurns && c.BeginsTurn() || !w.o.countTurns && matches {
 				shown++
 			}
 			if w.o.limit > 0 && shown >= w.o.limit {

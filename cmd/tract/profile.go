@@ -14,7 +14,7 @@ import (
 )
 
 type profileOptions struct {
-	global, dry bool
+	global, dryRun bool
 }
 
 func newProfile(a *app) *cobra.Command {
@@ -55,7 +55,7 @@ never contain personal or terminal settings, prices, or the setting for masking 
 		func(args []string) error { return a.showProfile(o, args[0]) })
 	remove := sub("delete NAME", "Remove a profile", "", "  tract profile delete deep", cobra.ExactArgs(1),
 		func(args []string) error { return a.deleteProfile(o, args[0]) })
-	remove.Flags().BoolVar(&o.dry, "dry-run", false, "only report what would be deleted")
+	remove.Flags().BoolVar(&o.dryRun, "dry-run", false, "only report what would be deleted")
 	for _, c := range []*cobra.Command{save, load, remove} {
 		c.Flags().BoolVar(&o.global, "global", false, "use your own profiles, not those of the store")
 	}
@@ -237,7 +237,7 @@ func (a *app) deleteProfile(o *profileOptions, name string) error {
 		return withHint(fmt.Errorf("delete profile %q: %w", name, fs.ErrNotExist), "tract profile list shows where profiles are; --global selects your own")
 	}
 	done := "would be deleted"
-	if !o.dry {
+	if !o.dryRun {
 		if err := os.Remove(path); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ import (
 
 type purgeOptions struct {
 	maintain.PurgeOptions
-	older    string // the flag; after completeOptions the effective age
-	dry, yes bool
+	olderThanText   string // the flag; after completeOptions the effective age
+	dryRunFlag, yes bool
 }
 
 // defaultPurgeAge is the default of --older-than without reasoning.ttl.
@@ -81,12 +81,12 @@ A later import skips the purged content; a commit of the same content restores i
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Reasoning, "reasoning", false, "purge reasoning that is older than --older-than")
-	f.StringVar(&o.older, "older-than", "", "with --reasoning: age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+defaultPurgeAge+")")
+	f.StringVar(&o.olderThanText, "older-than", "", "with --reasoning: age, such as 30d, 12h or 0 for all (default: reasoning.ttl, or "+defaultPurgeAge+")")
 	f.BoolVar(&o.Secrets, "secrets", false, "purge what tract scan finds")
 	f.BoolVar(&o.Mask, "mask", false, "with --secrets: only replace secrets with masks")
 	a.secretRuleFlag(cmd, &o.Rules, "with --secrets: only findings of these rules")
 	f.StringVarP(&o.Why, "message", "m", "", "reason recorded in the tombstone (default: none, or the age)")
-	f.BoolVar(&o.dry, "dry-run", false, "only report what would be purged")
+	f.BoolVar(&o.dryRunFlag, "dry-run", false, "only report what would be purged")
 	f.BoolVarP(&o.yes, "yes", "y", false, yesHelp)
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "secrets")
 	cmd.ValidArgsFunction = a.completeRevisions
@@ -106,7 +106,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 	if err := o.checkFlags(args); err != nil {
 		return err
 	}
-	repo, err := a.open(ctx, !o.dry)
+	repo, err := a.open(ctx, !o.dryRunFlag)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 		return err
 	}
 	r := newPurgeReceipt(got)
-	if !o.dry && r.blocks > 0 {
+	if !o.dryRunFlag && r.blocks > 0 {
 		verb := "purge the content of"
 		if o.Mask {
 			verb = "mask the secrets in"
@@ -155,7 +155,7 @@ func (o *purgeOptions) checkFlags(args []string) error {
 	switch {
 	case len(o.Why) > 1<<10:
 		return usageError("a message of %d bytes: at most 1024", len(o.Why))
-	case !o.Reasoning && o.older != "":
+	case !o.Reasoning && o.olderThanText != "":
 		return usageError("--older-than is for --reasoning")
 	case !o.Secrets && (o.Mask || len(o.Rules) > 0):
 		return usageError("--mask and --rule are for --secrets")
@@ -172,16 +172,16 @@ func (o *purgeOptions) checkFlags(args []string) error {
 func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []string) error {
 	o.Author = author(*a.loaded)
 	if o.Reasoning {
-		if e := a.reasoningTTL(); e != nil && o.older == "" {
-			o.older = e.TTL
+		if e := a.reasoningTTL(); e != nil && o.olderThanText == "" {
+			o.olderThanText = e.TTL
 		}
-		o.older = firstNonEmpty(o.older, defaultPurgeAge)
+		o.olderThanText = firstNonEmpty(o.olderThanText, defaultPurgeAge)
 		ok := false
-		if o.OlderThan, ok = parseAge(o.older); !ok {
-			return usageError("--older-than %q: want a time such as 30d, 12h or 0", o.older)
+		if o.OlderThan, ok = parseAge(o.olderThanText); !ok {
+			return usageError("--older-than %q: want a time such as 30d, 12h or 0", o.olderThanText)
 		}
 		if o.OlderThan > 0 {
-			o.Why = firstNonEmpty(o.Why, "older than "+o.older)
+			o.Why = firstNonEmpty(o.Why, "older than "+o.olderThanText)
 		}
 	}
 	if len(args) == 0 && a.branch != "" {
@@ -287,7 +287,7 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 	if o.Mask {
 		what = "masked"
 	}
-	if o.dry {
+	if o.dryRunFlag {
 		what = "would be " + what
 	}
 	p.Text(fmt.Sprintf("%s, %d bytes, %s\n", count(r.blocks, "block"), r.Bytes, what))
@@ -299,7 +299,7 @@ func (a *app) printPurgeReceipt(r *purgeReceipt, got *maintain.PurgeResult, o *p
 		n   int
 		why string
 	}{
-		{r.Spared.Young, "not older than " + o.older}, {r.Spared.Pinned, "pinned"}, {r.Spared.Open, "in an open turn"}, {r.Spared.Shared, "equal to reasoning that stays"},
+		{r.Spared.Young, "not older than " + o.olderThanText}, {r.Spared.Pinned, "pinned"}, {r.Spared.Open, "in an open turn"}, {r.Spared.Shared, "equal to reasoning that stays"},
 	} {
 		if s.n > 0 {
 			spared = append(spared, fmt.Sprintf("%d %s", s.n, s.why))

@@ -8,18 +8,18 @@ import (
 	"github.com/tract-vcs/tract/maintain"
 )
 
-// expiry has the setting reasoning.ttl, and the size of the reasoning that is older.
-type expiry struct {
+// expiredReasoning has the setting reasoning.ttl, and the size of the reasoning that is older.
+type expiredReasoning struct {
 	TTL    string `json:"ttl"`
 	Blocks int    `json:"blocks"` // of reasoning, edits among them, that gc --prune would purge
 	Bytes  int64  `json:"bytes"`
 
-	length time.Duration
+	age time.Duration
 }
 
 // findExpiredReasoning returns the setting reasoning.ttl and how much reasoning is older; nil if
 // the setting has no value.
-func (a *app) findExpiredReasoning(ctx context.Context) (*expiry, error) {
+func (a *app) findExpiredReasoning(ctx context.Context) (*expiredReasoning, error) {
 	e := a.reasoningTTL()
 	if e == nil {
 		return nil, nil
@@ -35,19 +35,19 @@ func (a *app) findExpiredReasoning(ctx context.Context) (*expiry, error) {
 }
 
 // reasoningTTL returns the setting reasoning.ttl; nil if it has no value.
-func (a *app) reasoningTTL() *expiry {
+func (a *app) reasoningTTL() *expiredReasoning {
 	if length := a.loaded.Duration("reasoning.ttl"); length > 0 {
-		return &expiry{TTL: a.loaded.Changed()["reasoning.ttl"], length: length}
+		return &expiredReasoning{TTL: a.loaded.Changed()["reasoning.ttl"], age: length}
 	}
 	return nil
 }
 
 // purgeOptions returns the options that purge the reasoning older than the ttl.
-func (e *expiry) purgeOptions() maintain.PurgeOptions {
-	return maintain.PurgeOptions{Reasoning: true, OlderThan: e.length, Why: "older than " + e.TTL}
+func (e *expiredReasoning) purgeOptions() maintain.PurgeOptions {
+	return maintain.PurgeOptions{Reasoning: true, OlderThan: e.age, Why: "older than " + e.TTL}
 }
 
 // String describes how much reasoning is older than the ttl.
-func (e *expiry) String() string {
+func (e *expiredReasoning) String() string {
 	return fmt.Sprintf("%s older than reasoning.ttl (%s)", count(e.Blocks, "reasoning block"), e.TTL)
 }

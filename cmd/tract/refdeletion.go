@@ -16,7 +16,7 @@ type refDeletion struct {
 	folder, member string // prefix of the refs, and JSON member of their names
 	command        string // for the ref log
 	verb, past     string // such as delete and deleted
-	line           string // for people, of what is done, the name and the commit
+	lineFormat     string // for people, of what is done, the name and the commit
 	names          []string
 	dryRun         bool
 }
@@ -43,7 +43,7 @@ func (d *refDeletion) run(ctx context.Context, a *app) (int, error) {
 		}
 		full = append(full, ref.Name)
 		list = append(list, map[string]any{d.member: name, "target": ref.Target, "done": done})
-		lines = append(lines, capitalize(fmt.Sprintf(d.line, done, name, ref.Target.Short())))
+		lines = append(lines, capitalize(fmt.Sprintf(d.lineFormat, done, name, ref.Target.Short())))
 	}
 	if !d.dryRun {
 		if err := repo.DeleteRefs(tract.AsOperation(ctx, d.command), full); err != nil {

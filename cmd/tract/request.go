@@ -23,7 +23,7 @@ type requestFlags struct {
 	provider, model, baseURL, effort, maxTokens string // settings
 	tools, key                                  string
 	noReasoning, noStream, dryRun, jsonl, force bool
-	enforce                                     bool
+	enforceBudgets                              bool
 }
 
 // addTarget adds the flags that select the model.
@@ -45,7 +45,7 @@ func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.noReasoning, "no-reasoning", false, "show reasoning without storing it; --effort none turns reasoning off")
 	f.BoolVar(&o.noStream, "no-stream", false, "wait for the whole response")
 	f.BoolVar(&o.force, "force", false, "send even if a rule says that the provider will refuse it: see tract check")
-	f.BoolVar(&o.enforce, "enforce", false, "refuse if reasoning.budget, or the budget of the model, is used up")
+	f.BoolVar(&o.enforceBudgets, "enforce", false, "refuse if reasoning.budget, or the budget of the model, is used up")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the request without sending it, and on stderr the setting that determines each field")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write the events as JSON, one per line, and the response at the end")
 }
@@ -108,7 +108,7 @@ func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (
 	if err != nil {
 		return opts, err
 	}
-	opts.NoStream, opts.EnforceBudgets, opts.Key, opts.Force = o.noStream, o.enforce, o.key, o.force
+	opts.NoStream, opts.EnforceBudgets, opts.Key, opts.Force = o.noStream, o.enforceBudgets, o.key, o.force
 	if o.noReasoning {
 		opts.Settings["reasoning.commit"] = "false"
 	}
@@ -224,13 +224,13 @@ func countReasoning(blocks []content.Block) (n int, fields string) {
 
 // responsePrinter shows a response as it streams, and what was committed.
 type responsePrinter struct {
-	a         *app
-	o         *requestFlags
-	live      *format.Live
-	text      *format.Printer
-	started   time.Time
-	gotEvents bool                // events
-	budgets   []tract.BudgetUsage // budgets that reached their warning level
+	a             *app
+	o             *requestFlags
+	live          *format.Live
+	text          *format.Printer
+	started       time.Time
+	gotEvents     bool                // events
+	warnedBudgets []tract.BudgetUsage // budgets that reached their warning level
 }
 
 func (a *app) newResponsePrinter(o *requestFlags) *responsePrinter {
@@ -296,7 +296,7 @@ func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOp
 // recordBudgetWarning records that a budget has reached its warning level. With --jsonl it also prints
 // that at once.
 func (s *responsePrinter) recordBudgetWarning(spent tract.BudgetUsage) {
-	s.budgets = append(s.budgets, spent)
+	s.warnedBudgets = append(s.warnedBudgets, spent)
 	if s.o.jsonl {
 		_ = format.EncodeLine(s.a.out, struct { // the reply is kept whoever reads on
 			Type string `json:"type"`
@@ -306,7 +306,7 @@ func (s *responsePrinter) recordBudgetWarning(spent tract.BudgetUsage) {
 }
 
 func (s *responsePrinter) printBudgetWarnings() {
-	for _, spent := range s.budgets {
+	for _, spent := range s.warnedBudgets {
 		s.a.info("warning: session %s: %s", spent.Session, budgetLine(spent))
 	}
 }

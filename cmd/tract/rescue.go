@@ -168,7 +168,7 @@ func (a *app) withOwnBranchHint(ctx context.Context, misplaced *tract.MisplacedE
 func (a *app) rescueDrop(ctx context.Context, names []string, dryRun bool) error {
 	d := &refDeletion{
 		folder: refs.Rescued, member: "name", command: "rescue drop", verb: "drop", past: "dropped",
-		line: "%s rescued response %s (its commits stay, at %s)", names: mapSlice(names, shortRescueName), dryRun: dryRun,
+		lineFormat: "%s rescued response %s (its commits stay, at %s)", names: mapSlice(names, shortRescueName), dryRun: dryRun,
 	}
 	_, err := d.run(ctx, a)
 	return withRescueListHint(err)

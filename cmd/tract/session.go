@@ -22,13 +22,13 @@ import (
 
 // session is an interactive conversation on a terminal.
 type session struct {
-	a      *app
-	o      *chatOptions
-	edit   *lineEditor
-	attach []content.Block // attachments for the next message; it keeps them until it is committed
-	shown  objects.ID      // tip for which printPromptSizeIfMoved printed last
-	quit   bool
-	turn   context.Context //nolint:containedctx // of the operation of the last turn
+	a           *app
+	o           *chatOptions
+	editor      *lineEditor
+	attachments []content.Block // attachments for the next message; it keeps them until it is committed
+	shownTip    objects.ID      // tip for which printPromptSizeIfMoved printed last
+	quit        bool
+	turnContext context.Context //nolint:containedctx // of the operation of the last turn
 }
 
 // runSession runs an interactive conversation until the user leaves.
@@ -53,7 +53,7 @@ func (a *app) runSession(cmd *cobra.Command, o *chatOptions) error {
 	if err := a.commitInstruction(ctx, b, o.system); err != nil {
 		return err
 	}
-	s := &session{a: a, o: o, turn: ctx, edit: newLineEditor(in, a.out)}
+	s := &session{a: a, o: o, turnContext: ctx, editor: newLineEditor(in, a.out)}
 	for _, path := range o.attach {
 		if err := s.attachFile(ctx, path); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (a *app) runSession(cmd *cobra.Command, o *chatOptions) error {
 		if err := s.printPromptSizeIfMoved(ctx, name); err != nil {
 			a.report(ctx, err)
 		}
-		text, err := s.edit.read(format.Line(name) + "> ")
+		text, err := s.editor.read(format.Line(name) + "> ")
 		if err == io.EOF {
 			fmt.Fprintln(a.out)
 			return nil
@@ -92,27 +92,27 @@ func (a *app) runSession(cmd *cobra.Command, o *chatOptions) error {
 // that one undo takes them back.
 func (s *session) handle(ctx context.Context, text string) error {
 	word, rest, _ := strings.Cut(text, " ")
-	command := sessionCommand{name: "/chat", turn: true, run: (*session).send}
+	command := sessionCommand{name: "/chat", beginsTurn: true, run: (*session).send}
 	at := slices.IndexFunc(sessionCommands(), func(c sessionCommand) bool { return c.name == word })
 	switch {
 	case at >= 0:
 		command, rest = sessionCommands()[at], strings.TrimSpace(rest)
 	case strings.HasPrefix(word, "/") && !strings.Contains(word[1:], "/") && !strings.Contains(word, "\n"):
 		return withHint(fmt.Errorf("unknown command %s", word), "/help lists commands; to send a text that begins with /, put a space before it")
-	case strings.TrimSpace(text) == "" && len(s.attach) == 0:
+	case strings.TrimSpace(text) == "" && len(s.attachments) == 0:
 		return nil
 	default:
 		rest = strings.TrimPrefix(text, " ")
 	}
-	if command.turn {
-		s.turn = tract.AsOperation(ctx, command.name[1:])
+	if command.beginsTurn {
+		s.turnContext = tract.AsOperation(ctx, command.name[1:])
 	}
-	return command.run(s, s.turn, rest)
+	return command.run(s, s.turnContext, rest)
 }
 
 // send sends a text with the attachments.
 func (s *session) send(ctx context.Context, text string) error {
-	blocks := slices.Clone(s.attach)
+	blocks := slices.Clone(s.attachments)
 	if text != "" {
 		blocks = append(blocks, content.User(text))
 	}
@@ -134,14 +134,14 @@ func (s *session) ask(ctx context.Context, message []content.Block) error {
 	}
 	committed, err := s.a.ask(ctx, &s.o.requestFlags, b, client, message, opts)
 	if committed {
-		s.attach = nil
+		s.attachments = nil
 	}
 	return err
 }
 
 type sessionCommand struct {
 	name, args, about string
-	turn              bool // the command begins a turn
+	beginsTurn        bool // the command begins a turn
 	run               func(s *session, ctx context.Context, rest string) error
 }
 
@@ -267,7 +267,7 @@ func (s *session) attachFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	s.attach = append(s.attach, m)
+	s.attachments = append(s.attachments, m)
 	s.a.info("%s is attached to the next message", format.Summary(m, 0))
 	return nil
 }

@@ -51,10 +51,10 @@ func (s *session) printPromptSizeIfMoved(ctx context.Context, branch string) err
 	}
 	b := s.a.repo.Branch(branch)
 	tip, err := b.Tip(ctx)
-	if err != nil || tip.IsZero() || tip == s.shown {
+	if err != nil || tip.IsZero() || tip == s.shownTip {
 		return err
 	}
-	s.shown = tip
+	s.shownTip = tip
 	line, err := s.a.tokensAndBudgetsLine(ctx, b, tip)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ type statusJSON struct {
 	Budget  budgetJSON     `json:"budget"`
 	Budgets []budgetJSON   `json:"budgets,omitempty"` // of some models
 
-	Expired *expiry `json:"expired,omitempty"` // when reasoning.ttl is set
+	Expired *expiredReasoning `json:"expired,omitempty"` // when reasoning.ttl is set
 
 	Scale *compile.Scale `json:"scale,omitempty"` // of the tokens, when a response reported its input
 

@@ -107,7 +107,7 @@ func (a *app) listTags(ctx context.Context, args []string) error {
 
 func (a *app) deleteTags(ctx context.Context, o *tagOptions, names []string) error {
 	d := &refDeletion{
-		folder: refs.Tags, member: "tag", command: "tag -d", verb: "delete", past: "deleted", line: "%s tag %s (at %s)",
+		folder: refs.Tags, member: "tag", command: "tag -d", verb: "delete", past: "deleted", lineFormat: "%s tag %s (at %s)",
 		names: names, dryRun: o.dryRun,
 	}
 	_, err := d.run(ctx, a)

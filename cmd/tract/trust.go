@@ -108,8 +108,8 @@ func (a *app) reportIgnored(path string, ignored []settings.Item) {
 }
 
 type trustOptions struct {
-	folder      string
-	revoke, dry bool
+	folder         string
+	revoke, dryRun bool
 }
 
 // trustJSON is a file or a folder that was trusted, or whose trust was withdrawn.
@@ -135,7 +135,7 @@ func (a *app) configTrust(o *trustOptions) error {
 	}
 	verb := "trusted"
 	switch {
-	case o.dry:
+	case o.dryRun:
 		verb = "would be trusted"
 	case o.revoke:
 		verb = "no longer trusted"
@@ -174,7 +174,7 @@ func (a *app) trustFolder(o *trustOptions) ([]trustJSON, error) {
 			return nil, err
 		}
 	}
-	if o.dry {
+	if o.dryRun {
 		return []trustJSON{t}, nil
 	}
 	return []trustJSON{t}, userTrust().Add(root, folderOwnerRecord(info))
@@ -231,7 +231,7 @@ func (a *app) trustFile(o *trustOptions, f settings.File) ([]trustJSON, error) {
 	if c.Trusted || len(unsafe) == 0 {
 		return nil, nil
 	}
-	if err := f.Accept(c, o.dry); err != nil {
+	if err := f.Accept(c, o.dryRun); err != nil {
 		return nil, withSettingHint(err)
 	}
 	p := a.printer()

@@ -16,8 +16,8 @@ import (
 
 type usageOptions struct {
 	timeRange
-	by            []string
-	session, name string
+	by             []string
+	session, model string
 }
 
 func newUsage(a *app) *cobra.Command {
@@ -54,7 +54,7 @@ reported output minus the text of the response.`,
 	f.StringSliceVar(&o.by, "by", []string{"branch"}, "group by these, separated by commas: "+strings.Join(usageKeys, ", "))
 	o.register(cmd, "responses")
 	f.StringVar(&o.session, "session", "", "only responses on this branch, or on a branch below it: forks, sub-agents and side calls of a recorded session")
-	f.StringVar(&o.name, "model", "", "only responses of models with this name; * matches anything")
+	f.StringVar(&o.model, "model", "", "only responses of models with this name; * matches anything")
 	a.completeFlag(cmd, "by", completeWords(usageKeys...))
 	a.completeFlag(cmd, "session", a.completeBranches)
 	return cmd
@@ -217,5 +217,5 @@ func (a *app) countUsage(ctx context.Context, o *usageOptions, args []string) ([
 
 func (o *usageOptions) matches(r inspect.Cost) bool {
 	from := r.Commit.Origin
-	return (o.session == "" || from.Session == o.session || strings.HasPrefix(from.Session, o.session+"/")) && (o.name == "" || settings.Match(o.name, from.Model)) && o.contains(r.Time())
+	return (o.session == "" || from.Session == o.session || strings.HasPrefix(from.Session, o.session+"/")) && (o.model == "" || settings.Match(o.model, from.Model)) && o.contains(r.Time())
 }
