@@ -23,9 +23,9 @@ import (
 // app is the state that the commands of one process share. Nothing is opened before it is
 // needed.
 type app struct {
-	in       io.Reader
-	out, err io.Writer
-	screen   screen
+	in          io.Reader
+	out, errOut io.Writer
+	screen      screen
 
 	// global flags
 	dir, url, branch, from string
@@ -52,7 +52,7 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{in: in, out: out, err: errOut, screen: screen{out: out, err: errOut}}
+	return &app{in: in, out: out, errOut: errOut, screen: screen{out: out, errOut: errOut}}
 }
 
 func (a *app) globalFlags(root *cobra.Command) {

@@ -25,8 +25,8 @@ type appendFlags struct {
 	meta               map[string]string
 }
 
-func (o *appendFlags) flags(a *app, cmd *cobra.Command) {
-	o.textFlags.flags(cmd)
+func (o *appendFlags) addFlags(a *app, cmd *cobra.Command) {
+	o.textFlags.addFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.label, "message", "m", "", "label of the commit: a line for people, never sent")
 	f.Func("meta", "named `value` of the commit, as KEY=VALUE", func(pair string) error {

@@ -88,9 +88,9 @@ func (a *app) runOnPrompt(ctx context.Context, id objects.ID, args []string) (ex
 	}
 	defer os.Remove(file) //nolint:errcheck // nothing depends on it
 	run := exec.CommandContext(ctx, args[0], args[1:]...)
-	run.Stdin, run.Stdout, run.Stderr = &prompt, a.out, a.err
+	run.Stdin, run.Stdout, run.Stderr = &prompt, a.out, a.errOut
 	if a.json {
-		run.Stdout = a.err
+		run.Stdout = a.errOut
 	}
 	run.Env = append(os.Environ(), "TRACT_PROMPT="+file, "TRACT_COMMIT="+id.String())
 	err = run.Run()

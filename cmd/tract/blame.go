@@ -27,7 +27,7 @@ all edits of a block.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.blame(ctx, o, id) }),
 	}
-	o.flags(cmd)
+	o.addFlags(cmd)
 	return cmd
 }
 

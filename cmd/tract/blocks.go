@@ -81,7 +81,7 @@ you write in $EDITOR. It is stored byte for byte.`,
 			return a.commitBlock(cmd.Context(), block(text), o.appendOptions(a))
 		},
 	}
-	o.flags(a, cmd)
+	o.addFlags(a, cmd)
 	return cmd
 }
 
@@ -89,6 +89,6 @@ you write in $EDITOR. It is stored byte for byte.`,
 // stored.
 func (a *app) warnInvalidUTF8(text string) {
 	if !utf8.ValidString(text) {
-		fmt.Fprintln(a.err, "tract: warning: the text is not valid UTF-8: it is stored byte for byte, and sent with U+FFFD for invalid bytes")
+		fmt.Fprintln(a.errOut, "tract: warning: the text is not valid UTF-8: it is stored byte for byte, and sent with U+FFFD for invalid bytes")
 	}
 }

@@ -38,7 +38,7 @@ Without TEXT, on a terminal, chat starts an interactive session; /help lists its
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.chat(cmd, o, args) },
 	}
-	o.requestFlags.flags(a, cmd)
+	o.requestFlags.addFlags(a, cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.system, "system", "s", "", "instruction; replaces an earlier one given with this flag")
 	f.StringArrayVarP(&o.attach, "attach", "a", nil, "image or file to attach, as a path or a URL")

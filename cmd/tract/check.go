@@ -28,7 +28,7 @@ exit code is 1 if the prompt would be refused.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.check(ctx, o, id) }),
 	}
-	o.promptFlags.flags(cmd)
+	o.promptFlags.addFlags(cmd)
 	cmd.Flags().StringVar(&o.target, "for", "", "DIALECT or provider, with /MODEL")
 	a.completeFlag(cmd, "for", completeWords(providers.Names()...))
 	return cmd

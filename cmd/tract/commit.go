@@ -35,7 +35,7 @@ given as a path or a URL.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.commit(cmd.Context(), o, args) },
 	}
-	o.flags(a, cmd)
+	o.addFlags(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.kind, "kind", "user", "kind of block: "+strings.Join(kindNames(), ", "))
 	f.StringVar(&o.role, "role", "", "role, if different from the default of the kind: system, user, assistant, tool, none")

@@ -30,7 +30,7 @@ type promptFlags struct {
 	budget           uint
 }
 
-func (o *promptFlags) flags(cmd *cobra.Command) {
+func (o *promptFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.includeReasoning, "include-reasoning", false, "include past reasoning that is left out by default")
 	cmd.Flags().UintVar(&o.budget, "budget", 0, "largest estimated number of tokens; the oldest turns are left out first")
 }
@@ -56,7 +56,7 @@ provider is set.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.atRevision(func(ctx context.Context, id objects.ID) error { return a.compile(ctx, o, id) }),
 	}
-	o.promptFlags.flags(cmd)
+	o.promptFlags.addFlags(cmd)
 	f := cmd.Flags()
 	timeFlag(cmd, &o.until, "until", "show the prompt as it was at this `time`, such as yesterday")
 	f.StringVar(&o.target, "for", "", "print the request body for a DIALECT or provider, with /MODEL")

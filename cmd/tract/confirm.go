@@ -19,13 +19,13 @@ func (a *app) confirm(ctx context.Context, yes bool, what string) error {
 		return nil
 	}
 	what = format.Line(what)
-	if !isTerminal(a.in) || !isTerminal(a.err) {
+	if !isTerminal(a.in) || !isTerminal(a.errOut) {
 		return &failure{
 			code: codeUsage, kind: "usage", hint: "--yes does it without asking, --dry-run shows what would be removed",
 			cause: fmt.Errorf("this would permanently %s, and there is no terminal to ask", what),
 		}
 	}
-	fmt.Fprintf(a.err, "Permanently %s? This cannot be undone. [y/N] ", what)
+	fmt.Fprintf(a.errOut, "Permanently %s? This cannot be undone. [y/N] ", what)
 	answer, err := runUntilDone(ctx, func() (string, error) {
 		line, _ := bufio.NewReader(a.in).ReadString('\n') // a failed read is no yes
 		return strings.ToLower(strings.TrimSpace(line)), nil

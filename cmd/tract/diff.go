@@ -39,7 +39,7 @@ first reasoning, call, argument and result that differ.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.diff(cmd.Context(), o, args) },
 	}
-	o.promptFlags.flags(cmd)
+	o.promptFlags.addFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.Stat, "stat", false, "only show counts")
 	f.BoolVar(&o.Word, "word", false, "compare words, not lines")

@@ -187,7 +187,7 @@ func checkKeys(context.Context) (string, error) {
 }
 
 func (a *app) checkTerminal(context.Context) (string, error) {
-	o := a.screen.shadedOptions(a.out)
+	o := a.screen.optionsWithShadedReasoning(a.out)
 	background := map[format.Background]string{format.Unknown: "unknown", format.Dark: "dark", format.Light: "light"}[o.Background]
 	return fmt.Sprintf("terminal %t, width %d, colour %t, background %s, pager %q", isTerminal(a.out), o.Width, o.Color, background, a.screen.pagerCommand()), nil
 }

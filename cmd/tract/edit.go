@@ -35,7 +35,7 @@ edit of it, the text of that commit is used.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.editBlock(cmd.Context(), o, args[0], args[1:]) },
 	}
-	o.flags(a, cmd)
+	o.addFlags(a, cmd)
 	cmd.Flags().StringVarP(&o.source, "source", "s", "", "use the text that the block has at this revision")
 	cmd.MarkFlagsMutuallyExclusive("source", "text-file")
 	a.completeFlag(cmd, "source", a.completeRevisions)

@@ -262,13 +262,13 @@ func (a *app) report(ctx context.Context, err error) int {
 			Code: f.code, Kind: f.kind, Message: messageWithoutSecrets(f), Hint: f.hint, Rescued: f.rescued,
 			Errors: mapSlice(f.errors, messageWithoutSecrets), Conflicts: f.conflicts,
 		}
-		_ = format.EncodeLine(a.err, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
+		_ = format.EncodeLine(a.errOut, map[string]format.ErrorJSON{"error": e}) // there is nowhere to say that this failed
 	default:
 		for _, err := range append(slices.Clip(f.errors), f) {
-			fmt.Fprintf(a.err, "tract: error: %s\n", format.Line(messageWithoutSecrets(err)))
+			fmt.Fprintf(a.errOut, "tract: error: %s\n", format.Line(messageWithoutSecrets(err)))
 		}
 		if f.hint != "" {
-			fmt.Fprintf(a.err, "tract: hint: %s\n", format.Line(f.hint))
+			fmt.Fprintf(a.errOut, "tract: hint: %s\n", format.Line(f.hint))
 		}
 	}
 	return f.code

@@ -12,8 +12,8 @@ import (
 // timeRange holds the flags --since and --until. The zero value contains every time.
 type timeRange struct{ since, until time.Time }
 
-// register adds the flags. what names the selected things in the help, such as "commits".
-func (r *timeRange) register(cmd *cobra.Command, what string) {
+// addFlags adds the flags. what names the selected things in the help, such as "commits".
+func (r *timeRange) addFlags(cmd *cobra.Command, what string) {
 	timeFlag(cmd, &r.since, "since", "only "+what+" from this `time` on, such as yesterday")
 	timeFlag(cmd, &r.until, "until", "only "+what+" up to this `time`")
 }
@@ -29,8 +29,8 @@ type commitFilter struct {
 	grep *regexp.Regexp
 }
 
-func (f *commitFilter) register(cmd *cobra.Command, what string) {
-	f.timeRange.register(cmd, what)
+func (f *commitFilter) addFlags(cmd *cobra.Command, what string) {
+	f.timeRange.addFlags(cmd, what)
 	patternFlag(cmd, &f.grep, "grep", "only "+what+" whose text matches this `regexp`")
 }
 

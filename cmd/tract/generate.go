@@ -26,7 +26,7 @@ stdout. Keys are read from environment variables such as ANTHROPIC_API_KEY.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.generate(cmd.Context(), o) },
 	}
-	o.flags(a, cmd)
+	o.addFlags(a, cmd)
 	return cmd
 }
 

@@ -35,7 +35,7 @@ stored, and no store is needed.`,
 			return a.emit(map[string]any{"id": id, "kind": kind}, func(p *format.Printer) { p.Line(id.String()) })
 		},
 	}
-	o.flags(cmd)
+	o.addFlags(cmd)
 	cmd.Flags().StringVar(&kind, "kind", kind, "kind of block")
 	return cmd
 }

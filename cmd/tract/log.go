@@ -73,7 +73,7 @@ numbers; ids never change.`,
 		return err
 	})
 	patternFlag(cmd, &o.author, "author", "only commits whose author matches this `regexp`")
-	o.register(cmd, "commits")
+	o.addFlags(cmd, "commits")
 	cmd.MarkFlagsMutuallyExclusive("reasoning", "no-reasoning")
 	cmd.MarkFlagsMutuallyExclusive("graph", "reverse")
 	a.completeFlag(cmd, "kind", completeWords(kindNames()...))

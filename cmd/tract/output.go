@@ -16,7 +16,7 @@ import (
 
 func (a *app) printer() *format.Printer { return a.screen.printer(a.out) }
 
-func (a *app) stderrPrinter() *format.Printer { return a.screen.printer(a.err) }
+func (a *app) stderrPrinter() *format.Printer { return a.screen.printer(a.errOut) }
 
 // emit writes a result: v as JSON with --json, otherwise what show prints.
 func (a *app) emit(v any, show func(p *format.Printer)) error {
@@ -113,7 +113,7 @@ func (a *app) writeTerminalSafeJSON(json []byte) error {
 // info prints a message on stderr, unless --json is given.
 func (a *app) info(text string, args ...any) {
 	if !a.json {
-		fmt.Fprintf(a.err, "tract: %s\n", format.Line(fmt.Sprintf(text, args...)))
+		fmt.Fprintf(a.errOut, "tract: %s\n", format.Line(fmt.Sprintf(text, args...)))
 	}
 }
 
@@ -131,7 +131,7 @@ func (a *app) debug(text string, args ...any) {
 // flushDebug prints the messages that waited for the end of an answer.
 func (a *app) flushDebug() {
 	for _, line := range a.pendingDebug {
-		fmt.Fprint(a.err, line)
+		fmt.Fprint(a.errOut, line)
 	}
 	a.streaming, a.pendingDebug = false, nil
 }

@@ -15,7 +15,7 @@ const (
 // startProgress returns functions that draw and remove a progress bar. Without a terminal, and with
 // --json, stepOrNil is nil and end does nothing.
 func (a *app) startProgress(what string) (stepOrNil func(done, total int64), end func()) {
-	if a.json || !isTerminal(a.err) {
+	if a.json || !isTerminal(a.errOut) {
 		return nil, func() {}
 	}
 	begun, last, drawn := time.Now(), time.Now(), false
@@ -29,11 +29,11 @@ func (a *app) startProgress(what string) (stepOrNil func(done, total int64), end
 		if spent := last.Sub(begun); spent > time.Second && done > 0 && done < total {
 			line += fmt.Sprintf(", %v left", time.Duration(float64(spent)/float64(done)*float64(total-done)).Round(time.Second))
 		}
-		fmt.Fprintf(a.err, "\r\x1b[K%s", line)
+		fmt.Fprintf(a.errOut, "\r\x1b[K%s", line)
 	}
 	return step, func() {
 		if drawn {
-			fmt.Fprint(a.err, "\r\x1b[K")
+			fmt.Fprint(a.errOut, "\r\x1b[K")
 		}
 	}
 }

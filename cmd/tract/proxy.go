@@ -62,15 +62,15 @@ model pass through without being recorded, and are counted.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveProxy(cmd, o) },
 	}
-	o.flags(cmd)
+	o.addFlags(cmd)
 	cmd.Flags().StringVar(&o.listen, "listen", defaultListen, "address to listen on; an address that other machines can reach needs --token")
 	cmd.Flags().StringVar(&o.token, "token", "", "token that each request must have, in the X-Tract-Token header or in the path as /t/TOKEN")
 	cmd.AddCommand(newProxyRun(a), newProxyEnv(a), newProxyStatus(a))
 	return cmd
 }
 
-// flags adds the flags that tract proxy and tract proxy run share.
-func (o *proxyOptions) flags(cmd *cobra.Command) {
+// addFlags adds the flags that tract proxy and tract proxy run share.
+func (o *proxyOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.upstreams, "upstream", nil, "base URL of a provider, as NAME=URL; /p/NAME leads to it (repeatable)")
 	cmd.Flags().StringVar(&o.name, "name", "", "put the branches below this name instead of proxy")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "do not start if the store cannot be opened, and exit with code 1 if an exchange was not recorded")

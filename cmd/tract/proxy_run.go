@@ -34,7 +34,7 @@ A base URL that is already in the environment becomes the upstream of the proxy.
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runBehindProxy(cmd, o, args) },
 	}
 	cmd.Flags().SetInterspersed(false)
-	o.flags(cmd)
+	o.addFlags(cmd)
 	return cmd
 }
 
@@ -72,7 +72,7 @@ func (a *app) runChild(s *proxyServer, client proxyClient, path string, args []s
 	child := exec.Command(path) //nolint:noctx // it ends by itself, or by the signals that it gets
 	child.Args = slices.Concat(args[:1], client.argumentsFor(base), args[1:])
 	child.Env = append(os.Environ(), client.environment(base, os.LookupEnv, s.handler.IsVendor("anthropic"))...)
-	child.Stdin, child.Stdout, child.Stderr = a.in, a.out, a.err
+	child.Stdin, child.Stdout, child.Stderr = a.in, a.out, a.errOut
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)

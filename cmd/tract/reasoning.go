@@ -24,11 +24,11 @@ type reasoningFlags struct {
 	turn, limit                  int
 }
 
-func (o *reasoningFlags) register(a *app, cmd *cobra.Command) {
+func (o *reasoningFlags) addFlags(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.session, "session", "", "only reasoning that was committed on this branch")
 	f.StringVar(&o.model, "model", "", "only reasoning of models with this name; * matches anything")
-	o.commitFilter.register(cmd, "reasoning")
+	o.commitFilter.addFlags(cmd, "reasoning")
 	f.StringVar(&o.source, "source", "", "only reasoning from this field of a response, such as reasoning_content")
 	seals := []string{"signature", "encrypted", "redacted", "opaque", "any", "none"}
 	a.choiceFlag(cmd, &o.seal, "seal", "only reasoning with this seal: "+orList(seals), seals...)
@@ -81,7 +81,7 @@ share is listed once.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd.Context(), o, args, jsonl) },
 	}
-	o.register(a, cmd)
+	o.addFlags(a, cmd)
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "write one JSON value per line")
 	return cmd
 }
@@ -96,7 +96,7 @@ tract reasoning list --jsonl does.`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.listReasoning(cmd.Context(), o, args, true) },
 	}
-	o.register(a, cmd)
+	o.addFlags(a, cmd)
 	return cmd
 }
 

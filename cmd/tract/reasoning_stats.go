@@ -23,7 +23,7 @@ reported.`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.reasoningStats(cmd.Context(), o, by, args) },
 	}
-	o.register(a, cmd)
+	o.addFlags(a, cmd)
 	keys := []string{"model", "session", "source", "seal", "day"}
 	a.choiceFlag(cmd, &by, "by", "count by "+orList(keys), keys...)
 	return cmd

@@ -37,7 +37,7 @@ func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
 	a.completeFlag(cmd, "effort", completeWords(settingChoices("reasoning.effort")...))
 }
 
-func (o *requestFlags) flags(a *app, cmd *cobra.Command) {
+func (o *requestFlags) addFlags(a *app, cmd *cobra.Command) {
 	o.addTarget(a, cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.tools, "tools", "", "file with tool definitions: a JSON array in OpenAI or Anthropic form")
@@ -244,7 +244,7 @@ func (a *app) newResponsePrinter(o *requestFlags) *responsePrinter {
 	case show && isTerminal(a.out):
 		thoughts = s.text
 	case show: // a pipe gets only the text of the response
-		thoughts = a.screen.printerWithShadedReasoning(a.err)
+		thoughts = a.screen.printerWithShadedReasoning(a.errOut)
 	}
 	s.live = format.NewLive(s.text, thoughts)
 	return s

@@ -88,7 +88,7 @@ led to, and the prompt of any moment can be compiled again.`,
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetErr(a.errOut)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(

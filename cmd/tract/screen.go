@@ -17,11 +17,11 @@ import (
 
 // screen describes the terminal: its width, its colors, and the pager.
 type screen struct {
-	out, err io.Writer
-	color    string // --color
-	noPager  bool
-	raw      bool // --raw: stored text goes out as it is
-	pager    string
+	out, errOut io.Writer
+	color       string // --color
+	noPager     bool
+	raw         bool // --raw: stored text goes out as it is
+	pager       string
 
 	background *format.Background // once it was asked for
 }
@@ -37,10 +37,10 @@ func (s *screen) printer(w io.Writer) *format.Printer { return format.New(w, s.o
 // printerWithShadedReasoning returns a printer that shades reasoning. To choose the shade, it asks
 // the terminal for its background color.
 func (s *screen) printerWithShadedReasoning(w io.Writer) *format.Printer {
-	return format.New(w, s.shadedOptions(w))
+	return format.New(w, s.optionsWithShadedReasoning(w))
 }
 
-func (s *screen) shadedOptions(w io.Writer) format.Options {
+func (s *screen) optionsWithShadedReasoning(w io.Writer) format.Options {
 	o := s.options(w)
 	if o.Color {
 		o.Background = s.terminalBackground(w)
@@ -190,7 +190,7 @@ func (a *app) printPaged(show func(p *format.Printer)) error {
 // writePaged is printPaged for a caller that needs the stream itself. Leaving the pager early is no
 // error.
 func (a *app) writePaged(write func(w io.Writer, o format.Options) error) error {
-	options := a.screen.shadedOptions(a.out)
+	options := a.screen.optionsWithShadedReasoning(a.out)
 	command := a.screen.pagerCommand()
 	if program, _, _ := strings.Cut(strings.TrimSpace(command), " "); command != "" && !programExists(program) {
 		a.info("pager %q: not found", command)
@@ -200,7 +200,7 @@ func (a *app) writePaged(write func(w io.Writer, o format.Options) error) error 
 		return write(a.out, options)
 	}
 	pager := exec.CommandContext(context.Background(), "sh", "-c", command) // it ends itself: Ctrl-C is a key of its own there
-	pager.Stdout, pager.Stderr, pager.Env = a.out, a.err, os.Environ()
+	pager.Stdout, pager.Stderr, pager.Env = a.out, a.errOut, os.Environ()
 	if os.Getenv("LESSCHARSET") == "" {
 		pager.Env = append(pager.Env, "LESSCHARSET=utf-8")
 	}

@@ -18,7 +18,7 @@ import (
 // a terminal.
 type textFlags struct{ file string }
 
-func (w *textFlags) flags(cmd *cobra.Command) {
+func (w *textFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&w.file, "text-file", "F", "", "read the text from this file, or from stdin with -")
 }
 
@@ -81,7 +81,7 @@ func (a *app) editText(ctx context.Context, before string) (string, error) {
 	}
 	defer os.Remove(file) //nolint:errcheck // nothing depends on it
 	run := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, file)
-	run.Stdin, run.Stdout, run.Stderr = a.in, a.out, a.err
+	run.Stdin, run.Stdout, run.Stderr = a.in, a.out, a.errOut
 	if err := run.Run(); err != nil {
 		return "", withHint(fmt.Errorf("editor %q: %w", editor, err), "set $EDITOR, or give the text as an argument")
 	}

@@ -19,7 +19,7 @@ is committed with tract tool-result ID. The arguments default to {}.`,
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.toolCall(cmd.Context(), o, args) },
 	}
-	o.flags(a, cmd)
+	o.addFlags(a, cmd)
 	return cmd
 }
 

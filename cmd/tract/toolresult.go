@@ -30,7 +30,7 @@ ends a call that will never run.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.toolResult(cmd.Context(), o, args) },
 	}
-	o.flags(a, cmd)
+	o.addFlags(a, cmd)
 	cmd.Flags().BoolVar(&o.failed, "error", false, "the tool failed; the text is its error")
 	cmd.Flags().BoolVar(&o.abandon, "abandon", false, "the call will never run: commit a result that says so")
 	cmd.ValidArgsFunction = a.completeFirst(a.pendingCallCompletions)

@@ -52,7 +52,7 @@ reported output minus the text of the response.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.by, "by", []string{"branch"}, "group by these, separated by commas: "+strings.Join(usageKeys, ", "))
-	o.register(cmd, "responses")
+	o.addFlags(cmd, "responses")
 	f.StringVar(&o.session, "session", "", "only responses on this branch, or on a branch below it: forks, sub-agents and side calls of a recorded session")
 	f.StringVar(&o.model, "model", "", "only responses of models with this name; * matches anything")
 	a.completeFlag(cmd, "by", completeWords(usageKeys...))
