@@ -178,7 +178,7 @@ select 1000000, 'refs/bench/' || client, 0, 0, 0, 0, 0, '' from generate_series(
 	values := []string{
 		"1000000", ref, "select newest from tract_ref where repo = 1000000 and name = " + ref, // repo, name, newest log entry
 		hash, ":client_id + 1", ":gen::bigint", "0", "nextval('tract_seq')", hash, "decode(repeat('ab', 240), 'hex')", // target, line, gen, time, log entry
-		"0", "decode(repeat('cd', 140), 'hex')", hash, "decode(repeat('ef', 660), 'hex')", // time, commit, content
+		"true", "decode(repeat('cd', 140), 'hex')", hash, "decode(repeat('ef', 660), 'hex')", "0", // owns its line, commit, content, time
 	}
 	sql = regexp.MustCompile(`\$\d+`).ReplaceAllStringFunc(sql, func(parameter string) string {
 		n, err := strconv.Atoi(parameter[1:])

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A group of batches is written by a list of statements that are sent together, in one round trip. They are
 // one transaction, as the protocol has it for all statements up to a Sync message. An append of one
-// commit is one statement: moveSQL. More commits, blobs, and lines that begin take a statement each.
+// commit is one statement: appendSQL. More commits, blobs, and lines that begin take a statement each.
 //
 // gc and purge lock the repo and the rows of its refs, so that they miss no insert. A group that only moves refs waits for
 // these rows. Every other group begins with lockSQL, so that its later statements see what gc and purge have
@@ -22,26 +23,25 @@ import (
 // A ref that was deleted keeps its row. newRefSQL makes the row of a ref that never was. The swap compares
 // the hash of the newest log entry, which no two states of a ref share. Each statement after the moves tests whether
 // the first ref of its batch was moved, so that a batch that has lost inserts nothing.
-//
-// A position that another commit has, in the tail or in a segment, is an error: the writer did not know of
-// that commit, and begins a line of its own. tract_check_position looks into segments after the insert.
 const (
 	lockSQL = `select pg_advisory_xact_lock_shared($1::int, $2::int)`
 
 	newRefSQL = `insert into tract_ref (repo, name, line, gen, version, updated, seq, newest) values ($1, $2, 0, 0, 0, 0, 0, '') on conflict do nothing`
 
-	// moveSQL moves a ref, writes the log entry, and inserts the commit that the ref comes to, unless $12, its record, is
-	// null. It returns the new version, or no row when the ref has moved.
-	moveSQL = `with moved as (
-	update tract_ref r set target = $4, line = $5, gen = $6, version = r.version + 1, updated = $7, seq = $8, newest = $9
-	where r.repo = $1 and r.name = $2 and r.newest = $3 returning r.version
-), logged as (
-	insert into tract_log (repo, seq, name, record) select $1, $8, $2, $10 from moved
-), put as (
+	// moveSQL moves a ref and writes the log entry, unless the ref has moved; then it affects no row.
+	moveSQL = swapSQL + logSQL
+
+	// appendSQL is moveSQL, and inserts the commit that the ref comes to.
+	appendSQL = swapSQL + `, put as (
 	insert into tract_tail (repo, line, gen, id, head, content, body, put)
-	select $1, $5, $6, $4, $12::bytea, $13::bytea, $14::bytea, $11::bigint from moved where $12 is not null
-	returning tract_check_position(repo, line, gen)
-) select version from moved`
+	select $1, $5, $6, $4, $12::bytea, $13::bytea, $14::bytea, $15::bigint from moved
+)` + logSQL
+
+	swapSQL = `with moved as (
+	update tract_ref set target = $4, line = $5, gen = $6, owns_line = $11, version = version + 1, updated = $7, seq = $8, newest = $9
+	where repo = $1 and name = $2 and newest = $3 returning 1
+)`
+	logSQL = ` insert into tract_log (repo, seq, name, record) select $1, $8, $2, $10 from moved`
 
 	// togetherSQL fails, by a division by zero, if some of the refs of a batch were moved and others not.
 	togetherSQL = `select 1 / (count(*) in (0, cardinality($2::text[])))::int from tract_ref where repo = $1 and name = any($2) and newest = $3`
@@ -55,7 +55,7 @@ select $1::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $5::bigint wh
 	commitSQL = `insert into tract_tail (repo, line, gen, id, head, content, body, put)
 select $1::bigint, $4::bigint, $5::bigint, $6::bytea, $7::bytea, $8::bytea,
 	case when $10::bool and exists (select from tract_tombstone t where t.repo = $1 and t.id = $8) then null else $9::bytea end, $11::bigint
-where ` + wonSQL + ` returning tract_check_position(repo, line, gen)`
+where ` + wonSQL
 
 	blobSQL = `insert into tract_blob as o (repo, id, kind, codec, data, put)
 select $1::bigint, $4::bytea, $5::smallint, $6::smallint, $7::bytea, $8::bigint
@@ -157,20 +157,17 @@ func (q *queue) takeGroup() (group []*request) {
 
 // writeGroup writes a group, and reports the outcome to each of its requests.
 func (s *store) writeGroup(ctx context.Context, group []*request) {
-	var lost map[*write]bool
 	statements := s.statements(group)
-	err := s.attempt(ctx, statementTime, func(ctx context.Context) (err error) {
-		lost, err = send(ctx, s.pool.SendBatch, statements)
-		return err
-	})
+	err := s.attempt(ctx, statementTime, func(ctx context.Context) error { return send(ctx, s.pool.SendBatch, statements) })
 	if err != nil && len(group) > 1 && isUndone(err) {
 		for _, r := range group { // one of them failed
+			r.write.lost = false
 			s.writeGroup(ctx, []*request{r})
 		}
 		return
 	}
 	for _, r := range group {
-		r.won, r.err = err == nil && !lost[r.write], err
+		r.won, r.err = err == nil && !r.write.lost, err
 		close(r.done)
 	}
 }
@@ -180,28 +177,23 @@ type statement struct {
 	sql  string
 	args []any
 	of   *write
-	ref  *refRow // that moveSQL moves; nil: it is another statement
+	move bool // it moves a ref: it affects no row if another write has moved it
 }
 
-// send runs statements, in one transaction, with the method SendBatch of a pool or a transaction. It sets the new versions of refs, and returns the
+// send runs statements, in one transaction, with the method SendBatch of a pool or a transaction. It marks the
 // batches of which a ref has moved.
-func send(ctx context.Context, sendBatch func(context.Context, *pgx.Batch) pgx.BatchResults, list []statement) (lost map[*write]bool, err error) {
-	lost = map[*write]bool{}
+func send(ctx context.Context, sendBatch func(context.Context, *pgx.Batch) pgx.BatchResults, list []statement) error {
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(list))}
 	for _, st := range list {
 		q := batch.Queue(st.sql, st.args...)
-		if st.ref == nil {
-			continue
+		if st.move {
+			q.Exec(func(tag pgconn.CommandTag) error {
+				st.of.lost = st.of.lost || tag.RowsAffected() == 0
+				return nil
+			})
 		}
-		q.QueryRow(func(row pgx.Row) error {
-			err := row.Scan(&st.ref.state.version)
-			if errors.Is(err, pgx.ErrNoRows) {
-				lost[st.of], err = true, nil
-			}
-			return err
-		})
 	}
-	return lost, sendBatch(ctx, batch).Close()
+	return sendBatch(ctx, batch).Close()
 }
 
 // batchRow is a row, and the batch that it is of.
@@ -265,21 +257,20 @@ func (s *store) statements(group []*request) (list []statement) {
 
 // appendMove appends the statements that move a ref.
 func (s *store) appendMove(list []statement, r batchRow[refRow], now int64) []statement {
-	to, prev := &r.row.state, r.row.prev[:]
-	if r.row.prev.IsZero() {
-		list, prev = append(list, statement{sql: newRefSQL, args: []any{s.repo, r.row.name}}), []byte{}
+	to, newest := &r.row.state, r.row.before.newest[:]
+	if r.row.before.newest.IsZero() {
+		list, newest = append(list, statement{sql: newRefSQL, args: []any{s.repo, r.row.name}}), []byte{}
 	}
-	c := r.of.commitOfMove()
-	if c == nil || r.row != &r.of.refs[0] {
-		c = &commitRow{}
+	st := statement{sql: moveSQL, of: r.of, move: true, args: []any{
+		s.repo, r.row.name, newest, idOrNull(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], r.row.record, to.ownsLine,
+	}}
+	if c := r.of.commitOfMove(); c != nil && r.row == &r.of.refs[0] {
+		st.sql, st.args = appendSQL, append(st.args, c.head, idOrNull(c.content), c.body, now)
 	}
-	return append(list, statement{sql: moveSQL, args: []any{
-		s.repo, r.row.name, prev, idOrNull(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], r.row.record,
-		now, c.head, idOrNull(c.content), c.body,
-	}, of: r.of, ref: r.row})
+	return append(list, st)
 }
 
-// commitOfMove returns the commit that moveSQL inserts together with the move of the first ref to it; nil: there
+// commitOfMove returns the commit that appendSQL inserts together with the move of the first ref to it; nil: there
 // is none.
 func (w *write) commitOfMove() *commitRow {
 	if len(w.refs) == 0 || len(w.commits) == 0 || w.copies {

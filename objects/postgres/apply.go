@@ -61,17 +61,10 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p, err := a.s.plan(ctx, a.batch, a.lookUpAll || moved)
+	p, err := a.s.plan(ctx, a.batch, refs, a.lookUpAll || moved)
 	if err != nil {
 		return false, err
 	}
-	for i := range refs {
-		r, known := &refs[i].state, false
-		if r.at, known = p.at[r.target]; !known {
-			r.at, _ = a.s.positions.get(r.target)
-		}
-	}
-	p.refs = refs
 	won, err := a.s.submit(ctx, &p.write)
 	switch {
 	case err == nil && won:
@@ -132,8 +125,8 @@ func (a *apply) states(ctx context.Context) (map[string]refState, error) {
 func (a *apply) makeEntry(ctx context.Context, moves []objects.RefUpdate, states map[string]refState) ([]refRow, error) {
 	last := uint64(0)
 	for i := range moves {
-		state := states[moves[i].Name]
-		moves[i].Prev, last = state.newest, max(last, state.seq)
+		before := states[moves[i].Name]
+		moves[i].Prev, last = before.newest, max(last, before.seq)
 	}
 	if a.seq <= last { // else the one of an earlier try will do
 		seq, err := a.s.nextSeq(ctx, last)
@@ -142,15 +135,17 @@ func (a *apply) makeEntry(ctx context.Context, moves []objects.RefUpdate, states
 		}
 		a.seq = seq
 	}
-	return refRows(objects.EncodeLogEntry(a.seq, a.batch.Note, moves)), nil
+	return refRows(objects.LogEntry{Seq: a.seq, Note: a.batch.Note, Refs: moves}, states), nil
 }
 
-// refRows are the rows of the refs that an entry moves. The first by name has the record.
-func refRows(entry objects.LogEntry, record []byte) []refRow {
+// refRows are the rows of the refs that an entry moves from states. The first by name has the record.
+func refRows(e objects.LogEntry, states map[string]refState) []refRow {
+	entry, record := objects.EncodeLogEntry(e.Seq, e.Note, e.Refs)
 	rows := make([]refRow, len(entry.Refs))
 	for i, u := range entry.Refs {
-		rows[i] = refRow{name: u.Name, prev: u.Prev, state: refState{
-			target: u.New, updated: entry.Note.Time.UnixMilli(), seq: entry.Seq, newest: entry.Hash,
+		before := states[u.Name]
+		rows[i] = refRow{name: u.Name, before: before, state: refState{
+			target: u.New, version: before.version + 1, updated: entry.Note.Time.UnixMilli(), seq: entry.Seq, newest: entry.Hash,
 		}}
 	}
 	slices.SortFunc(rows, func(a, b refRow) int { return strings.Compare(a.name, b.name) })
@@ -172,6 +167,9 @@ func (s *store) cacheWritten(p *planner) {
 	}
 	for _, c := range p.commits[max(0, len(p.commits)-recentBatch):] {
 		s.cachePosition(c.id, c.at)
+	}
+	for end := range p.ends {
+		s.ends.put(end, true)
 	}
 	if len(p.put) <= recentBatch && s.purges.Load() == p.purges {
 		for id, o := range p.put {

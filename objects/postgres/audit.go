@@ -305,7 +305,8 @@ union all select id, -1, record from tract_tombstone where repo = $1`, w.s.repo)
 func (w *auditor) auditRefs(ctx context.Context) error {
 	const changed = "its row was changed, or entries of the ref log were removed"
 	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
-		name, r, err := scanRef(row)
+		extended := false
+		name, r, err := scanRef(row, &extended)
 		if err != nil {
 			return err
 		}
@@ -321,12 +322,15 @@ func (w *auditor) auditRefs(ctx context.Context) error {
 			err = w.reportDamage(where, "it is not where its newest log entry moved it", changed)
 		case r.at.line != 0 && w.at[r.at] != r.target:
 			err = w.reportDamage(where, "its commit is at another position", changed)
+		case extended:
+			err = w.reportDamage(where, "it owns a line that goes on after it", changed)
 		}
 		if err != nil || r.target.IsZero() {
 			return err
 		}
 		return call(w, w.to.Ref, r.toRef(name))
-	}, `select `+refColumns+` from tract_ref where repo = $1 order by name`, w.s.repo)
+	}, `select `+refColumns+`, owns_line and (exists (select from tract_tail t where t.repo = $1 and t.line = r.line and t.gen > r.gen)
+or exists (select from tract_line l where l.repo = $1 and l.line = r.line and l.sealed > r.gen + 1)) from tract_ref r where repo = $1 order by name`, w.s.repo)
 	for name := range w.newest {
 		if err == nil {
 			err = w.reportDamage(fmt.Sprintf("ref %q", name), "it has log entries and no row", "the ref is lost; its log has where it was")

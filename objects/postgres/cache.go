@@ -41,6 +41,15 @@ func (c *cache[K, V]) put(key K, v V) {
 	c.known[key] = v
 }
 
+// take is get, and forgets the value.
+func (c *cache[K, V]) take(key K) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, ok := c.known[key]
+	delete(c.known, key)
+	return v, ok
+}
+
 func (c *cache[K, V]) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,6 +65,10 @@ type caches struct {
 	// positions are where commits are. A commit never gets another position; one that was swept
 	// has none, so that whoever reads at a position verifies the id.
 	positions cache[objects.ID, position]
+
+	// ends are where lines end that no ref owns, and that this process has begun or taken over from a ref: it alone may
+	// extend them. A write takes the ends that it extends, whatever comes of it.
+	ends cache[position, bool]
 
 	// recent are small objects that this process has lately written, or read if they last. A compile
 	// of a tip just written reads nothing but where the ref is.
@@ -90,12 +103,13 @@ func isCacheable(o *objects.Object) bool {
 
 // refState is a row of tract_ref.
 type refState struct {
-	target  objects.ID // zero: the ref is deleted, or never was
-	at      position
-	version uint64
-	updated int64
-	seq     uint64
-	newest  objects.ID // hash of the newest log entry; zero: the ref never was
+	target   objects.ID // zero: the ref is deleted, or never was
+	at       position
+	ownsLine bool // the target is the last commit of its line, and only a write that moves the ref may extend it
+	version  uint64
+	updated  int64
+	seq      uint64
+	newest   objects.ID // hash of the newest log entry; zero: the ref never was
 }
 
 // toRef returns the ref as callers see it.

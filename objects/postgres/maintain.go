@@ -90,7 +90,7 @@ func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.Lo
 	}
 	q := direct{tx}
 	if last := list[len(list)-1]; maybeCommitted {
-		if done, err := s.hasEntry(ctx, q, refRows(objects.EncodeLogEntry(last.Seq, last.Note, last.Refs))[0]); err != nil || done {
+		if done, err := s.hasEntry(ctx, q, refRows(last, nil)[0]); err != nil || done {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.Lo
 		if err != nil {
 			return err
 		}
-		for _, r := range refRows(objects.EncodeLogEntry(e.Seq, e.Note, e.Refs)) {
+		for _, r := range refRows(e, states) {
 			w.refs, states[r.name] = append(w.refs, r), r.state
 		}
 		last = e.Seq
@@ -141,7 +141,7 @@ func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.Lo
 		r.state.at = positions[r.state.target] // where a ref comes to is known, and where it was between is not asked
 		statements = s.appendMove(statements, batchRow[refRow]{&w, r}, 0)
 	}
-	if lost, err := send(ctx, tx.SendBatch, statements); err != nil || len(lost) > 0 {
+	if err := send(ctx, tx.SendBatch, statements); err != nil || w.lost {
 		return cmp.Or(err, errors.New("a ref has moved")) // although this transaction has the lock
 	}
 	_, err = tx.Exec(ctx, advanceSQL, int64(last))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/tract-vcs/tract/internal/pack"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -19,6 +18,7 @@ type write struct {
 	refs    []refRow
 	copies  bool
 	size    int
+	lost    bool // a ref has moved, and nothing was written
 }
 
 type commitRow struct {
@@ -35,35 +35,38 @@ type blobRow struct {
 }
 
 type refRow struct {
-	name   string
-	state  refState
-	prev   objects.ID
-	record []byte // nil: the log entry is with another ref
+	name          string
+	before, state refState
+	record        []byte // nil: the log entry is with another ref
 }
 
 // planner decides where the objects of a batch go.
 type planner struct {
 	write
-	put       map[objects.ID]*objects.Object
-	there     map[objects.ID]bool     // objects of the batch that are in the store
-	at        map[objects.ID]position // of first parents, and of commits of the batch
-	continued map[position]bool       // positions that a commit of the same line follows
-	inlined   map[objects.ID]bool     // contents that went with a commit
-	purges    uint64                  // as they were known before the write
+	put    map[objects.ID]*objects.Object
+	stored map[objects.ID]bool     // objects of the batch that are in the store, and contents that go with a commit
+	at     map[objects.ID]position // of first parents, and of commits of the batch
+	ends   map[position]bool       // of the lines that this write may extend
+	purges uint64                  // as they were known before the write
 }
 
-// plan decides where the objects of a batch go. It asks the database where first parents are
-// that this process does not know, and for root commits, whether they are there already.
-// lookUpAll asks for everything: something was there of which this process did
+// plan decides where the objects of a batch go that moves refs. A line is extended only by a write that moves the ref
+// that owns it, or by the process that began it; so no other commit has the next position. Every other commit begins a line of its own, and
+// plan asks the database for it, as it might be there already.
+// lookUpAll asks for everything, and has all commits begin lines: something was there of which this process did
 // not know.
-func (s *store) plan(ctx context.Context, b *objects.Batch, lookUpAll bool) (*planner, error) {
+func (s *store) plan(ctx context.Context, b *objects.Batch, refs []refRow, lookUpAll bool) (*planner, error) {
 	p := &planner{
-		put: make(map[objects.ID]*objects.Object, len(b.Put)), there: map[objects.ID]bool{}, at: map[objects.ID]position{},
-		continued: map[position]bool{}, inlined: map[objects.ID]bool{},
+		put: make(map[objects.ID]*objects.Object, len(b.Put)), stored: map[objects.ID]bool{}, at: map[objects.ID]position{}, ends: map[position]bool{},
 	}
-	p.copies, p.purges = b.Copies, s.purges.Load()
+	p.refs, p.copies, p.purges = refs, b.Copies, s.purges.Load()
 	for i := range b.Put {
 		p.put[b.Put[i].ID] = &b.Put[i]
+	}
+	for i := range refs {
+		if r := &refs[i].before; r.ownsLine && !lookUpAll {
+			p.at[r.target], p.ends[r.at] = r.at, true
+		}
 	}
 	if err := s.lookUpKnown(ctx, p, b.Put, lookUpAll); err != nil {
 		return nil, err
@@ -74,12 +77,20 @@ func (s *store) plan(ctx context.Context, b *objects.Batch, lookUpAll bool) (*pl
 		}
 	}
 	for i := range b.Put {
-		if o := &b.Put[i]; o.Kind != objects.KindCommit && !p.inlined[o.ID] && !p.there[o.ID] {
-			p.inlined[o.ID] = true
+		if o := &b.Put[i]; o.Kind != objects.KindCommit && !p.stored[o.ID] {
+			p.stored[o.ID] = true
 			codec, data := encodeBlob(o)
 			p.blobs = append(p.blobs, blobRow{o.ID, o.Kind, codec, data})
 			p.size += len(data)
 		}
+	}
+	for i := range refs {
+		r, known := &refs[i].state, false
+		if r.at, known = p.at[r.target]; !known {
+			r.at, _ = s.positions.get(r.target)
+		}
+		r.ownsLine = p.ends[r.at]
+		delete(p.ends, r.at) // of two refs, one owns the line
 	}
 	return p, nil
 }
@@ -97,7 +108,7 @@ func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Objec
 			p.at[id] = f.at
 		}
 		if intact && p.put[id] != nil {
-			p.there[id], some = true, true
+			p.stored[id], some = true, true
 		}
 		return nil
 	})
@@ -107,11 +118,11 @@ func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Objec
 	if some && commits && !lookUpAll {
 		return s.lookUpKnown(ctx, p, put, true)
 	}
-	return s.findContinued(ctx, p)
+	return nil
 }
 
-// idsToLookUp returns the ids that must be looked up: of commits whose first parent is not in the
-// batch and of these parents, unless this process knows where the parent is; lookUpAll: of
+// idsToLookUp returns the ids that must be looked up: of commits that begin a line, and of their first parents, unless
+// they are in the batch or this process knows where they are; lookUpAll: of
 // everything. hasCommits says that some are commits of the batch.
 func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (ask []objects.ID, hasCommits bool) {
 	for i := range put {
@@ -123,39 +134,30 @@ func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (a
 			continue
 		}
 		parent := o.FirstParent()
-		at, known := s.positions.get(parent)
-		switch {
-		case !lookUpAll && p.put[parent] != nil:
-			continue
-		case !lookUpAll && known:
-			p.at[parent] = at
+		if !lookUpAll && (p.put[parent] != nil || s.mayExtend(p, parent)) {
 			continue
 		}
 		ask, hasCommits = append(ask, o.ID), true
-		if p.put[parent] == nil {
+		if _, known := p.at[parent]; !known && p.put[parent] == nil {
 			ask = append(ask, parent)
 		}
 	}
 	return ask, hasCommits
 }
 
-// findContinued finds the positions after which the line goes on with another commit.
-func (s *store) findContinued(ctx context.Context, p *planner) error {
-	var lines, gens []int64
-	for _, at := range p.at {
-		lines, gens = append(lines, at.line), append(gens, at.gen)
+// mayExtend reports whether the write may extend the line of a commit, which this process knows to be the last of it.
+func (s *store) mayExtend(p *planner, last objects.ID) bool {
+	at, known := p.at[last]
+	if !known {
+		if at, known = s.positions.get(last); !known {
+			return false
+		}
+		p.at[last] = at
 	}
-	if len(lines) == 0 {
-		return nil
+	if _, own := s.ends.take(at); own {
+		p.ends[at] = true
 	}
-	return s.query(ctx, func(row pgx.CollectableRow) error {
-		var at position
-		err := row.Scan(&at.line, &at.gen)
-		p.continued[at] = true
-		return err
-	}, `select a.line, a.gen from unnest($2::bigint[], $3::bigint[]) a (line, gen)
-where exists (select from tract_tail t where t.repo = $1 and t.line = a.line and t.gen = a.gen + 1)
-or exists (select from tract_line l where l.repo = $1 and l.line = a.line and l.sealed > a.gen + 1)`, s.repo, lines, gens)
+	return p.ends[at]
 }
 
 // placeWithAncestors gives a commit its position, after its first parent; those of its first-parent
@@ -163,7 +165,7 @@ or exists (select from tract_line l where l.repo = $1 and l.line = a.line and l.
 func (p *planner) placeWithAncestors(o *objects.Object) {
 	var todo []*objects.Object
 	for o != nil && o.Kind == objects.KindCommit {
-		if _, placed := p.at[o.ID]; placed || p.there[o.ID] {
+		if _, placed := p.at[o.ID]; placed || p.stored[o.ID] {
 			break
 		}
 		todo = append(todo, o)
@@ -181,17 +183,18 @@ func (p *planner) placeCommit(o *objects.Object) {
 	if before.line != 0 {
 		at = position{before.line, before.gen + 1}
 	}
-	if before.line == 0 || p.continued[before] {
+	if !p.ends[before] {
 		// Random, so that no process has to ask. Should two choose the same one, the second insert fails
 		// and is planned again.
 		at.line, from = rand.Int64N(1<<62-1)+1, before
 	}
-	p.continued[before] = true
+	delete(p.ends, before)
+	p.ends[at] = true
 	row := commitRow{at: at, from: from, id: o.ID, head: pack.AppendRecord(nil, o)}
 	if len(o.Links) > 0 {
 		if c := p.put[o.Links[0]]; c != nil && isInline(c) {
 			row.content, row.body = c.ID, append([]byte{}, c.Data...)
-			p.inlined[c.ID] = true
+			p.stored[c.ID] = true
 		}
 	}
 	p.at[o.ID] = at

@@ -3,6 +3,8 @@
 package postgres
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -62,4 +64,79 @@ func TestPositionSealedDuringAWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSound(t, main)
+}
+
+// TestRefThatWronglyOwnsALine has the row of a ref say that it owns a line which goes on after it. The audit finds
+// it, and an append gets a line of its own.
+func TestRefThatWronglyOwnsALine(t *testing.T) {
+	url := freshURL(t)
+	s := openURL(t, url)
+	commits, _ := grow(t, s, "refs/heads/main", "main", 3, 1)
+	if err := s.Apply(t.Context(), objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/fork", New: commits[1].ID}}}); err != nil {
+		t.Fatal(err)
+	}
+	in, _ := objects.As[*store](s)
+	sql(t, url, fmt.Sprintf("update tract_ref set owns_line = true where repo = %d and name = 'refs/heads/fork'", in.repo))
+	damages := 0
+	m, _ := objects.As[objects.Maintainer](s)
+	if err := m.Audit(t.Context(), objects.Audit{Damage: func(objects.Damage) error { damages++; return nil }}); err != nil || damages != 1 {
+		t.Errorf("the audit finds %d damages, %v; want 1", damages, err)
+	}
+	grow(t, openURL(t, url), "refs/heads/fork", "fork", 2, 1)
+	if lines := rowsOf(t, s, "tract_line", ""); lines != 2 {
+		t.Errorf("%d lines, want one for each branch", lines)
+	}
+	wantSound(t, s)
+}
+
+// TestLinesOfRandomHistories has two processes append to branches, fork, reset, remove and create them, put commits without a ref, and
+// seal, all from any commit: no position is taken twice.
+func TestLinesOfRandomHistories(t *testing.T) {
+	url := freshURL(t)
+	stores := []objects.Store{openURL(t, url), openURL(t, url)}
+	r := rand.New(rand.NewPCG(1, 2))
+	var commits []objects.ID
+	for step := range 400 {
+		s := stores[r.IntN(2)]
+		names := []string{fmt.Sprint("refs/heads/", r.IntN(4)), fmt.Sprint("refs/heads/", 4+r.IntN(2))}[:1+r.IntN(2)]
+		var b objects.Batch
+		var tip objects.ID
+		for _, name := range names {
+			ref, err := objects.ReadRef(t.Context(), s, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tip = ref.Target
+			b.Refs = append(b.Refs, objects.RefUpdate{Name: name, Old: tip})
+		}
+		if len(commits) > 0 && r.IntN(4) == 0 {
+			tip = commits[r.IntN(len(commits))]
+		}
+		kind := r.IntN(10)
+		for i := range []int{1, 2, 0, 1, 3, 1, 1, 1, 1, 100}[kind] {
+			c, content := counting(tip, i, fmt.Sprint("step ", step))
+			b.Put, commits, tip = append(b.Put, c, content), append(commits, c.ID), c.ID
+		}
+		for i := range b.Refs {
+			if b.Refs[i].New = tip; kind == 2 && r.IntN(8) == 0 {
+				b.Refs[i].New = objects.ID{}
+			}
+		}
+		if kind == 4 {
+			b.Refs = nil
+		}
+		if err := s.Apply(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if in, _ := objects.As[*store](s); step%40 == 39 {
+			if err := in.sealLongTails(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if rowsOf(t, stores[0], "tract_seg", "") == 0 {
+		t.Error("nothing was sealed")
+	}
+	t.Logf("%d commits in %d lines", len(commits), rowsOf(t, stores[0], "tract_line", ""))
+	wantSound(t, stores[1])
 }

@@ -99,7 +99,7 @@ func open(ctx context.Context, address string, o objects.Options) (objects.Store
 		pool: pool, name: name, wait: min(cmp.Or(o.Wait, defaultWait), openWait), readOnly: o.ReadOnly || o.Damaged,
 		closing: make(chan struct{}), seqs: sequence{turn: make(chan struct{}, 1)},
 	}
-	s.refs.limit, s.positions.limit, s.recent.limit = cacheSize, cacheSize, recentSize
+	s.refs.limit, s.positions.limit, s.ends.limit, s.recent.limit = cacheSize, cacheSize, cacheSize, recentSize
 	s.sealer.ctx, s.sealer.stop = context.WithCancel(context.Background())
 	s.queue.slots = make(chan struct{}, min(maxWorkers, config.MaxConns))
 	if err := s.findOrCreateRepo(ctx, repo, o.Create && !s.readOnly); err != nil {

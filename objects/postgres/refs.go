@@ -11,11 +11,11 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-const refColumns = `name, target, line, gen, version, updated, seq, newest`
+const refColumns = `name, target, line, gen, owns_line, version, updated, seq, newest`
 
 // scanRef reads refColumns, and further columns into more.
 func scanRef(row pgx.CollectableRow, more ...any) (name string, r refState, err error) {
-	err = row.Scan(append([]any{&name, idColumn{&r.target}, &r.at.line, &r.at.gen, &r.version, &r.updated, &r.seq, idColumn{&r.newest}}, more...)...)
+	err = row.Scan(append([]any{&name, idColumn{&r.target}, &r.at.line, &r.at.gen, &r.ownsLine, &r.version, &r.updated, &r.seq, idColumn{&r.newest}}, more...)...)
 	return name, r, err
 }
 

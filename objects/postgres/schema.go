@@ -11,31 +11,19 @@ import (
 
 // Versions of the schema: the one that this program knows, and the oldest that it upgrades.
 const (
-	schemaVersion = 4
-	oldestSchema  = 2
+	schemaVersion = 5
+	oldestSchema  = 4
 )
 
 //go:embed schema.sql
 var schemaSQL string
 
-// upgradeSQL upgrades an older schema. Version 3 had a function that appended. No statement reads tract_ref.prev. The
-// indexes are those that take the least time to add a row.
+// upgradeSQL upgrades version 4, which had a function that each insert of a commit called. A ref that owns no line begins one with
+// its next commit.
 const upgradeSQL = `
-drop function if exists tract_append;
-alter table tract_ref drop column prev;
-drop index tract_log_name, tract_tail_content;
-alter table tract_log drop constraint tract_log_pkey, add primary key (repo, name, seq);
-create index tract_log_seq on tract_log (repo, seq);
-create index tract_tail_content on tract_tail (repo, content);
-update tract_schema set version = 4;`
-
-// checkPositionSQL makes the function that each insert of a commit calls for its row. A statement sees a segment only if it was
-// committed before the statement began; the function sees those that were committed while the insert waited too.
-const checkPositionSQL = `
-create function tract_check_position(bigint, bigint, bigint) returns void language plpgsql as $$ begin
-	if exists (select from tract_line where repo = $1 and line = $2 and sealed > $3) then
-		raise unique_violation using message = 'the position of a commit is taken in a segment'; end if;
-end $$`
+drop function if exists tract_check_position;
+alter table tract_ref add owns_line bool not null default false;
+update tract_schema set version = 5;`
 
 // schemaLock is the key of the advisory lock under which the schema is made.
 const schemaLock = 0x7472616374 // "tract"
@@ -93,13 +81,13 @@ func (s *store) makeSchema(ctx context.Context) error {
 			return err
 		}
 		if !made {
-			_, err := tx.Exec(ctx, schemaSQL+checkPositionSQL)
+			_, err := tx.Exec(ctx, schemaSQL)
 			return err
 		}
 		if err := tx.QueryRow(ctx, `select version from tract_schema`).Scan(&version); err != nil || version < oldestSchema || version >= schemaVersion {
 			return err
 		}
-		_, err := tx.Exec(ctx, upgradeSQL+checkPositionSQL)
+		_, err := tx.Exec(ctx, upgradeSQL)
 		return err
 	})
 }
