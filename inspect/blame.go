@@ -162,7 +162,7 @@ func (h *blockHistory) replay(ctx context.Context, r objects.Reader, p *compile.
 			at = take(line[i].Parent())
 		}
 		if e.Op == commit.Merge {
-			h.join(at, take(e.Change().SecondParent()), e.Change())
+			h.mergeVersions(at, take(e.Change().SecondParent()), e.Change())
 		} else {
 			h.apply(at, e)
 		}
@@ -179,13 +179,13 @@ func (h *blockHistory) apply(at *versionsAt, e *compile.Entry) {
 	}
 	switch {
 	case e.AddsBlock() && h.edited[e.ID]:
-		v := h.add(&version{commit: h.blocks[e.ID]})
+		v := h.appendVersion(&version{commit: h.blocks[e.ID]})
 		at.blocks[e.ID] = blockVersions{[]*version{v}, v}
 	case e.Op == commit.Edit && h.edited[e.Change().Target]:
 		c := e.Change().Clone() // a copy, because its content will be loaded
 		h.edits = append(h.edits, c)
 		b := at.blocks[c.Target]
-		v := h.add(&version{commit: c})
+		v := h.appendVersion(&version{commit: c})
 		switch {
 		case b.inForce == nil: // in a crafted store: the history of the edit does not have the block
 		case b.inForce.merge != nil && b.inForce.merge == at.merge:
@@ -197,8 +197,8 @@ func (h *blockHistory) apply(at *versionsAt, e *compile.Entry) {
 	}
 }
 
-// join changes the versions at the first parent of a merge into those at the merge.
-func (h *blockHistory) join(ours, theirs *versionsAt, merge *commit.Commit) {
+// mergeVersions changes ours, the versions at the first parent of a merge, into those at the merge.
+func (h *blockHistory) mergeVersions(ours, theirs *versionsAt, merge *commit.Commit) {
 	ours.merge = merge
 	for id, their := range theirs.blocks {
 		our, ok := ours.blocks[id]
@@ -215,7 +215,7 @@ func (h *blockHistory) join(ours, theirs *versionsAt, merge *commit.Commit) {
 		if len(without(our.edits, their.edits)) > 0 || their.inForce.commit != last.commit {
 			v.merge = merge
 		}
-		ours.blocks[id] = blockVersions{append(our.edits, incoming...), h.add(v)}
+		ours.blocks[id] = blockVersions{append(our.edits, incoming...), h.appendVersion(v)}
 	}
 }
 
@@ -229,8 +229,8 @@ func without(list, other []*version) (rest []*version) {
 	return rest
 }
 
-// add adds a version after its bases.
-func (h *blockHistory) add(v *version) *version {
+// appendVersion appends a version, which comes after its bases, and returns it.
+func (h *blockHistory) appendVersion(v *version) *version {
 	h.versions = append(h.versions, v)
 	return v
 }

@@ -35,7 +35,7 @@ type GrepOptions struct {
 // with a *[commit.DamagedError]; any other error is the last element.
 func Grep(ctx context.Context, repo *tract.Repo, pattern *regexp.Regexp, o GrepOptions) iter.Seq2[Match, error] {
 	return func(yield func(Match, error) bool) {
-		tips, err := tips(ctx, repo, o.Revs)
+		tips, err := resolveTips(ctx, repo, o.Revs)
 		if err != nil {
 			yield(Match{}, fmt.Errorf("grep: %w", err))
 			return

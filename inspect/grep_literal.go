@@ -38,7 +38,7 @@ func requiredLiterals(re *syntax.Regexp) (best literals) {
 		if re.Flags&syntax.FoldCase != 0 {
 			return longestCaseSafeLiteral(string(re.Rune))
 		}
-		return newLiteral(string(re.Rune))
+		return lowerCaseLiteral(string(re.Rune))
 	case syntax.OpAlternate:
 		for _, sub := range re.Sub {
 			some := requiredLiterals(sub)
@@ -77,10 +77,11 @@ func longestCaseSafeLiteral(text string) literals {
 			best = part
 		}
 	}
-	return newLiteral(best)
+	return lowerCaseLiteral(best)
 }
 
-func newLiteral(text string) literals {
+// lowerCaseLiteral returns text in lower case as the only literal; nil for the empty text.
+func lowerCaseLiteral(text string) literals {
 	if text == "" {
 		return nil
 	}

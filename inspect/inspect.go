@@ -22,9 +22,9 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// tips returns the commits of revisions; of all branches, tags and rescue refs when there
-// are none.
-func tips(ctx context.Context, repo *tract.Repo, revs []string) ([]objects.ID, error) {
+// resolveTips returns the commits of the revisions, or the tips of all branches, tags and rescue refs
+// when there are no revisions.
+func resolveTips(ctx context.Context, repo *tract.Repo, revs []string) ([]objects.ID, error) {
 	if len(revs) == 0 {
 		return history.Tips(ctx, repo.Store())
 	}
@@ -39,13 +39,13 @@ func tips(ctx context.Context, repo *tract.Repo, revs []string) ([]objects.ID, e
 	return ids, nil
 }
 
-// tipsAndTurns returns the result of tips and, if wantTurns is true, the turn number of each commit
-// that they reach.
-func tipsAndTurns(ctx context.Context, repo *tract.Repo, revs []string, wantTurns bool) (ids []objects.ID, numbers map[objects.ID]int, err error) {
-	if ids, err = tips(ctx, repo, revs); err == nil && wantTurns {
-		numbers, err = history.TurnNumbers(ctx, repo.Store(), ids)
+// resolveTipsAndTurns returns the result of resolveTips and, if wantTurns is true, the turn number of
+// each commit that the tips reach.
+func resolveTipsAndTurns(ctx context.Context, repo *tract.Repo, revs []string, wantTurns bool) (tips []objects.ID, turns map[objects.ID]int, err error) {
+	if tips, err = resolveTips(ctx, repo, revs); err == nil && wantTurns {
+		turns, err = history.TurnNumbers(ctx, repo.Store(), tips)
 	}
-	return ids, numbers, err
+	return tips, turns, err
 }
 
 // Prompt returns the prompt of the request that a response answered, as the manifest records it.
@@ -84,7 +84,7 @@ func Scale(ctx context.Context, repo *tract.Repo, rev string) (compile.Scale, er
 // MergeBases returns the merge bases of two revisions: none when they share no commit, several
 // after a criss-cross merge.
 func MergeBases(ctx context.Context, repo *tract.Repo, a, b string) ([]objects.ID, error) {
-	ids, err := tips(ctx, repo, []string{a, b})
+	ids, err := resolveTips(ctx, repo, []string{a, b})
 	if err != nil {
 		return nil, fmt.Errorf("merge base: %w", err)
 	}

@@ -47,7 +47,7 @@ const reasoningPage = 64
 func Reasoning(ctx context.Context, repo *tract.Repo, o ReasoningOptions) iter.Seq2[*ReasoningBlock, error] {
 	return func(yield func(*ReasoningBlock, error) bool) {
 		store := repo.Store()
-		tips, turns, err := tipsAndTurns(ctx, repo, o.Revs, o.Turns)
+		tips, turns, err := resolveTipsAndTurns(ctx, repo, o.Revs, o.Turns)
 		if err != nil {
 			yield(nil, fmt.Errorf("reasoning: %w", err))
 			return

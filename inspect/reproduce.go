@@ -196,7 +196,7 @@ func Verify(ctx context.Context, repo *tract.Repo, targets Targets, o VerifyOpti
 // findRequests lists the requests of the responses on histories, newest first. Of each it sets only the
 // ids of the manifest and of the commit.
 func findRequests(ctx context.Context, repo *tract.Repo, o VerifyOptions) ([]Reproduction, error) {
-	tips, err := tips(ctx, repo, o.Revs)
+	tips, err := resolveTips(ctx, repo, o.Revs)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ type UsageOptions struct {
 // the last element.
 func Usage(ctx context.Context, repo *tract.Repo, o UsageOptions) iter.Seq2[Cost, error] {
 	return func(yield func(Cost, error) bool) {
-		tips, turns, err := tipsAndTurns(ctx, repo, o.Revs, o.Turns)
+		tips, turns, err := resolveTipsAndTurns(ctx, repo, o.Revs, o.Turns)
 		if err != nil {
 			yield(Cost{}, fmt.Errorf("usage: %w", err))
 			return
