@@ -81,13 +81,12 @@ func (g *lineBuffer) toolCall(c content.ToolCall) {
 	if c.Server {
 		about += colorize(g.styles.dim, "  run by the provider")
 	}
-	g.line(indent, colorize(g.styles.tool, callTag+g.flatten(c.Name)), "(", g.indentArguments(c.Arguments), ")", about)
+	g.line(indent, colorize(g.styles.tool, callTag+g.flatten(c.Name)), "(", g.cleanAndIndent(c.Arguments), ")", about)
 }
 
-// indentArguments returns the arguments of a call for output, its lines after the first one
-// indented.
-func (g *lineBuffer) indentArguments(s string) string {
-	return strings.ReplaceAll(g.clean(strings.TrimSpace(s)), "\n", "\n"+indent)
+// cleanAndIndent returns text as this printer shows it, with the lines after the first one indented.
+func (g *lineBuffer) cleanAndIndent(text string) string {
+	return strings.ReplaceAll(g.clean(strings.TrimSpace(text)), "\n", "\n"+indent)
 }
 
 func (g *lineBuffer) toolResult(r content.ToolResult) {

@@ -132,7 +132,7 @@ func (g *lineBuffer) opStyleUnlessReasoning(op diff.Op, b content.Block) style {
 // changedBlock adds the changes of a block that both sides have.
 func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 	a, b := textOrTitle(it.A.Content), textOrTitle(it.B.Content)
-	others := differingFields(it.A.Content, it.B.Content)
+	others := differingFieldsExceptText(it.A.Content, it.B.Content)
 	if strings.HasSuffix(a, "\n") != strings.HasSuffix(b, "\n") {
 		a, b = strings.TrimSuffix(a, "\n"), strings.TrimSuffix(b, "\n")
 		others = append(others, "line feed at the end")
@@ -155,15 +155,16 @@ func (g *lineBuffer) changedBlock(it diff.Item, s DiffStyle) {
 	}
 }
 
-// differingFields names the fields in which two blocks of a kind differ, except their text.
-func differingFields(a, b content.Block) []string {
-	list := appendDiffering(nil, reflect.ValueOf(a.Form()), reflect.ValueOf(b.Form()))
-	return appendDiffering(list, reflect.ValueOf(a), reflect.ValueOf(b))
+// differingFieldsExceptText returns the names of the fields in which two blocks of a kind differ, except
+// their text.
+func differingFieldsExceptText(a, b content.Block) []string {
+	list := appendDifferingExceptText(nil, reflect.ValueOf(a.Form()), reflect.ValueOf(b.Form()))
+	return appendDifferingExceptText(list, reflect.ValueOf(a), reflect.ValueOf(b))
 }
 
-// appendDiffering appends the names of the fields in which two structs of one type differ, without
-// the fields of the text.
-func appendDiffering(list []string, a, b reflect.Value) []string {
+// appendDifferingExceptText appends the names of the fields in which two structs of one type differ,
+// without the fields of the text.
+func appendDifferingExceptText(list []string, a, b reflect.Value) []string {
 	if a.Kind() != reflect.Struct || a.Type() != b.Type() {
 		return list
 	}
@@ -233,7 +234,7 @@ func (p *Printer) History(h *diff.History) {
 	}{{diff.Remove, h.OnlyA}, {diff.Add, h.OnlyB}} {
 		for _, c := range side.only {
 			g.add(colorize(p.styles.forOp(side.op), marks[side.op]), " ", colorize(p.styles.id, c.ID.Short()), " ")
-			g.summaryLine("+ 1234567 ", commitTitle(c), Commit{Commit: c})
+			g.endLineWithSummary("+ 1234567 ", commitTitle(c), Commit{Commit: c})
 		}
 	}
 	switch {

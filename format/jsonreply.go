@@ -116,7 +116,7 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 	v.Model, v.ResponseID, v.FinishReason, v.Usage, v.Incomplete = r.Model, r.ID, r.Finish, r.Usage, r.Incomplete
 	var text strings.Builder
 	for i, b := range r.Blocks {
-		name := blockTypeName(b)
+		name := decodedBlockType(b)
 		v.Blocks = append(v.Blocks, name)
 		if name == "text" {
 			text.WriteString(b.String())
@@ -132,8 +132,8 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 	return v
 }
 
-// blockTypeName returns the type of a block in the output of [DecodeJSON], such as "tool_call".
-func blockTypeName(b content.Block) string {
+// decodedBlockType returns the type of a block in the output of [DecodeJSON], such as "tool_call".
+func decodedBlockType(b content.Block) string {
 	switch b := b.(type) {
 	case content.Reasoning:
 		return "reasoning"
@@ -150,26 +150,27 @@ func blockTypeName(b content.Block) string {
 	case content.Media:
 		return "file"
 	case content.Native:
-		if name := knownItemName(nativeType(b)); name != "" {
-			return name
+		if decoded, known := decodedItemType(nativeType(b)); known {
+			return decoded
 		}
 		return "other:" + nativeType(b)
 	}
-	if name := knownItemName(b.Form().Type); name != "" {
-		return name
+	if decoded, known := decodedItemType(b.Form().Type); known {
+		return decoded
 	}
 	return "text"
 }
 
-// knownItemName returns the name of a provider's item of a known type; empty for other types.
-func knownItemName(itemType string) string {
+// decodedItemType returns the type that an item of a provider has in the output of [DecodeJSON]. known
+// is false for an item that has no type of its own there.
+func decodedItemType(itemType string) (decoded string, known bool) {
 	switch itemType {
 	case "refusal", "compaction", "plan":
-		return itemType
+		return itemType, true
 	case "tool_plan":
-		return "plan"
+		return "plan", true
 	}
-	return ""
+	return "", false
 }
 
 func newDecodedReasoning(r content.Reasoning) decodedReasoningJSON {

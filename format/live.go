@@ -136,7 +136,7 @@ func (l *Live) writeText(b *liveBlock, text string) {
 	g := p.newBuffer()
 	for piece := range strings.Lines(text) {
 		piece, ended := strings.CutSuffix(piece, "\n")
-		g.livePiece(b, piece, ended)
+		g.addToLiveLine(b, piece, ended)
 		l.open = b
 		if ended {
 			l.open = nil
@@ -168,16 +168,17 @@ func (l *Live) endLine() {
 		return
 	}
 	g := l.printerIfShown(l.open).newBuffer()
-	g.livePiece(l.open, "", true)
+	g.addToLiveLine(l.open, "", true)
 	g.flush()
 	l.open = nil
 }
 
-// livePiece adds a part of a line of a block. ended means that the line ends there.
-func (g *lineBuffer) livePiece(b *liveBlock, text string, ended bool) {
+// addToLiveLine adds text to the current line of a block that is streamed. lineEnds means that the
+// line ends after the text.
+func (g *lineBuffer) addToLiveLine(b *liveBlock, text string, lineEnds bool) {
 	if !b.isReasoning() {
 		g.add(text)
-		if ended {
+		if lineEnds {
 			g.add("\n")
 		}
 		return
@@ -187,7 +188,7 @@ func (g *lineBuffer) livePiece(b *liveBlock, text string, ended bool) {
 		b.line.WriteString(b.tag + text)
 	}
 	b.tag = ""
-	if !ended {
+	if !lineEnds {
 		return
 	}
 	if g.styles.shaded && g.o.Width > 0 {
@@ -210,22 +211,22 @@ func (l *Live) blockDone(e llm.Event) {
 		}
 		l.flushPending(b)
 		if block.Form().Seal.Type == content.Redacted {
-			l.oneLineBlock(b, reasoningTag, block)
+			l.writeSummaryLine(b, reasoningTag, block)
 		}
 	case content.ToolCall:
-		l.oneLineBlock(b, callTag, block)
+		l.writeSummaryLine(b, callTag, block)
 	case content.ToolResult:
-		l.oneLineBlock(b, resultTag, block)
+		l.writeSummaryLine(b, resultTag, block)
 	case content.Native:
-		l.oneLineBlock(b, "[native] ", block)
+		l.writeSummaryLine(b, "[native] ", block)
 	default:
-		l.oneLineBlock(b, "", block)
+		l.writeSummaryLine(b, "", block)
 	}
 	b.done = true
 }
 
-// oneLineBlock shows the summary of a block on a line of its own.
-func (l *Live) oneLineBlock(b *liveBlock, tag string, block content.Block) {
+// writeSummaryLine writes a tag and the summary of a block on a line of its own.
+func (l *Live) writeSummaryLine(b *liveBlock, tag string, block content.Block) {
 	p := l.printerIfShown(b)
 	if p == nil {
 		return

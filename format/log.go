@@ -71,7 +71,7 @@ func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
 func (p *Printer) writeReceipt(branch string, made objects.ID, action string, summarized Commit) {
 	g := p.newBuffer()
 	g.add("[", colorize(p.styles.ref, Line(branch)), " ", colorize(p.styles.id, made.Short()), "] ")
-	g.summaryLine("["+Line(branch)+" 1234567] ", action, summarized)
+	g.endLineWithSummary("["+Line(branch)+" 1234567] ", action, summarized)
 	g.flush()
 }
 
@@ -112,11 +112,11 @@ func (g *lineBuffer) oneline(c Commit) {
 		g.add(colorize(g.styles.dim, rev))
 		before += rev
 	}
-	if refs := refList(c.Refs); refs != "" {
+	if refs := refsInParentheses(c.Refs); refs != "" {
 		g.add(colorize(g.styles.ref, refs), " ")
 		before += refs + " "
 	}
-	if agents := agentList(c.Agents); agents != "" {
+	if agents := arrowAndAgents(c.Agents); agents != "" {
 		g.add(colorize(g.styles.ref, agents), " ")
 		before += agents + " "
 	}
@@ -124,21 +124,21 @@ func (g *lineBuffer) oneline(c Commit) {
 	if l := unusualLevel(c); l != "" {
 		title += " [" + l + "]"
 	}
-	g.summaryLine(before, title, c)
+	g.endLineWithSummary(before, title, c)
 }
 
-// summaryLine ends a line with a title and the summary of a commit. before is the start of the
-// line.
-func (g *lineBuffer) summaryLine(before, name string, c Commit) {
-	summary := c.summary(g.cellsLeft(before+name+": "), moreMark)
+// endLineWithSummary adds a title and the summary of a commit to the current line, and ends it.
+// lineSoFar is what the line has already; it is only measured.
+func (g *lineBuffer) endLineWithSummary(lineSoFar, title string, c Commit) {
+	summary := c.summary(g.cellsLeft(lineSoFar+title+": "), moreMark)
 	if summary != "" {
-		name += ": "
+		title += ": "
 	}
 	if c.Kind == content.KindReasoning && c.Op == commit.Append {
-		g.line(colorize(g.styles.reasoning, name+summary))
+		g.line(colorize(g.styles.reasoning, title+summary))
 		return
 	}
-	g.line(colorize(g.styles.forRole(c.Role), name), summary)
+	g.line(colorize(g.styles.forRole(c.Role), title), summary)
 }
 
 // unusualLevel returns the level of a commit, if it is not the default of its kind.
@@ -149,16 +149,16 @@ func unusualLevel(c Commit) string {
 	return c.Level.String()
 }
 
-// refList returns names in parentheses, as git shows them.
-func refList(refs []string) string {
+// refsInParentheses returns the names in parentheses, as git shows them; empty: there are none.
+func refsInParentheses(refs []string) string {
 	if len(refs) == 0 {
 		return ""
 	}
 	return "(" + Line(strings.Join(refs, ", ")) + ")"
 }
 
-// agentList returns an arrow and the branches of sub-agents.
-func agentList(branches []string) string {
+// arrowAndAgents returns an arrow and the branches of sub-agents; empty: there are none.
+func arrowAndAgents(branches []string) string {
 	if len(branches) == 0 {
 		return ""
 	}
@@ -171,10 +171,10 @@ func (g *lineBuffer) commitLine(c Commit) {
 	if c.Rev != "" {
 		g.add(" ", colorize(g.styles.dim, Line(c.Rev)))
 	}
-	if refs := refList(c.Refs); refs != "" {
+	if refs := refsInParentheses(c.Refs); refs != "" {
 		g.add(" ", colorize(g.styles.ref, refs))
 	}
-	g.emptyLine()
+	g.add("\n")
 }
 
 func (g *lineBuffer) commitHeader(c Commit) {
@@ -188,8 +188,8 @@ func (g *lineBuffer) commitHeader(c Commit) {
 	if c.Origin != nil && c.Origin.Source == commit.SourceModel {
 		g.field("Model", modelAndUsage(c.Origin))
 	}
-	g.linkFields(c.Commit)
-	g.field("Agent", agentList(c.Agents))
+	g.originLinkFields(c.Commit)
+	g.field("Agent", arrowAndAgents(c.Agents))
 	g.field("Label", c.Label.Text)
 }
 
@@ -197,8 +197,9 @@ func (g *lineBuffer) commitHeader(c Commit) {
 // origins of its commits.
 var linkNames = []struct{ link, field, preposition string }{{"parent_commit", "Started", "by "}, {"forked_from", "Forked", "from "}, {"continues", "Follows", ""}}
 
-// linkFields adds the fields about the origin of a recorded conversation, for its first commit.
-func (g *lineBuffer) linkFields(c *commit.Commit) {
+// originLinkFields adds the fields that say where a recorded conversation came from, for its first
+// commit.
+func (g *lineBuffer) originLinkFields(c *commit.Commit) {
 	if c.Origin == nil {
 		return
 	}

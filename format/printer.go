@@ -163,7 +163,11 @@ type lineBuffer struct {
 
 func (p *Printer) newBuffer() *lineBuffer { return &lineBuffer{Printer: p} }
 
-func (g *lineBuffer) flush() { g.write(g.b.String()) }
+// flush writes the text of the buffer to the printer, and empties the buffer.
+func (g *lineBuffer) flush() {
+	g.write(g.b.String())
+	g.b.Reset()
+}
 
 // add adds sanitized text.
 func (g *lineBuffer) add(parts ...string) {

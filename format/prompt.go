@@ -52,7 +52,7 @@ func idRange(ids []objects.ID) string {
 // Tokens writes the estimated size of a prompt: "1,204 tokens effective, 3,000 raw; left out:
 // 400, reasoning 1,396".
 func (p *Printer) Tokens(t compile.Tokens) {
-	p.write(colorize(p.styles.dim, tokensText(t)) + "\n")
+	p.write(colorize(p.styles.dim, effectiveAndRawTokens(t)) + "\n")
 }
 
 // Scale writes the way in which tokens were estimated, when responses reported their input.
@@ -67,7 +67,8 @@ func (p *Printer) Scale(s compile.Scale) {
 	p.write(colorize(p.styles.dim, fmt.Sprintf("tokens are a quarter of the bytes times %.2f, by the input that %s of %s reported", s.Factor, responses, Line(s.Model))) + "\n")
 }
 
-func tokensText(t compile.Tokens) string {
+// effectiveAndRawTokens returns the tokens of a prompt, without and with what is left out of it.
+func effectiveAndRawTokens(t compile.Tokens) string {
 	number := func(n int) string { return thousands(int64(n)) }
 	text := number(t.Effective) + " tokens effective, " + number(t.Raw) + " raw"
 	if t.Hidden+t.HiddenReasoning == 0 {
@@ -134,7 +135,7 @@ func (p *Printer) entryRow(e *compile.Entry, tokens int, block content.Block) []
 	price.right = true
 	return []cell{
 		mark, styledCell(p.styles.id, e.ID.Short()), styledCell(body, kind), styledCell(shade, level), price,
-		styledCell(body, truncate(p.flatten(string(e.Why())), whyCells)), styledCell(summaryStyle(p.styles, e.Kind, body), summaryOrPurged(block, e.Tombstone(), summaryCells, moreMark)),
+		styledCell(body, truncate(p.flatten(string(e.Why())), whyCells)), styledCell(reasoningStyleOr(p.styles, e.Kind, body), summaryOrPurged(block, e.Tombstone(), summaryCells, moreMark)),
 	}
 }
 
@@ -144,7 +145,8 @@ const whyCells = 40
 // summaryCells is the number of cells of a summary that a list shows.
 const summaryCells = 120
 
-func summaryStyle(k *styles, kind content.Kind, other style) style {
+// reasoningStyleOr returns the style of reasoning for that kind, and other for any other kind.
+func reasoningStyleOr(k *styles, kind content.Kind, other style) style {
 	if kind == content.KindReasoning {
 		return k.reasoning
 	}

@@ -44,7 +44,7 @@ func (p *Printer) WholeReasoning(t Reasoning) {
 	}
 	g.field("Date", g.fullTime(t.Commit.Time))
 	g.field("Tokens", t.reportedAndEstimatedTokens())
-	g.provenanceFields(t.Commit.Block)
+	g.wireFormFields(t.Commit.Block)
 	g.purgedField(t.Commit)
 	g.emptyLine()
 	g.damagedLine(t.Damaged)

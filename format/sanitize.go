@@ -165,7 +165,7 @@ func (e *escaper) appendEscaped(dst []byte, s string) []byte {
 		case r < 0x80 || r == utf8.RuneError && size == 1:
 			dst, before = fmt.Appendf(dst, `\x%02x`, s[i]), '0'
 		default:
-			dst, before = appendRune(dst, r), '0'
+			dst, before = appendGoEscape(dst, r), '0'
 		}
 		i += size
 	}
@@ -173,8 +173,8 @@ func (e *escaper) appendEscaped(dst []byte, s string) []byte {
 	return dst
 }
 
-// appendRune appends the escape of a rune, as Go writes it.
-func appendRune(dst []byte, r rune) []byte {
+// appendGoEscape appends a rune as an escape of Go, such as \u200b.
+func appendGoEscape(dst []byte, r rune) []byte {
 	if r > 0xffff {
 		return fmt.Appendf(dst, `\U%08x`, r)
 	}

@@ -17,18 +17,18 @@ func (p *Printer) Show(c Commit) {
 	g := p.newBuffer()
 	c.Rev = "" // that is for lists
 	g.commitLine(c)
-	g.parentsField(c.Commit)
+	g.parentOrParentsField(c.Commit)
 	g.kindField(c)
 	g.field("Author", c.Author)
 	g.field("Date", p.fullTime(c.Time))
-	g.positionFields(c)
+	g.turnAndSizeFields(c)
 	g.field("Key", c.Key.String())
 	g.field("Label", c.Label.Text)
 	g.pairFields("Meta", c.Label.Meta)
 	g.originFields(c.Origin)
-	g.provenanceFields(c.Block)
+	g.wireFormFields(c.Block)
 	g.purgedField(c.Commit)
-	g.changeLines(c.Notes)
+	g.annotationAndEditLines(c.Notes)
 	if c.Block != nil || c.Damaged != nil {
 		g.emptyLine()
 	}
@@ -37,7 +37,7 @@ func (p *Printer) Show(c Commit) {
 	g.flush()
 }
 
-func (g *lineBuffer) parentsField(c *commit.Commit) {
+func (g *lineBuffer) parentOrParentsField(c *commit.Commit) {
 	var ids []string
 	for _, id := range c.Parents {
 		ids = append(ids, id.Short())
@@ -49,8 +49,8 @@ func (g *lineBuffer) parentsField(c *commit.Commit) {
 	g.field(name, strings.Join(ids, " "))
 }
 
-// positionFields adds the turn and the index of a commit, and its size.
-func (g *lineBuffer) positionFields(c Commit) {
+// turnAndSizeFields adds the turn and the index of a commit that appends a block, and its size.
+func (g *lineBuffer) turnAndSizeFields(c Commit) {
 	if c.Op == commit.Append {
 		g.field("Turn", fmt.Sprintf("%d, block %d of its message", c.Turn, c.Index+1))
 		size := sizeText(int(c.Size)) + ", about " + plural(estimatedTokens(c.Commit), "token")
@@ -107,8 +107,8 @@ func (g *lineBuffer) originFields(o *commit.Origin) {
 	g.pairFields("Original", o.Original)
 }
 
-// provenanceFields adds the fields about the provider's form of a block: format, item and seal.
-func (g *lineBuffer) provenanceFields(b content.Block) {
+// wireFormFields adds the fields about the wire form of a block: format, item and seal.
+func (g *lineBuffer) wireFormFields(b content.Block) {
 	if b == nil {
 		return
 	}
@@ -126,9 +126,9 @@ func (g *lineBuffer) provenanceFields(b content.Block) {
 	}
 }
 
-// changeLines adds the annotations and edits of a commit.
-func (g *lineBuffer) changeLines(list []*commit.Commit) {
-	for i, n := range list {
+// annotationAndEditLines adds the annotations and edits of a commit.
+func (g *lineBuffer) annotationAndEditLines(changes []*commit.Commit) {
+	for i, n := range changes {
 		name := ""
 		if i == 0 {
 			name = "Notes:"

@@ -58,7 +58,7 @@ func (p *Printer) cleanPieces(text string, clean func(string) string) []piece {
 			list = append(list, piece{style: p.styles.plain, text: clean(before)})
 		}
 		if colored != "" {
-			list = append(list, piece{style: p.styles.plain, text: stripColor(colored), colored: colored})
+			list = append(list, piece{style: p.styles.plain, text: textOfColored(colored), colored: colored})
 		}
 		text = rest
 	}
@@ -80,7 +80,7 @@ func (p *Printer) cutOwnColored(text string) (before, colored, rest string) {
 		return text, "", ""
 	}
 	for at := strings.IndexByte(text, esc); at >= 0; {
-		end := at + coloredLen(text[at:])
+		end := at + coloredTextLen(text[at:])
 		if colored := text[at:end]; p.ownColored[colored] {
 			return text[:at], colored, text[end:]
 		}
@@ -95,8 +95,9 @@ func (p *Printer) cutOwnColored(text string) (before, colored, rest string) {
 
 const esc = 0x1b
 
-// coloredLen returns the length of the colored text at the start of s.
-func coloredLen(s string) int {
+// coloredTextLen returns the length in bytes of the colored text at the start of s, with its escape
+// sequences.
+func coloredTextLen(s string) int {
 	end := strings.IndexByte(s[1:], esc) + 1
 	if end == 0 {
 		return 0
@@ -104,10 +105,10 @@ func coloredLen(s string) int {
 	return end + strings.IndexByte(s[end:], 'm') + 1
 }
 
-// stripColor returns colored text without its color.
-func stripColor(s string) string {
-	s = s[strings.IndexByte(s, 'm')+1:]
-	return s[:strings.IndexByte(s, esc)]
+// textOfColored returns the text in colored, the result of one colorize.
+func textOfColored(colored string) string {
+	text := colored[strings.IndexByte(colored, 'm')+1:]
+	return text[:strings.IndexByte(text, esc)]
 }
 
 func (c cell) width() int {

@@ -18,7 +18,7 @@ import (
 func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	g := p.newBuffer()
 	g.add(colorize(p.styles.id, w.Commit.ID.Short()), " ")
-	g.summaryLine(w.Commit.ID.Short()+" ", commitTitle(w.Commit), Commit{Commit: w.Commit})
+	g.endLineWithSummary(w.Commit.ID.Short()+" ", commitTitle(w.Commit), Commit{Commit: w.Commit})
 	if w.Question != nil {
 		g.field("Asked", w.Question.ID.Short()+" "+SummaryOf(w.Question, summaryCells))
 	}
@@ -69,7 +69,7 @@ func (g *lineBuffer) whyNoReasoning(w *inspect.Explanation) string {
 // requestFields adds the fields about the request that was sent to the model.
 func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproduction) {
 	m := w.Manifest
-	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), plural(len(w.Prompt.Messages), "message"), tokensText(w.Prompt.Tokens)))
+	g.field("Prompt", fmt.Sprintf("%s, %s, %s", m.Head.Short(), plural(len(w.Prompt.Messages), "message"), effectiveAndRawTokens(w.Prompt.Tokens)))
 	g.field("Manifest", w.ManifestID.String())
 	settings := maps.Clone(m.RequestSettings)
 	if settings == nil {
@@ -185,7 +185,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g := p.newBuffer()
 	g.add(colorize(p.styles.id, a.Commit.ID.Short()), " ")
-	g.summaryLine(a.Commit.ID.Short()+" ", commitTitle(a.Commit), Commit{Commit: a.Commit})
+	g.endLineWithSummary(a.Commit.ID.Short()+" ", commitTitle(a.Commit), Commit{Commit: a.Commit})
 	verb := "was left out of the prompt of "
 	if a.Sent {
 		verb = "was in the prompt of "

@@ -65,19 +65,19 @@ func pad(line string, w int) string {
 	return line
 }
 
-// freeCellsInLastRow returns the number of free cells in the last row of a line that wraps at limit
-// cells.
-func freeCellsInLastRow(line string, limit int) int {
+// freeCellsInLastRow returns the number of free cells in the last row of a line that wraps at
+// rowCells cells.
+func freeCellsInLastRow(line string, rowCells int) int {
 	w := displaywidth.String(line)
-	if w > limit {
+	if w > rowCells {
 		w = 0
 		for _, r := range line {
 			n := displaywidth.Rune(r)
-			if w+n > limit {
+			if w+n > rowCells {
 				w = 0
 			}
 			w += n
 		}
 	}
-	return limit - w
+	return rowCells - w
 }
