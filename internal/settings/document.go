@@ -161,7 +161,7 @@ func (k Key) tomlPath() []string {
 func lineOf(text []byte, of docValue) int {
 	path := slices.Concat(of.section, of.path)
 	for _, x := range parseExpressions(text) {
-		if !x.head && len(x.path) <= len(path) && slices.Equal(x.path, path[:len(x.path)]) {
+		if !x.isHeader && len(x.path) <= len(path) && slices.Equal(x.path, path[:len(x.path)]) {
 			return 1 + bytes.Count(text[:x.start], []byte("\n"))
 		}
 	}

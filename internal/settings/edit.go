@@ -60,13 +60,13 @@ func applyEdits(text []byte, section []string, edits []edit) ([]byte, error) {
 
 // expression is a key with its value, or the header of a table, with its position in a document.
 type expression struct {
-	path       []string // of the value, or of the table
-	ownParts   int      // parts of the path that stand in the expression itself
-	start, end int      // of the expression; the end of a head is that of its last key
-	value      int      // where the value starts
-	head       bool
-	inline     bool // it is in an inline table
-	table      bool // the value is an inline table
+	path          []string // of the value, or of the table
+	ownParts      int      // parts of the path that stand in the expression itself
+	start, end    int      // of the expression; the end of a header is that of its last key
+	valueStart    int      // where the value starts
+	isHeader      bool     // of a table
+	inInlineTable bool
+	isInlineTable bool // the value is one
 }
 
 // parseExpressions returns the expressions of a valid document, including those in inline tables.
@@ -74,7 +74,7 @@ func parseExpressions(text []byte) (list []expression) {
 	var table []string
 	var add func(n *unstable.Node, above []string, inline bool)
 	add = func(n *unstable.Node, above []string, inline bool) {
-		x := expression{path: slices.Clip(above), inline: inline}
+		x := expression{path: slices.Clip(above), inInlineTable: inline}
 		for keys := n.Key(); keys.Next(); x.ownParts++ {
 			key := keys.Node()
 			if x.ownParts == 0 {
@@ -83,16 +83,16 @@ func parseExpressions(text []byte) (list []expression) {
 			x.path, x.end = append(x.path, string(key.Data)), int(key.Raw.Offset+key.Raw.Length)
 		}
 		if n.Kind != unstable.KeyValue {
-			x.head = true
+			x.isHeader = true
 			list = append(list, x)
 			return
 		}
 		afterSign := x.end + bytes.IndexByte(text[x.end:], '=') + 1
-		x.value = len(text) - len(bytes.TrimLeft(text[afterSign:], " \t"))
+		x.valueStart = len(text) - len(bytes.TrimLeft(text[afterSign:], " \t"))
 		x.end = int(n.Raw.Offset + n.Raw.Length)
-		x.table = n.Value().Kind == unstable.InlineTable
+		x.isInlineTable = n.Value().Kind == unstable.InlineTable
 		list = append(list, x)
-		if x.table {
+		if x.isInlineTable {
 			for members := n.Value().Children(); members.Next(); {
 				add(members.Node(), x.path, true)
 			}
@@ -127,39 +127,41 @@ func nextLineStart(text []byte, at int) int {
 	return len(text)
 }
 
-// place is where a value of a section belongs in a document; nil: there is no such expression.
-type place struct {
-	present   *expression // the value itself
-	inline    *expression // the inline table that it belongs to
-	neighbour *expression // another value of its table
-	head      *expression // the header of its table
-	firstHead *expression // the first header of the document
-	repeated  bool        // the value is there under several spellings, or as a table
+// valuePosition is where a value of a section is or belongs in a document. A field that is nil: there
+// is no such expression.
+type valuePosition struct {
+	present     *expression // the value itself
+	inline      *expression // the inline table that it belongs to
+	neighbour   *expression // another value of its table
+	tableHeader *expression // the header of its table
+	firstHeader *expression // the first header of the document
+	repeated    bool        // the value is there under several spellings, or as a table
 }
 
-// findPlace returns the place of the value with a path, which begins with the section. mayBeTable
-// means that the value is a JSON object, which may also be there as a table.
-func findPlace(text []byte, section, path []string, mayBeTable bool) (at place) {
+// findValueOrInsertionPoint returns where the value with a path is, or where it can be inserted. path
+// begins with the section. mayBeTable means that the value is a JSON object, which may also be there
+// as a table.
+func findValueOrInsertionPoint(text []byte, section, path []string, mayBeTable bool) (at valuePosition) {
 	parent := path[:len(path)-1]
 	isAt := func(a, b []string) bool {
-		return foldedKeyWithSection(a, len(section)) == foldedKeyWithSection(b, len(section))
+		return foldedKeyOfFullPath(a, len(section)) == foldedKeyOfFullPath(b, len(section))
 	}
 	for _, x := range parseExpressions(text) {
-		if x.head && at.firstHead == nil {
-			at.firstHead = &x
+		if x.isHeader && at.firstHeader == nil {
+			at.firstHeader = &x
 		}
 		switch n := min(len(x.path), len(path)); {
 		case at.present != nil && x.start < at.present.end: // a member of the present value
-		case x.head && isAt(x.path, parent):
-			at.head = &x
-		case at.present == nil && !x.head && isAt(x.path, path):
+		case x.isHeader && isAt(x.path, parent):
+			at.tableHeader = &x
+		case at.present == nil && !x.isHeader && isAt(x.path, path):
 			at.present = &x
-		case !x.head && isAt(x.path, path), mayBeTable && isAt(x.path[:n], path):
+		case !x.isHeader && isAt(x.path, path), mayBeTable && isAt(x.path[:n], path):
 			at.repeated = true
 			return at
-		case x.table && isAt(x.path, path[:n]):
+		case x.isInlineTable && isAt(x.path, path[:n]):
 			at.inline = &x
-		case !x.head && len(x.path) == len(path) && isAt(x.path[:n-1], parent):
+		case !x.isHeader && len(x.path) == len(path) && isAt(x.path[:n-1], parent):
 			at.neighbour = &x
 		}
 	}
@@ -174,12 +176,12 @@ func setValue(text []byte, section []string, e edit) []byte {
 	path := slices.Concat(section, e.key.tomlPath())
 	parent := path[:len(path)-1]
 	value := " = " + tomlText(e.key.tomlValue(e.value))
-	at := findPlace(text, section, path, e.key.Type == JSON)
+	at := findValueOrInsertionPoint(text, section, path, e.key.Type == JSON)
 	if at.repeated {
 		return setValue(removeValues(text, section, e.name), section, e)
 	}
 	if at.present != nil {
-		return slices.Concat(text[:at.present.value], []byte(value[len(" = "):]), text[at.present.end:])
+		return slices.Concat(text[:at.present.valueStart], []byte(value[len(" = "):]), text[at.present.end:])
 	}
 	nl := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -189,19 +191,19 @@ func setValue(text []byte, section []string, e edit) []byte {
 	switch {
 	case at.inline != nil:
 		assign = " " + dottedKey(path[len(at.inline.path):]) + value
-		rest := text[at.inline.value+1:]
+		rest := text[at.inline.valueStart+1:]
 		if !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("}")) {
 			assign += "," // TOML 1.0 allows none before the brace
 		}
-		return slices.Concat(text[:at.inline.value+1], []byte(assign), rest)
+		return slices.Concat(text[:at.inline.valueStart+1], []byte(assign), rest)
 	case at.neighbour != nil:
 		indent := text[lineStart(text, at.neighbour.start):at.neighbour.start]
 		assign = string(indent) + dottedKey(path[len(path)-at.neighbour.ownParts:]) + value + nl
 		return insertLines(text, nextLineStart(text, at.neighbour.end), assign, nl)
-	case at.head != nil:
-		return insertLines(text, nextLineStart(text, at.head.end), assign, nl)
-	case len(parent) == 0 && at.firstHead != nil:
-		return insertLines(text, commentBlockStart(text, lineStart(text, at.firstHead.start)), assign+nl, nl)
+	case at.tableHeader != nil:
+		return insertLines(text, nextLineStart(text, at.tableHeader.end), assign, nl)
+	case len(parent) == 0 && at.firstHeader != nil:
+		return insertLines(text, commentBlockStart(text, lineStart(text, at.firstHeader.start)), assign+nl, nl)
 	case len(parent) > 0:
 		assign = "[" + dottedKey(parent) + "]" + nl + assign
 		if len(text) > 0 {
@@ -241,13 +243,13 @@ func removeValues(text []byte, section []string, name string) []byte {
 	var kept []byte
 	at := 0 // what comes before it is kept or removed
 	for _, x := range parseExpressions(text) {
-		own := foldedKeyWithSection(x.path, len(section))
+		own := foldedKeyOfFullPath(x.path, len(section))
 		isPart := key.Type == JSON && strings.HasPrefix(own+".", name+".")
-		if x.start < at || !isPart && (x.head || own != name) {
+		if x.start < at || !isPart && (x.isHeader || own != name) {
 			continue
 		}
 		start, end := lineStart(text, x.start), nextLineStart(text, x.end)
-		if x.inline {
+		if x.inInlineTable {
 			rest, more := bytes.CutPrefix(bytes.TrimLeft(text[x.end:], " \t"), []byte(","))
 			start, end = x.start, len(text)-len(bytes.TrimLeft(rest, " \t"))
 			if kept = append(kept, text[at:start]...); !more {
@@ -300,13 +302,13 @@ func valuesByName(text []byte) (map[string]any, error) {
 
 // foldedKey returns a map key for a name in a section. All spellings of a name have the same key.
 func foldedKey(section []string, name string) string {
-	return strings.Join(append(slices.Clone(section), foldSettingName(name)), "\x00")
+	return strings.Join(append(slices.Clone(section), foldNameExceptChosenPart(name)), "\x00")
 }
 
-// foldSettingName is foldName, but only lower-cases the part of a name that a person chooses: gpt4
-// and gpt-4 are two models. A name that ends with the chosen part, such as that of the table
+// foldNameExceptChosenPart is foldName, but only lower-cases the part of a name that a person chooses:
+// gpt4 and gpt-4 are two models. A name that ends with the chosen part, such as that of the table
 // price.gpt-4, is folded in the same way.
-func foldSettingName(name string) string {
+func foldNameExceptChosenPart(name string) string {
 	folded := foldName(name)
 	for _, k := range table {
 		before, after, many := k.familyAffixes()
@@ -324,9 +326,9 @@ func foldSettingName(name string) string {
 	return folded
 }
 
-// foldedKeyWithSection returns the foldedKey of a path from the root of the document, of which the
+// foldedKeyOfFullPath returns the foldedKey of a path from the root of the document, of which the
 // first sectionLen elements are the section.
-func foldedKeyWithSection(fullPath []string, sectionLen int) string {
+func foldedKeyOfFullPath(fullPath []string, sectionLen int) string {
 	n := min(sectionLen, len(fullPath))
 	return foldedKey(fullPath[:n], strings.Join(fullPath[n:], "."))
 }

@@ -55,7 +55,7 @@ func (f File) Read() (*Contents, error) {
 }
 
 func (f File) parseText(text []byte, trusted bool) (*Contents, error) {
-	c, err := parseSettings(text, f.section(), trusted)
+	c, err := parseSettings(text, f.storeSection(), trusted)
 	if err != nil {
 		return nil, fmt.Errorf("config %s: %w", f.Path, err)
 	}
@@ -116,8 +116,9 @@ func (f File) readTextIfExists() ([]byte, error) {
 	return text, err
 }
 
-// section returns the path of the table that has the settings; nil for the top level.
-func (f File) section() []string {
+// storeSection returns the path of the table that has the settings of Store; nil, the top level, if
+// Store is empty.
+func (f File) storeSection() []string {
 	if f.Store == "" {
 		return nil
 	}
@@ -184,7 +185,7 @@ func (f File) Unset(name string) (bool, error) {
 
 // editFile applies edits to the file, and reports whether they changed it.
 func (f File) editFile(edits ...edit) (changed bool, err error) {
-	return f.updateText(func(text []byte) ([]byte, error) { return applyEdits(text, f.section(), edits) })
+	return f.updateText(func(text []byte) ([]byte, error) { return applyEdits(text, f.storeSection(), edits) })
 }
 
 // updateText replaces the text of the file with the result of edit, unless that is unchanged. It

@@ -69,7 +69,7 @@ func (v *Values) applyFile(layer Layer, f File) error {
 	v.ignored = append(v.ignored, c.Ignored...)
 	for name, value := range c.Set {
 		key, _ := lookup(name)
-		if own := v.item(key).Value; !c.Trusted && key.Safety == Stricter && !isStricter(value, own) {
+		if own := v.item(key).Value; !c.Trusted && key.Safety == Stricter && !isStricterMasking(value, own) {
 			if value != own {
 				v.ignored = append(v.ignored, Item{key, value, from})
 			}

@@ -17,9 +17,9 @@ import (
 // ordinary settings file in the folder profiles, which is in the same folder as the settings file
 // into which the profile is loaded.
 
-// isProfileSetting reports whether a setting belongs in profiles. Loading a profile does not
+// isStoredInProfiles reports whether profiles have values of a setting. Loading a profile does not
 // change settings of the user, the terminal, prices and secrets.
-func isProfileSetting(name string) bool {
+func isStoredInProfiles(name string) bool {
 	part, _, _ := strings.Cut(name, ".")
 	return !slices.Contains([]string{"user", "core", "price", "secrets"}, part)
 }
@@ -34,15 +34,15 @@ func (f File) Profile(name string) (File, error) {
 	if !ok {
 		return f, &ProfileError{Name: name, Why: "a name is letters, digits, dots, - and _"}
 	}
-	dir, err := f.checkedProfileDir()
+	dir, err := f.profileDirIfSafe()
 	f.Path, f.Store = filepath.Join(dir, name+".toml"), ""
 	return f, err
 }
 
-// checkedProfileDir returns the folder of the profiles. In the folder of a store it may not be a
-// symbolic link, which could lead anywhere.
-func (f File) checkedProfileDir() (string, error) {
-	dir := filepath.Join(filepath.Dir(f.Path), "profiles")
+// profileDirIfSafe returns the folder of the profiles, which need not exist. In the folder of a store
+// it may not be a symbolic link, which could lead anywhere, and its owner and permissions are checked.
+func (f File) profileDirIfSafe() (dir string, err error) {
+	dir = filepath.Join(filepath.Dir(f.Path), "profiles")
 	if !f.Folder {
 		return dir, nil
 	}
@@ -63,7 +63,7 @@ func (f File) ProfileName() string { return strings.TrimSuffix(filepath.Base(f.P
 
 // Profiles returns the profiles beside the file.
 func (f File) Profiles() ([]File, error) {
-	dir, err := f.checkedProfileDir()
+	dir, err := f.profileDirIfSafe()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (f File) Profiles() ([]File, error) {
 // Profile returns the changed values of settings that belong in a profile, by canonical name.
 func (v Values) Profile() map[string]string {
 	set := v.Changed()
-	maps.DeleteFunc(set, func(name, _ string) bool { return !isProfileSetting(name) })
+	maps.DeleteFunc(set, func(name, _ string) bool { return !isStoredInProfiles(name) })
 	return set
 }
 
@@ -95,7 +95,7 @@ func (v Values) Profile() map[string]string {
 // in one. A setting that the profile does not have gets its default.
 func (v Values) WithProfile(profile map[string]string, from Origin) (Values, error) {
 	set := maps.Clone(v.set)
-	maps.DeleteFunc(set, func(name string, _ entry) bool { return isProfileSetting(name) })
+	maps.DeleteFunc(set, func(name string, _ entry) bool { return isStoredInProfiles(name) })
 	v.set = set
 	for name, value := range profile {
 		var err error
@@ -135,13 +135,13 @@ func (f File) WriteProfile(set map[string]string) error {
 // profile, in one step. Everything else in the file stays, including comments.
 func (f File) LoadProfile(profile map[string]string) error {
 	_, err := f.updateText(func(text []byte) ([]byte, error) {
-		had, err := parseSettings(text, f.section(), f.isTrusted(text))
+		had, err := parseSettings(text, f.storeSection(), f.isTrusted(text))
 		if err != nil {
 			return nil, err
 		}
 		var edits []edit
 		for _, name := range slices.Sorted(maps.Keys(had.Set)) {
-			if _, stays := profile[name]; !stays && isProfileSetting(name) {
+			if _, stays := profile[name]; !stays && isStoredInProfiles(name) {
 				edits = append(edits, edit{name: name})
 			}
 		}
@@ -154,7 +154,7 @@ func (f File) LoadProfile(profile map[string]string) error {
 				edits = append(edits, e)
 			}
 		}
-		return applyEdits(text, f.section(), edits)
+		return applyEdits(text, f.storeSection(), edits)
 	})
 	if err != nil {
 		return fmt.Errorf("load profile: %w", err)

@@ -26,7 +26,8 @@ const (
 // maskingByStrictness has the values of the Stricter setting, the strictest last.
 var maskingByStrictness = strings.Fields("off traces all")
 
-func isStricter(value, than string) bool {
+// isStricterMasking reports whether a value of the Stricter setting masks more than another.
+func isStricterMasking(value, than string) bool {
 	return slices.Index(maskingByStrictness, value) > slices.Index(maskingByStrictness, than)
 }
 
