@@ -107,12 +107,12 @@ func (a *app) settings() (settings.Values, error) {
 	if err != nil {
 		return settings.Values{}, err
 	}
-	v, err := settings.Load(settings.Sources{Global: userSettings(), Repo: p.settings(), Lookup: os.LookupEnv})
+	v, err := settings.Load(settings.Sources{Global: userSettings(), Repo: p.settingsFile(), Lookup: os.LookupEnv})
 	if err != nil {
 		return settings.Values{}, withSettingHint(err)
 	}
 	if a.running { // not while the shell completes a word
-		a.reportIgnored(p.settings().Path, v.Ignored())
+		a.reportIgnored(p.settingsFile().Path, v.Ignored())
 	}
 	for _, s := range a.set {
 		if v, err = putSetting(v, s); err != nil {
@@ -322,12 +322,12 @@ func (a *app) newResolver(ctx context.Context, revs ...string) (refs.Resolver, e
 func (a *app) emptyBranchError(ctx context.Context, name string) error {
 	return &failure{
 		code: codeNotFound, kind: "not_found", cause: fmt.Errorf("branch %q has no commits yet", name),
-		hint: a.emptyHint(ctx),
+		hint: a.emptyBranchHint(ctx),
 	}
 }
 
-// emptyHint returns the next step on a branch without commits. The store is open.
-func (a *app) emptyHint(ctx context.Context) string {
+// emptyBranchHint returns the next step on a branch without commits. The store is open.
+func (a *app) emptyBranchHint(ctx context.Context) string {
 	for b, err := range a.repo.Refs(ctx, tract.RefQuery{Newest: true, Limit: 1}) {
 		if err == nil {
 			return "tract switch " + shellQuote(b.Name) + " moves HEAD to a branch with commits, tract branch lists branches"

@@ -58,7 +58,7 @@ func (a *app) backup(ctx context.Context, dest, url string) error {
 	}
 	var beside map[string][]byte
 	if root := a.location.root; root != "" && url == "" {
-		if beside, err = readSidecars(root, a.location.files, func(err error) error { return err }); err != nil {
+		if beside, err = readHeadAndSettings(root, a.location.files, func(err error) error { return err }); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,7 @@ func (a *app) backup(ctx context.Context, dest, url string) error {
 	case err != nil:
 		return err
 	}
-	if err := writeSidecars(dest, beside); err != nil {
+	if err := writeHeadAndSettings(dest, beside); err != nil {
 		return err
 	}
 	return a.emit(backupJSON{dest, health.Objects, health.Commits, health.Refs}, func(p *format.Printer) {

@@ -62,11 +62,11 @@ The state of the search is stored in the store's folder; HEAD does not move.`,
 
 // bisection is the state of a search.
 type bisection struct {
-	log      []string   // the marks, as they are stored
-	lastBad  objects.ID // the last bad commit; zero: none yet
-	firstBad objects.ID // the first bad commit
-	good     []objects.ID
-	skip     map[objects.ID]bool
+	log            []string   // the marks, as they are stored
+	lastMarkedBad  objects.ID // the commit that was marked bad last; zero: none yet
+	firstMarkedBad objects.ID // the commit that was marked bad first
+	good           []objects.ID
+	skip           map[objects.ID]bool
 
 	suspects []*commit.Commit // may be the first bad commit, oldest first; the last one is bad
 	next     *commit.Commit   // commit to test next; nil: none
@@ -81,9 +81,9 @@ func newBisection() *bisection {
 func (b *bisection) mark(word string, id objects.ID) (known bool) {
 	switch word {
 	case "bad":
-		b.lastBad = id
-		if b.firstBad.IsZero() {
-			b.firstBad = id
+		b.lastMarkedBad = id
+		if b.firstMarkedBad.IsZero() {
+			b.firstMarkedBad = id
 		}
 	case "good":
 		b.good = append(b.good, id)
@@ -99,11 +99,11 @@ func (b *bisection) mark(word string, id objects.ID) (known bool) {
 // chooseNext computes the remaining suspects and the commit to test next.
 func (b *bisection) chooseNext(ctx context.Context, r objects.Reader) error {
 	b.suspects, b.next, b.found = nil, nil, false
-	if b.lastBad.IsZero() || len(b.good) == 0 {
+	if b.lastMarkedBad.IsZero() || len(b.good) == 0 {
 		return nil
 	}
 	reached, err := b.hasGoodAncestor(ctx, r)
-	for c, e := range commit.History(ctx, r, []objects.ID{b.lastBad}, b.good) {
+	for c, e := range commit.History(ctx, r, []objects.ID{b.lastMarkedBad}, b.good) {
 		if err = cmp.Or(err, e); err != nil {
 			break
 		}
@@ -113,7 +113,7 @@ func (b *bisection) chooseNext(ctx context.Context, r objects.Reader) error {
 		return fmt.Errorf("bisect: %w", err)
 	}
 	if !reached || len(b.suspects) == 0 {
-		err := fmt.Errorf("bisect: no good commit is an ancestor of the bad one, %s", b.lastBad.Short())
+		err := fmt.Errorf("bisect: no good commit is an ancestor of the bad one, %s", b.lastMarkedBad.Short())
 		return &failure{code: codeNo, kind: "bisect", cause: err, hint: "tract bisect reset, then tract bisect start BAD GOOD"}
 	}
 	slices.Reverse(b.suspects)
@@ -125,18 +125,18 @@ func (b *bisection) chooseNext(ctx context.Context, r objects.Reader) error {
 		// Choose the commit with about half of the suspects among its ancestors; the last one is
 		// known to be bad.
 		uneven := max(2*has-len(b.suspects), len(b.suspects)-2*has)
-		if at := b.suspects[i]; at.ID != b.lastBad && !b.skip[at.ID] && (b.next == nil || uneven <= best) {
+		if at := b.suspects[i]; at.ID != b.lastMarkedBad && !b.skip[at.ID] && (b.next == nil || uneven <= best) {
 			b.next, best = at, uneven
 		}
 	}
 	return nil
 }
 
-// hasGoodAncestor reports whether the first bad commit has a good ancestor. A later bad commit may be on
-// a branch that began earlier.
+// hasGoodAncestor reports whether the commit that was marked bad first has a good ancestor. One
+// that was marked later may be on a branch that began earlier.
 func (b *bisection) hasGoodAncestor(ctx context.Context, r objects.Reader) (bool, error) {
 	for _, id := range b.good {
-		base, err := commit.MergeBase(ctx, r, b.firstBad, id)
+		base, err := commit.MergeBase(ctx, r, b.firstMarkedBad, id)
 		if err != nil || base == id {
 			return err == nil, err
 		}
@@ -207,9 +207,9 @@ func (a *app) printBisection(ctx context.Context, b *bisection) error {
 		p = format.New(io.Discard, format.Options{})
 	}
 	switch {
-	case b.lastBad.IsZero() || len(b.good) == 0:
+	case b.lastMarkedBad.IsZero() || len(b.good) == 0:
 		v.State = "waiting"
-		if b.lastBad.IsZero() {
+		if b.lastMarkedBad.IsZero() {
 			v.Needs = append(v.Needs, "bad")
 		}
 		if len(b.good) == 0 {

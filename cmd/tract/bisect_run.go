@@ -39,7 +39,7 @@ func (a *app) bisectRun(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if b.lastBad.IsZero() || len(b.good) == 0 {
+	if b.lastMarkedBad.IsZero() || len(b.good) == 0 {
 		err := errors.New("bisect run: mark a good and a bad commit first")
 		return &failure{code: codeNo, kind: "bisect", cause: err, hint: "tract bisect start BAD GOOD"}
 	}

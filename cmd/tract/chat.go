@@ -82,7 +82,7 @@ func (a *app) chat(cmd *cobra.Command, o *chatOptions, args []string) error {
 // ask commits a user message, if there is one, asks the model, and shows the response. It
 // reports whether it committed the message.
 func (a *app) ask(ctx context.Context, o *requestFlags, b *tract.Branch, client model, message []content.Block, opts tract.AskOptions) (messageCommitted bool, err error) {
-	err = a.newResponsePrinter(o).run(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
+	err = a.newResponsePrinter(o).askAndPrint(b, client.Address().Provider, opts, func(opts tract.AskOptions) (*tract.Response, error) {
 		if len(message) > 0 {
 			if _, err := b.Append(ctx, message, tract.AppendOptions{Key: opts.Key, OnWarning: opts.OnWarning}); err != nil {
 				return nil, err

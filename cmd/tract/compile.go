@@ -66,8 +66,8 @@ provider is set.`,
 	return cmd
 }
 
-// read returns the options of the library that the flags ask for.
-func (o *compileOptions) read(a *app) (opts tract.CompileOptions, err error) {
+// libraryOptions returns the options of the library that the flags ask for.
+func (o *compileOptions) libraryOptions(a *app) (opts tract.CompileOptions, err error) {
 	if o.target == "" {
 		opts, err = a.configuredCompileOptions()
 	} else if target, targetErr := parseTarget(o.target); targetErr == nil {
@@ -95,7 +95,7 @@ func (a *app) configuredCompileOptions() (tract.CompileOptions, error) {
 }
 
 func (a *app) compile(ctx context.Context, o *compileOptions, id objects.ID) error {
-	opts, err := o.read(a)
+	opts, err := o.libraryOptions(a)
 	if err != nil {
 		return err
 	}

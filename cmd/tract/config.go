@@ -213,7 +213,7 @@ func (a *app) settingFilesToChange(global bool) (settingFiles, error) {
 	if err := p.makeFolderIfServer(); err != nil {
 		return settingFiles{}, err
 	}
-	return settingFiles{folder: p.settings(), own: p.userSettingsOfStore()}, nil
+	return settingFiles{folder: p.settingsFile(), own: p.userSettingsOfStore()}, nil
 }
 
 // withPath returns the files that have a path.

@@ -87,7 +87,7 @@ func (a *app) checkSettings(context.Context) (string, error) {
 	}
 	changed := count(len(v.Changed()), "setting") + " changed"
 	if n := len(v.Ignored()); n > 0 {
-		changed += fmt.Sprintf(", %d ignored: %s is not trusted", n, a.location.settings().Path)
+		changed += fmt.Sprintf(", %d ignored: %s is not trusted", n, a.location.settingsFile().Path)
 	}
 	return changed, nil
 }

@@ -246,7 +246,7 @@ func checkSpecial(t *testing.T, dir, secret string, args []string) {
 		t.Errorf("%s: it wrote through the link: %q, %v", what, b, err)
 	}
 	for _, copied := range []string{"copy", "saved"} {
-		for _, name := range sidecarFiles {
+		for _, name := range headAndSettingsFiles {
 			if b, _ := os.ReadFile(filepath.Join(dir, copied, name)); strings.Contains(string(b), secret) {
 				t.Errorf("%s: the secret is in %s/%s", what, copied, name)
 			}

@@ -12,9 +12,9 @@ import (
 )
 
 type grepOptions struct {
-	all, ignoreCase, names, jsonl, fixed bool
-	kinds                                []string
-	limit                                int
+	all, ignoreCase, nameOnly, jsonl, fixed bool
+	kinds                                   []string
+	limit                                   int
 }
 
 func newGrep(a *app) *cobra.Command {
@@ -36,7 +36,7 @@ printed as they are found, newest first. The exit code is 1 if nothing matches.`
 	f.StringSliceVar(&o.kinds, "kind", nil, "only these kinds of block")
 	f.BoolVarP(&o.ignoreCase, "ignore-case", "i", false, "ignore case")
 	f.BoolVarP(&o.fixed, "fixed-strings", "F", false, "RE is a text, not a regular expression")
-	f.BoolVarP(&o.names, "name-only", "l", false, "only list the commits")
+	f.BoolVarP(&o.nameOnly, "name-only", "l", false, "only list the commits")
 	limitFlag(cmd, &o.limit, "stop after this many lines")
 	f.BoolVar(&o.jsonl, "jsonl", false, "write one JSON value per line")
 	a.completeFlag(cmd, "kind", completeWords(kindNames()...))
@@ -45,7 +45,7 @@ printed as they are found, newest first. The exit code is 1 if nothing matches.`
 
 // query returns the pattern and the options of the search.
 func (o *grepOptions) query(args []string) (pattern *regexp.Regexp, g inspect.GrepOptions, err error) {
-	g.First = o.names
+	g.First = o.nameOnly
 	if o.all && len(args) > 1 {
 		return nil, g, usageError("both --all and a revision given: use one")
 	}
@@ -108,7 +108,7 @@ func (a *app) grep(ctx context.Context, o *grepOptions, args []string) error {
 }
 
 func (o *grepOptions) print(p *format.Printer, m inspect.Match) {
-	if o.names {
+	if o.nameOnly {
 		p.Log(format.Commit{Commit: m.Commit}, format.LogStyle{Oneline: true})
 		return
 	}

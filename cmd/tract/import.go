@@ -64,14 +64,14 @@ type importJSON struct {
 }
 
 type importRun struct {
-	app    *app
-	repo   *tract.Repo
-	o      *importOptions
-	folder bool
-	done   []importJSON
-	bytes  int64 // read so far
-	total  int64 // in all files; 0: unknown
-	step   func(done, total int64)
+	app      *app
+	repo     *tract.Repo
+	o        *importOptions
+	folder   bool
+	imported []importJSON
+	bytes    int64 // read so far
+	total    int64 // in all files; 0: unknown
+	step     func(done, total int64)
 
 	failed int     // files
 	errors []error // of them
@@ -114,7 +114,7 @@ func (a *app) importAll(cmd *cobra.Command, o *importOptions, path string) error
 		err = nil
 	}
 	end()
-	if err == nil && m.failed == 0 && len(m.done) == 0 {
+	if err == nil && m.failed == 0 && len(m.imported) == 0 {
 		return noMessagesError(path, folder, len(files))
 	}
 	switch bad := splitErrors(err); {
@@ -198,7 +198,7 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	for _, b := range list {
-		m.done = append(m.done, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
+		m.imported = append(m.imported, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
 	}
 	return err
 }
@@ -306,7 +306,7 @@ func (m *importRun) printResults() error {
 	if m.o.dryRun {
 		did = "would be added"
 	}
-	return m.app.emitRows(append([]importJSON{}, m.done...), mapSlice(m.done, func(d importJSON) []string {
+	return m.app.emitRows(append([]importJSON{}, m.imported...), mapSlice(m.imported, func(d importJSON) []string {
 		return []string{d.Branch, strconv.Itoa(d.Added) + " of " + count(d.Commits, "block") + " " + did, d.Source}
 	}))
 }
@@ -332,7 +332,7 @@ func noMessagesError(path string, folder bool, files int) error {
 // imported.
 func (m *importRun) addNoSpaceHint(err error) error {
 	added := 0
-	for _, d := range m.done {
+	for _, d := range m.imported {
 		added += d.Added
 	}
 	if added == 0 || m.o.dryRun || err == nil {

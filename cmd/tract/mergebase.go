@@ -9,7 +9,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-type mergeBaseOptions struct{ all, ancestor bool }
+type mergeBaseOptions struct{ all, isAncestor bool }
 
 func newMergeBase(a *app) *cobra.Command {
 	o := &mergeBaseOptions{}
@@ -24,7 +24,7 @@ With --is-ancestor nothing is printed: the exit code says whether A is an ancest
 		RunE: func(cmd *cobra.Command, args []string) error { return a.mergeBase(cmd.Context(), o, args) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "print all, where histories were merged crosswise")
-	cmd.Flags().BoolVar(&o.ancestor, "is-ancestor", false, "only check whether A is an ancestor of B")
+	cmd.Flags().BoolVar(&o.isAncestor, "is-ancestor", false, "only check whether A is an ancestor of B")
 	cmd.MarkFlagsMutuallyExclusive("all", "is-ancestor")
 	return cmd
 }
@@ -46,7 +46,7 @@ func (a *app) mergeBase(ctx context.Context, o *mergeBaseOptions, args []string)
 	if err != nil {
 		return err
 	}
-	if o.ancestor {
+	if o.isAncestor {
 		if len(bases) == 1 && bases[0] == left {
 			return nil
 		}

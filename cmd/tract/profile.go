@@ -79,7 +79,7 @@ func (a *app) settingFilesWithProfiles(global bool) ([]settings.File, error) {
 			return nil, err
 		}
 		if p.root != "" {
-			files = append(files, p.settings())
+			files = append(files, p.settingsFile())
 		}
 	}
 	if own := userSettings(); own.Path != "" {

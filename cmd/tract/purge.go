@@ -113,10 +113,10 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 	if err := o.completeOptions(ctx, a, args); err != nil {
 		return err
 	}
-	run := func(dry bool) (*maintain.PurgeResult, error) {
+	run := func(dryRun bool) (*maintain.PurgeResult, error) {
 		step, end := a.startProgress("purging")
 		defer end()
-		o.DryRun, o.Progress = dry, step
+		o.DryRun, o.Progress = dryRun, step
 		o.Spools = []string{a.spoolFolder()}
 		return maintain.Purge(ctx, repo, o.PurgeOptions)
 	}

@@ -72,14 +72,14 @@ func (a *app) recover(ctx context.Context, from, to string) error {
 	case err != nil:
 		return err
 	}
-	beside, err := readSidecars(root, files, func(err error) error {
+	beside, err := readHeadAndSettings(root, files, func(err error) error {
 		a.info("not copied: %s", err)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := writeSidecars(to, beside); err != nil {
+	if err := writeHeadAndSettings(to, beside); err != nil {
 		return err
 	}
 	return a.emit(newRecoveryJSON(got, to), func(p *format.Printer) {

@@ -260,8 +260,8 @@ func (s *responsePrinter) printEvent(e llm.Event) {
 	}
 }
 
-// run makes one request and shows the response.
-func (s *responsePrinter) run(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
+// askAndPrint makes one request and prints the response.
+func (s *responsePrinter) askAndPrint(b *tract.Branch, provider string, opts tract.AskOptions, ask func(tract.AskOptions) (*tract.Response, error)) error {
 	s.a.streaming = true
 	defer s.a.flushDebug()
 	opts.OnEvent, opts.OnBudget = s.printEvent, s.recordBudgetWarning

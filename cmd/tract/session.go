@@ -25,7 +25,7 @@ type session struct {
 	a           *app
 	o           *chatOptions
 	editor      *lineEditor
-	attachments []content.Block // attachments for the next message; it keeps them until it is committed
+	attachments []content.Block // for the next message; it keeps them until it is committed
 	shownTip    objects.ID      // tip for which printPromptSizeIfMoved printed last
 	quit        bool
 	turnContext context.Context //nolint:containedctx // of the operation of the last turn

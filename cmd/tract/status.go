@@ -105,7 +105,7 @@ func (a *app) status(ctx context.Context) error {
 	}
 	p.Line("Store: " + s.Store.Engine + " " + s.Store.Path + ", " + kib(s.Store.Bytes))
 	if s.Head.IsZero() {
-		a.info("%s", a.emptyHint(ctx))
+		a.info("%s", a.emptyBranchHint(ctx))
 	}
 	return cmp.Or(p.Err(), s.damage)
 }

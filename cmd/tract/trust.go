@@ -29,8 +29,8 @@ func (p *storeLocation) userSettingsOfStore() settings.File {
 	return f
 }
 
-// settings returns the settings file of the store's folder; its path is empty without a folder.
-func (p *storeLocation) settings() settings.File {
+// settingsFile returns the settings file of the store's folder; its path is empty without a folder.
+func (p *storeLocation) settingsFile() settings.File {
 	if p.root == "" {
 		return settings.File{}
 	}
@@ -199,12 +199,12 @@ func (a *app) trustFiles(o *trustOptions) ([]trustJSON, error) {
 	if p.root == "" {
 		return nil, withHint(fmt.Errorf("trust settings: store %s has no folder", p.displayName()), "name the folder with --dir")
 	}
-	profiles, err := p.settings().Profiles()
+	profiles, err := p.settingsFile().Profiles()
 	if err != nil {
 		return nil, err
 	}
 	var list []trustJSON
-	for _, f := range append([]settings.File{p.settings()}, profiles...) {
+	for _, f := range append([]settings.File{p.settingsFile()}, profiles...) {
 		t, err := a.trustFile(o, f)
 		if err != nil {
 			return list, err
