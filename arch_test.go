@@ -22,6 +22,7 @@ var layers = map[string][]string{
 	"internal/suggest":   {},
 	"internal/filelock":  {},
 	"internal/hugepage":  {},
+	"internal/lru":       {},
 	"internal/spool":     {"internal/filelock"},
 	"safefile":           {},
 	"objects":            {"internal/canonical", "safefile"},
@@ -75,13 +76,13 @@ var layers = map[string][]string{
 		"internal/llm/rawjson", "internal/llm/wire", "internal/suggest", "internal/secrets",
 	},
 	"llm/llmtest":   {"content", "llm", "internal/llm/rawjson"},
-	"compile":       {"internal/canonical", "internal/hugepage", "commit", "content", "objects", "priority"},
+	"compile":       {"internal/canonical", "internal/hugepage", "internal/lru", "commit", "content", "objects", "priority"},
 	"internal/refs": {"commit", "content", "internal/suggest", "objects"},
 
 	// 4: walks and writes of histories, comparisons, bodies of requests, logs of other programs
 	"internal/history":     {"commit", "compile", "content", "llm", "objects", "internal/refs", "internal/secrets"},
 	"internal/reconcile":   {"content", "internal/llm/rawjson", "objects"},
-	"internal/requestbody": {"compile", "internal/canonical", "internal/compression", "objects", "internal/refs"},
+	"internal/requestbody": {"compile", "internal/canonical", "internal/compression", "internal/lru", "objects", "internal/refs"},
 	"diff":                 {"commit", "compile", "content", "objects"},
 	"internal/importers":   {"content", "llm", "llm/providers", "internal/llm/rawjson", "internal/refs"},
 
@@ -97,7 +98,7 @@ var layers = map[string][]string{
 
 	// 8: recording, the program
 	"internal/proxy":        {"llm/providers"},
-	"recorder":              {"", "commit", "compile", "content", "internal/contentcoding", "internal/history", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/requestbody", "internal/secrets", "internal/spool"},
+	"recorder":              {"", "commit", "compile", "content", "internal/contentcoding", "internal/history", "internal/lru", "internal/reconcile", "llm", "llm/providers", "internal/llm/rawjson", "objects", "internal/refs", "internal/requestbody", "internal/secrets", "internal/spool"},
 	"internal/fakeprovider": {"internal/contentcoding"},
 	"cmd/tract": {
 		"", "commit", "compile", "content", "diff", "format", "internal/importers", "internal/demo", "inspect", "internal/proxy", "llm", "llm/providers", "internal/llm/rawjson",

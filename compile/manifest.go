@@ -3,9 +3,9 @@ package compile
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/tract-vcs/tract/internal/canonical"
+	"github.com/tract-vcs/tract/internal/lru"
 	"github.com/tract-vcs/tract/objects"
 	"github.com/tract-vcs/tract/priority"
 )
@@ -213,8 +213,7 @@ func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool
 			if err != nil {
 				return nil, fmt.Errorf("read manifest: %w", err)
 			}
-			known := false
-			if flags, known = kept.get(obj.ID); known {
+			if flags = kept.Get(obj.ID); flags != nil {
 				next = objects.ID{}
 				break
 			}
@@ -236,49 +235,22 @@ func ReadSentFlags(ctx context.Context, r objects.Reader, id objects.ID) ([]bool
 			return nil, &objects.CorruptError{ID: id, Cause: err}
 		}
 	}
-	kept.put(id, flags)
+	kept.Put(id, flags, 1)
 	return flags, nil
 }
 
-// sentFlagsCache holds the flags of the manifests read last, by id: the flags of a request are
-// computed from those of the request before it.
-type sentFlagsCache struct {
-	mu    sync.Mutex
-	known map[objects.ID][]bool
-	order []objects.ID // the newest last
-}
-
-// sentFlagsCacheKey is the key of the sentFlagsCache in the cache of a store.
+// sentFlagsCacheKey is the key of the cache of sent flags in the cache of a store.
 type sentFlagsCacheKey struct{}
 
 // maxCachedManifests is enough for the branches that are in use at the same time.
 const maxCachedManifests = 16
 
-func sentFlagsCacheOf(r objects.Reader) *sentFlagsCache {
-	cache := &sentFlagsCache{known: map[objects.ID][]bool{}}
+// sentFlagsCacheOf returns the cache of a store for the flags of the manifests used last, by id: the flags of a
+// request are computed from those of the request before it.
+func sentFlagsCacheOf(r objects.Reader) *lru.Cache[objects.ID, []bool] {
+	cache := lru.New[objects.ID, []bool](maxCachedManifests)
 	if store, ok := r.(objects.Cacher); ok {
-		cache = store.Cache().Get(sentFlagsCacheKey{}, func() any { return cache }).(*sentFlagsCache)
+		cache = store.Cache().Get(sentFlagsCacheKey{}, func() any { return cache }).(*lru.Cache[objects.ID, []bool])
 	}
 	return cache
-}
-
-func (s *sentFlagsCache) get(manifestID objects.ID) (flags []bool, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	flags, ok = s.known[manifestID]
-	return flags, ok
-}
-
-func (s *sentFlagsCache) put(manifestID objects.ID, flags []bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, there := s.known[manifestID]; manifestID.IsZero() || there {
-		return
-	}
-	s.order = append(s.order, manifestID)
-	if len(s.order) > maxCachedManifests {
-		delete(s.known, s.order[0])
-		s.order = s.order[1:]
-	}
-	s.known[manifestID] = flags
 }

@@ -22,8 +22,12 @@ func (x *exchange) keptBody(sent []byte) (kept []byte, masked bool) {
 // searched again, because a secret may begin there and end in the new part.
 const maskOverlap = 64 << 10
 
-// cacheKey returns the key of an exchange in a queueCache: its queue and the beginning of its body, by which
-// the conversations of a queue, such as those of sub-agents, differ.
+// maxCachedBodies is the largest sum of body sizes, in bytes, in each cache of what was made of the last requests.
+const maxCachedBodies = 16 << 20
+
+// cacheKey returns the key of an exchange in these caches: its queue and the beginning of its body, by which
+// the conversations of a queue, such as those of sub-agents, differ. The next request of a conversation
+// uses the value again, because a client repeats most of a request in its next one.
 func (x *exchange) cacheKey(body []byte) string {
 	return x.queueKey() + "\x00" + string(body[:min(len(body), 1<<10)])
 }
@@ -37,13 +41,13 @@ func (x *exchange) maskRequest(body []byte) []byte {
 	}
 	original, key := body, x.cacheKey(body)
 	body = x.redactBytes(body)
-	searched := string(body[max(0, requestbody.CommonPrefix(x.c.bodies.get(key), body)-maskOverlap):])
+	searched := string(body[max(0, requestbody.CommonPrefix(x.c.bodies.Get(key), body)-maskOverlap):])
 	masked := secrets.Mask(searched)
 	if masked == searched {
-		x.c.bodies.put(key, body, len(body))
+		x.c.bodies.Put(key, body, len(key)+len(body))
 		x.clean.Store(bytes.Equal(body, original))
 		return body
 	}
-	x.c.bodies.put(key, nil, 0)
+	x.c.bodies.Remove(key)
 	return append(bytes.Clone(body[:len(body)-len(searched)]), masked...)
 }

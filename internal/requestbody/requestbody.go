@@ -9,16 +9,17 @@ package requestbody
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tract-vcs/tract/compile"
 	"github.com/tract-vcs/tract/internal/canonical"
 	"github.com/tract-vcs/tract/internal/compression"
+	"github.com/tract-vcs/tract/internal/lru"
 	"github.com/tract-vcs/tract/internal/refs"
 	"github.com/tract-vcs/tract/objects"
 )
@@ -53,6 +54,9 @@ type Body struct {
 
 	manifest objects.ID // that links to it; zero: not known
 }
+
+// key returns the key of a body in a cache: the manifest that links to it, as long as it is known.
+func (b *Body) key() objects.ID { return cmp.Or(b.manifest, b.ID) }
 
 // record is the object of a body without its frame.
 type record struct {
@@ -223,7 +227,7 @@ func Read(ctx context.Context, s Store, id objects.ID) (*Body, error) {
 // read reads a body; of is the difference to it that is being read, or nil.
 func read(ctx context.Context, s Store, id objects.ID, of *record) (*Body, error) {
 	c := cacheOf(s)
-	if b := c.get(id); b != nil {
+	if b := c.Get(id); b != nil {
 		return b, nil
 	}
 	d, err := readRecord(ctx, s, id)
@@ -246,7 +250,7 @@ func read(ctx context.Context, s Store, id objects.ID, of *record) (*Body, error
 	}
 	b, err := d.load(ctx, s, base)
 	if err == nil {
-		c.put(b) // also those in between: a scan reads the newest body first
+		c.Put(b.key(), b, len(b.Data)) // also those in between: a scan reads the newest body first
 	}
 	return b, err
 }
@@ -298,14 +302,14 @@ func readCopy(ctx context.Context, s Store, d *record, cause error) (*Body, erro
 	b, err := whole.load(ctx, s, nil)
 	if err == nil {
 		b.ID, b.chain = d.id, d.chain
-		cacheOf(s).put(b)
+		cacheOf(s).Put(b.key(), b, len(b.Data))
 	}
 	return b, err
 }
 
 // OfManifest reads the body that a manifest links to; nil if it links to none.
 func OfManifest(ctx context.Context, s Store, manifest objects.ID) (*Body, error) {
-	if b := cacheOf(s).find(func(b *Body) bool { return b.manifest == manifest }); b != nil {
+	if b := cacheOf(s).Get(manifest); b != nil {
 		return b, nil
 	}
 	m, err := compile.ReadManifest(ctx, s, manifest)
@@ -342,66 +346,21 @@ func Keep(s objects.Reader, manifest objects.ID, b, base *Body) {
 	b.manifest = manifest
 	c := cacheOf(s)
 	if base != nil {
-		c.drop(base.ID)
+		c.Remove(base.key())
 	}
-	c.put(b)
+	c.Put(b.key(), b, len(b.Data))
 }
 
 // maxCached is the largest sum of the sizes of the bodies in a cache, in bytes.
 const maxCached = 32 << 20
 
-// cache has the bodies that were read or stored last.
-type cache struct {
-	mu     sync.Mutex
-	bodies []*Body // the one used last is the last one
-	size   int
-}
-
 type cacheKey struct{}
 
-func cacheOf(r objects.Reader) *cache {
-	c := &cache{}
+// cacheOf returns the cache of a store, which has the bodies that were read or stored last.
+func cacheOf(r objects.Reader) *lru.Cache[objects.ID, *Body] {
+	c := lru.New[objects.ID, *Body](maxCached)
 	if store, ok := r.(objects.Cacher); ok {
-		c = store.Cache().Get(cacheKey{}, func() any { return c }).(*cache)
+		c = store.Cache().Get(cacheKey{}, func() any { return c }).(*lru.Cache[objects.ID, *Body])
 	}
 	return c
-}
-
-func (c *cache) get(id objects.ID) *Body {
-	return c.find(func(b *Body) bool { return b.ID == id })
-}
-
-func (c *cache) find(wanted func(*Body) bool) *Body {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.bodies, wanted)
-	if i < 0 {
-		return nil
-	}
-	b := c.bodies[i]
-	c.bodies = append(slices.Delete(c.bodies, i, i+1), b)
-	return b
-}
-
-func (c *cache) drop(id objects.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bodies = slices.DeleteFunc(c.bodies, func(b *Body) bool {
-		if b.ID != id {
-			return false
-		}
-		c.size -= len(b.Data)
-		return true
-	})
-}
-
-func (c *cache) put(b *Body) {
-	c.drop(b.ID)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bodies, c.size = append(c.bodies, b), c.size+len(b.Data)
-	for c.size > maxCached {
-		c.size -= len(c.bodies[0].Data)
-		c.bodies = slices.Delete(c.bodies, 0, 1)
-	}
 }

@@ -17,11 +17,11 @@ func TestMasksDoNotDependOnEarlierBodies(t *testing.T) {
 	const token = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	long := strings.Repeat("some words of a long conversation. ", 10_000)
 	mask := func(c *committer, text string) []byte { return (&exchange{c: c}).maskRequest([]byte(text)) }
-	last := &committer{}
+	last := newCommitter(nil, Options{})
 	for i, text := range []string{
 		long, long + token[:20], long + token, long + token + long, long + "other", long[:50_000] + " " + token + " " + long, long, token, "", long + token[:20] + "!",
 	} {
-		fresh := mask(&committer{}, text)
+		fresh := mask(newCommitter(nil, Options{}), text)
 		if have := mask(last, text); !bytes.Equal(have, fresh) {
 			t.Errorf("body %d is masked in another way than alone", i)
 		}
@@ -72,26 +72,6 @@ func TestPreparedRequestsEqualUnprepared(t *testing.T) {
 		more := conversation(1, -1)
 		if !reflect.DeepEqual(alone.builder.Add(more, nil), after.builder.Add(more, nil)) {
 			t.Errorf("%v: what follows is compared by other entries than alone", c)
-		}
-	}
-}
-
-// TestQueueCacheKeepsTheLastValues: many requests of a few queues leave the last value of each, and many queues
-// stay within the limit.
-func TestQueueCacheKeepsTheLastValues(t *testing.T) {
-	var cache queueCache[int]
-	for n := range 100 {
-		for _, queue := range []string{"a", "b"} {
-			if have := cache.get(queue); have != n {
-				t.Fatalf("queue %s has the value %d, want %d", queue, have, n)
-			}
-			cache.put(queue, n+1, maxCachedBodies/4)
-		}
-	}
-	for n := range 100 {
-		cache.put(fmt.Sprint(n), n, maxCachedBodies/4)
-		if cache.get(fmt.Sprint(n)) != n || cache.size > maxCachedBodies || len(cache.values) > 4 {
-			t.Fatalf("after %d queues: %d bytes in %d queues", n, cache.size, len(cache.values))
 		}
 	}
 }
