@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract"
-	"github.com/tract-vcs/tract/internal/spool"
+	"github.com/tract-vcs/tract/internal/lru"
 	"github.com/tract-vcs/tract/llm"
 )
 
@@ -40,11 +40,10 @@ type committer struct {
 	traffic    traffic
 
 	opening sync.Mutex
-	repo    *tract.Repo // nil: not opened yet
-	index   *index      // of the repo
+	index   *index // its repo is nil until it is opened
 
-	prepared queueCache[*preparedMessages]
-	bodies   queueCache[[]byte] // for maskBody
+	prepared *lru.Cache[string, *preparedMessages] // by cacheKey
+	bodies   *lru.Cache[string, []byte]            // by cacheKey, bodies without secrets
 
 	recorded, failed, dropped atomic.Int64
 
@@ -59,9 +58,10 @@ type committer struct {
 }
 
 func newCommitter(repo *tract.Repo, o Options) *committer {
-	x := newIndex(repo, o.Prefix, !o.Unmasked)
-	x.cleared = spool.Cleared(o.Spool)
-	c := &committer{o: o, repo: repo, index: x, slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), queues: map[string][]*exchange{}}
+	c := &committer{
+		o: o, index: newIndex(repo, o.Prefix, !o.Unmasked), slots: make(chan struct{}, maxConcurrent), processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		prepared: lru.New[string, *preparedMessages](maxCachedBodies), bodies: lru.New[string, []byte](maxCachedBodies), queues: map[string][]*exchange{},
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -70,7 +70,7 @@ func newCommitter(repo *tract.Repo, o Options) *committer {
 func (c *committer) openRepo(ctx context.Context) error {
 	c.opening.Lock()
 	defer c.opening.Unlock()
-	if c.repo != nil {
+	if c.index.repo != nil {
 		return nil
 	}
 	if c.o.Open == nil {
@@ -80,7 +80,7 @@ func (c *committer) openRepo(ctx context.Context) error {
 	if err != nil {
 		return &storeError{err}
 	}
-	c.repo, c.index.repo = repo, repo
+	c.index.repo = repo
 	return nil
 }
 
@@ -142,9 +142,8 @@ func (c *committer) commitQueue(queue string) {
 		}
 		c.mu.Unlock()
 		x := list[0]
-		if !c.commitWithRetry(x) { // the transport is closed
-			c.dropLost()
-			return
+		if !c.commitWithRetry(x) {
+			return // the transport is closed
 		}
 		c.mu.Lock()
 		if list := c.queues[queue]; len(list) > 0 && list[0] == x { // otherwise dropLost has removed it
@@ -193,7 +192,8 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		}
 		if last {
 			c.failed.Add(1)
-			x.finishFile("failed", x.uncommittedResponse())
+			x.keepUncommitted()
+			x.finishFile("failed")
 			return true
 		}
 		select {

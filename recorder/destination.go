@@ -35,7 +35,6 @@ import (
 type clientRequest struct {
 	preparedMessages
 	identity       identity
-	namedBranch    string // the branch that On names; may be empty
 	sent           []byte // the body, without compression
 	request        *llm.Request
 	at             time.Time
@@ -48,8 +47,8 @@ type destination struct {
 	beside  string            // branch of the conversation that a side call without a session belongs to; may be empty
 	taken   string            // branch that has the name which the new branch would have; empty: none
 	from    objects.ID        // commit that the new blocks follow; zero: none
-	thread  *thread           // thread of the branch; nil: the branch is new
 	base    *thread           // thread that the request was compared with; nil: none
+	goesOn  bool              // the new blocks follow the tip of base, on its branch; otherwise the branch is new
 	plan    *reconcile.Plan   // result of the comparison with base
 	onlyNew bool              // the request has only new blocks: the provider stores the earlier ones
 	details map[string]string // for the origins of the commits
@@ -65,11 +64,11 @@ func (x *index) findDestination(ctx context.Context, req *clientRequest) (*desti
 			return dest, err
 		}
 	}
-	key := identityKey(req.details())
+	key := identityKey(req.identity.details())
 	if key == "" {
 		return x.destinationWithoutSession(ctx, req)
 	}
-	list, err := x.threadsOfIdentity(ctx, key, req.branchName(x.prefix, false))
+	list, err := x.threadsOfIdentity(ctx, key, req.identity.branchName(x.prefix, false))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func (x *index) findDestination(ctx context.Context, req *clientRequest) (*desti
 	}
 	if conversation := rawjson.Value(req.request.Settings.Extra).Get("conversation"); conversation != nil {
 		t := list[len(list)-1]
-		return x.completeDestination(ctx, req, &destination{thread: t, base: t, onlyNew: true, from: t.tip})
+		return x.completeDestination(ctx, req, &destination{base: t, goesOn: true, onlyNew: true})
 	}
 	t, plan := x.bestMatch(req, list)
 	dest, err := x.destinationOn(ctx, req, t, plan)
@@ -89,23 +88,6 @@ func (x *index) findDestination(ctx context.Context, req *clientRequest) (*desti
 		}
 	}
 	return dest, err
-}
-
-// details returns the identity of a request as the origins of its commits store it.
-func (req *clientRequest) details() map[string]string {
-	all := req.identity.details()
-	if req.namedBranch != "" {
-		all["branch"] = req.namedBranch
-	}
-	return all
-}
-
-// branchName returns the name of the main branch of the request's identity; see [identity.branch].
-func (req *clientRequest) branchName(prefix string, wholeIDs bool) string {
-	if req.namedBranch != "" {
-		return req.namedBranch
-	}
-	return req.identity.branchName(prefix, wholeIDs)
 }
 
 // bestMatch returns the thread of a list that a request continues, and the plan: of the threads that share
@@ -137,24 +119,19 @@ func (x *index) planContinuation(req *clientRequest, t *thread) *reconcile.Plan 
 // destinationOn returns the destination of a request whose plan was made against a thread. A thread of
 // another identity is forked.
 func (x *index) destinationOn(ctx context.Context, req *clientRequest, t *thread, plan *reconcile.Plan) (*destination, error) {
-	dest := &destination{base: t, plan: plan, from: t.lastCommitAmongFirst(plan.Base)}
-	switch own := t.identity == identityKey(req.details()); {
+	dest := &destination{base: t, plan: plan}
+	for _, e := range t.entries[:plan.Base] {
+		if !e.Ref.IsZero() {
+			dest.from = e.Ref
+		}
+	}
+	switch own := t.identity == identityKey(req.identity.details()); {
 	case plan.Kind == reconcile.Begins:
 		dest = &destination{}
 	case own && (plan.Kind == reconcile.Continues || dest.from == t.tip):
-		dest.thread, dest.from = t, t.tip
+		dest.goesOn = true
 	}
 	return x.completeDestination(ctx, req, dest)
-}
-
-// lastCommitAmongFirst returns the last commit among the first n entries.
-func (t *thread) lastCommitAmongFirst(n int) (id objects.ID) {
-	for _, e := range t.entries[:n] {
-		if !e.Ref.IsZero() {
-			id = e.Ref
-		}
-	}
-	return id
 }
 
 // completeDestination fills in the branch, the details and the plan of a destination. It copies the base:
@@ -164,31 +141,33 @@ func (x *index) completeDestination(ctx context.Context, req *clientRequest, des
 		base := *dest.base
 		dest.base = &base
 	}
-	dest.details = req.details()
+	dest.details = req.identity.details()
 	if dest.plan == nil {
 		if dest.plan = reconcile.Compare(nil, req.entries); dest.onlyNew {
 			dest.plan.Listed = dest.repeatedInstructions(req)
 		}
 	}
-	if dest.thread != nil {
-		dest.branch = dest.thread.branch
-		if dest.thread.details["session"] == "" && dest.thread.details["client"] != "" {
-			dest.details = dest.thread.details // another program sends the same conversation: a proxy, a retry
+	if dest.goesOn {
+		dest.branch, dest.from = dest.base.branch, dest.base.tip
+		if dest.base.details["session"] == "" && dest.base.details["client"] != "" {
+			dest.details = dest.base.details // another program sends the same conversation: a proxy, a retry
 		}
 		return dest, nil
 	}
 	separator := "/"
-	if req.namedBranch != "" {
+	if req.identity.branch != "" {
 		separator = refs.ForkSuffix
 	}
-	name := req.branchName(x.prefix, false)
-	if req.identity.session == "" && req.namedBranch == "" {
-		name = cmp.Or(dest.beside, x.prefix+req.identity.client+"/"+timeAndHashName(req))
+	name := req.identity.branchName(x.prefix, false)
+	if req.identity.session == "" && req.identity.branch == "" {
+		// The hash distinguishes requests of the same second.
+		timeAndHash := req.at.UTC().Format("20060102-150405-") + objects.Hash(req.sent).String()[:4]
+		name = cmp.Or(dest.beside, x.prefix+req.identity.client+"/"+timeAndHash)
 		if req.identity.side != "" {
 			name += "/side-" + req.identity.side
 		}
 	} else if other := x.threads[name]; other != nil && other.identity != identityKey(dest.details) {
-		name = req.branchName(x.prefix, true) // two sessions have the same short id
+		name = req.identity.branchName(x.prefix, true) // two sessions have the same short id
 	}
 	var err error
 	if dest.branch, err = x.freeBranchName(ctx, name, separator); dest.branch != name {
@@ -198,13 +177,6 @@ func (x *index) completeDestination(ctx context.Context, req *clientRequest, des
 		dest.details[history.LinkFork] = dest.from.String()
 	}
 	return dest, err
-}
-
-// timeAndHashName returns a branch name for a conversation that names no session: the time and a
-// hash of the request, which distinguishes requests of the same second.
-func timeAndHashName(req *clientRequest) string {
-	hash := objects.Hash(req.sent)
-	return req.at.UTC().Format("20060102-150405") + "-" + fmt.Sprintf("%x", hash[:2])
 }
 
 // destinationOfNewSession returns the destination of the first request of a session or an
@@ -222,7 +194,7 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 		return x.destinationOn(ctx, req, t, plan)
 	}
 	dest, err := x.completeDestination(ctx, req, &destination{})
-	if err == nil && req.identity.agent != "" && req.namedBranch == "" {
+	if err == nil && req.identity.agent != "" && req.identity.branch == "" {
 		err = x.linkParent(ctx, req, dest)
 	}
 	return dest, err
@@ -319,11 +291,7 @@ func (x *index) destinationAfterResponse(ctx context.Context, req *clientRequest
 	}
 	t := list[0]
 	n := 1 + slices.IndexFunc(t.entries, func(e reconcile.Entry) bool { return e.Ref == response.end })
-	dest := &destination{base: t, onlyNew: true, from: response.end}
-	if n == len(t.entries) {
-		dest.thread, dest.from = t, t.tip
-	}
-	return x.completeDestination(ctx, req, dest)
+	return x.completeDestination(ctx, req, &destination{base: t, goesOn: n == len(t.entries), onlyNew: true, from: response.end})
 }
 
 // repeatedInstructions returns the number of entries at the beginning of a request that are
@@ -412,7 +380,7 @@ func (x *index) addCommitted(ctx context.Context, req *clientRequest, dest *dest
 		t = &thread{branch: dest.branch, identity: identityKey(dest.details), details: dest.details, externalIDs: map[string]bool{}}
 		x.addThread(t)
 	}
-	if dest.onlyNew && dest.thread == nil { // the earlier blocks are an earlier state of another thread
+	if dest.onlyNew && !dest.goesOn { // the earlier blocks are an earlier state of another thread
 		x.removeThread(t)
 		return x.readThread(ctx, dest.branch, done.Tip)
 	}

@@ -43,11 +43,7 @@ func (c *committer) commitAndFinishFile(x *exchange) (err error) {
 	if x.purged {
 		x.file.Finish("", 0, noFrames)
 	} else {
-		var blocks []content.Block
-		if done.Response != nil {
-			blocks = done.Response.Blocks
-		}
-		x.finishFile("committed", x.bodyWithoutSplitSecrets(blocks))
+		x.finishFile("committed")
 	}
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
@@ -68,7 +64,7 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	}
 	release := c.acquireProcessor(x)
 	defer release()
-	earlier := cmp.Or(c.prepared.get(x.cacheKey(x.sent)), &preparedMessages{})
+	earlier := cmp.Or(c.prepared.Get(x.cacheKey(x.sent)), &preparedMessages{})
 	req, target, err := x.decodeRequest(earlier)
 	if err != nil {
 		return nil, "", err
@@ -93,7 +89,7 @@ func (x *exchange) decodeRequest(earlier *preparedMessages) (*clientRequest, *pr
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the request: %w", err)
 	}
-	req := &clientRequest{namedBranch: x.On, at: x.Started, sent: sent}
+	req := &clientRequest{at: x.Started, sent: sent}
 	if req.request, req.prefix, err = providers.DecodeNextRequest(x.API, x.Provider, sent, earlier.prefix); err != nil {
 		return nil, nil, err
 	}
@@ -101,6 +97,7 @@ func (x *exchange) decodeRequest(earlier *preparedMessages) (*clientRequest, *pr
 		req.request.Settings.Model = x.Model
 	}
 	req.identity = readIdentity(x.Header, req.request)
+	req.identity.branch = x.On
 	target, err := x.openProvider(req.request.Settings.Model)
 	return req, target, err
 }
@@ -209,7 +206,6 @@ func (x *index) resolveReferences(ctx context.Context, messages []content.Messag
 			}
 			if len(item) == 0 {
 				blocks = append(blocks, b)
-				continue
 			}
 			for _, c := range item {
 				blocks = append(blocks, c.Block)
@@ -260,14 +256,16 @@ type outcome struct {
 	err   error // why the response ended before its end
 }
 
-// readOutcome decodes the response of an exchange. It removes the compression of the body.
+// readOutcome decodes the response of an exchange. It removes the compression of the body, and sets what
+// the spool keeps of it.
 func (x *exchange) readOutcome(target *providers.Client) outcome {
 	body, broken := contentcoding.Decode(x.received, x.Response.Get("Content-Encoding"), maxBody)
 	if broken == nil {
 		x.received = body
 		x.Response.Del("Content-Encoding")
 	}
-	headers, text := x.headersToCommit(), x.redact(string(x.received))
+	x.kept = x.received
+	headers, text := x.headersToCommit(), string(x.redactBytes(x.received))
 	switch {
 	case x.Status == 0:
 		return outcome{note: "the request was not answered: " + x.redact(fmt.Sprint(x.err)), err: x.err}
@@ -292,22 +290,22 @@ func (x *exchange) readOutcome(target *providers.Client) outcome {
 		cause := errors.Join(err, x.err)
 		return outcome{note: fmt.Sprintf("the response could not be read: %s\n%s", x.redact(fmt.Sprint(cause)), text), meta: headers, err: cause}
 	}
+	x.kept = x.bodyWithoutSplitSecrets(reply.Blocks)
 	reply.Incomplete = reply.Incomplete || err != nil
 	return outcome{reply: reply, meta: headers, err: x.err}
 }
 
-// uncommittedResponse returns what the spool keeps of the response to an exchange that cannot be
-// committed: none if the decoder panics.
-func (x *exchange) uncommittedResponse() (kept []byte) {
+// keepUncommitted sets what the spool keeps of the response to an exchange that cannot be committed: none
+// if the decoder panics.
+func (x *exchange) keepUncommitted() {
 	defer func() { _ = recover() }() // the exchange may have failed for the same reason
+	x.kept = nil
 	target, err := x.openProvider(x.Model)
 	if err != nil {
-		return x.received
+		x.kept = x.received
+		return
 	}
-	if result := x.readOutcome(target); result.reply != nil {
-		return x.bodyWithoutSplitSecrets(result.reply.Blocks)
-	}
-	return x.received
+	x.readOutcome(target)
 }
 
 // bodyWithoutSplitSecrets returns the received body, or the masked text of its blocks if they contain a
@@ -381,7 +379,8 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	next, err := req.prepare(x.ctx, c.index, earlier)
 	var dest *destination
 	if err == nil {
-		c.prepared.put(x.cacheKey(x.sent), next, len(req.sent))
+		key := x.cacheKey(x.sent)
+		c.prepared.Put(key, next, len(key)+len(req.sent))
 		dest, err = c.index.findDestination(x.ctx, req)
 	}
 	if errors.Is(err, errEarly) {
@@ -396,7 +395,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 			return nil, "", &storeError{err}
 		}
 		if branch != "" {
-			x.received = nil // the branch has the response; a secret may be split over the pieces of this one
+			x.kept = nil // the branch has the response; a secret may be split over the pieces of this one
 			return &tract.Recorded{}, branch, nil
 		}
 	}
@@ -410,15 +409,15 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 			r.Kept, r.Masked = x.keptBody(req.sent)
 		}
 	} else {
-		r.Note, r.Meta = strings.TrimSpace(strings.TrimSpace(r.Note+"\n"+result.note)), result.meta
+		r.Note, r.Meta = strings.TrimSpace(r.Note+"\n"+result.note), result.meta
 	}
 	release()
-	done, err = c.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
+	done, err = c.index.repo.Branch(dest.branch).Record(x.ctx, r, tract.AppendOptions{Author: c.o.Author})
 	if err != nil {
 		return nil, dest.branch, &storeError{err}
 	}
 	if r.Kept != nil && spool.Cleared(c.o.Spool) != cleared { // the purge may not have seen this body
-		if err := requestbody.Purge(x.ctx, c.repo.Store(), done.Response.Manifest, "stored during a purge"); err != nil {
+		if err := requestbody.Purge(x.ctx, c.index.repo.Store(), done.Response.Manifest, "stored during a purge"); err != nil {
 			c.reportFailure(x, err)
 		}
 	}

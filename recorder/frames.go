@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -88,17 +87,7 @@ func (x *exchange) maskText(data []byte) []byte {
 	if x.c.o.Unmasked {
 		return data
 	}
-	return []byte(secrets.Mask(x.redact(string(data))))
-}
-
-// redactBytes returns bytes without the secrets of the request.
-func (x *exchange) redactBytes(data []byte) []byte {
-	for _, secret := range x.secrets {
-		if bytes.Contains(data, []byte(secret)) {
-			return []byte(x.redact(string(data)))
-		}
-	}
-	return data
+	return []byte(secrets.Mask(string(x.redactBytes(data))))
 }
 
 // readFrames fills an exchange from its frames. It reports whether the frames have a whole
@@ -137,10 +126,10 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 func noFrames() []spool.Frame { return nil }
 
 // finishFile finishes the file of an exchange: the spool keeps the request, and the response with the
-// given body. Secrets in both are masked. A response whose body is compressed is not kept, because
+// body that it keeps. Secrets in both are masked. A response whose body is compressed is not kept, because
 // secrets cannot be found in it.
-func (x *exchange) finishFile(label string, response []byte) {
-	frames := []spool.Frame{{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: response}, {Kind: frameResponseEnd, Data: x.encodeResponseEnd()}}
+func (x *exchange) finishFile(label string) {
+	frames := []spool.Frame{{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: x.kept}, {Kind: frameResponseEnd, Data: x.encodeResponseEnd()}}
 	kept := 2 // the head and the body of the request
 	if x.recovered {
 		kept, frames = 0, append([]spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}}, frames...)

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -78,10 +79,17 @@ func secretsOf(req *http.Request) []string {
 // redact returns a text without the secrets of the request. All stored headers and errors go
 // through it.
 func (x *exchange) redact(text string) string {
+	return string(x.redactBytes([]byte(text)))
+}
+
+// redactBytes is redact for bytes. It does not change them, but may return them.
+func (x *exchange) redactBytes(data []byte) []byte {
 	for _, secret := range x.secrets {
-		text = strings.ReplaceAll(text, secret, redacted)
+		if bytes.Contains(data, []byte(secret)) {
+			data = bytes.ReplaceAll(data, []byte(secret), []byte(redacted))
+		}
 	}
-	return text
+	return data
 }
 
 // identityHeaders are the request headers that name the client and the conversation. No other request

@@ -26,6 +26,7 @@ type identity struct {
 	agent   string // id of a sub-agent within the session; empty: the main conversation
 	parent  string // id of the session or agent that started this agent; empty: the main conversation
 	side    string // kind of a side call, which is not part of the conversation: title, routing, ...; empty: none
+	branch  string // the branch that On names, of which the other fields say who sends to it; may be empty
 	compact bool   // the request asks for a summary that will replace the conversation
 }
 
@@ -187,9 +188,12 @@ func shortenID(id string) string {
 	return cmp.Or(strings.Trim(name, "-"), "session")
 }
 
-// branchName returns the name of the main branch of an identity with a session. wholeIDs uses the whole
-// ids, for sessions whose shortened ids are equal.
+// branchName returns the name of the main branch of an identity with a session or a branch. wholeIDs uses
+// the whole ids, for sessions whose shortened ids are equal.
 func (c *identity) branchName(prefix string, wholeIDs bool) string {
+	if c.branch != "" {
+		return c.branch
+	}
 	part := shortenID
 	if wholeIDs {
 		part = refs.SafeName
@@ -207,7 +211,7 @@ func (c *identity) branchName(prefix string, wholeIDs bool) string {
 // details returns the non-empty parts of an identity as the origins of commits store them: masked.
 func (c *identity) details() map[string]string {
 	all := map[string]string{}
-	for name, value := range map[string]string{"client": c.client, "session": c.session, "agent": c.agent, "parent_agent": c.parent, "side": c.side} {
+	for name, value := range map[string]string{"client": c.client, "session": c.session, "agent": c.agent, "parent_agent": c.parent, "side": c.side, "branch": c.branch} {
 		if value != "" {
 			all[name] = secrets.Mask(value) // as it is stored
 		}

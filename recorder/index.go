@@ -56,8 +56,7 @@ type indexMaps struct {
 	byExternalID  map[string][]*thread    // by external id
 	items         map[string][]objects.ID // commits of an item, by the provider's item id
 	responses     map[string]response     // by the provider's response id
-	allLoaded     bool                    // every branch below the prefix was read
-	loaded        map[string]bool         // main branches that were read with their forks
+	loaded        map[string]bool         // arguments of loadBranches so far
 }
 
 // response is a response on a thread.
@@ -83,43 +82,43 @@ func (x *index) reset() {
 // threadsOfIdentity returns the threads of the identity with a key. mainBranch is the name of its main
 // branch. The caller holds the lock.
 func (x *index) threadsOfIdentity(ctx context.Context, key, mainBranch string) ([]*thread, error) {
-	if !x.loaded[mainBranch] {
-		if err := x.loadBranches(ctx, mainBranch, forkSuffix.MatchString); err != nil {
-			return nil, err
-		}
-		x.loaded[mainBranch] = true
+	if err := x.loadBranches(ctx, mainBranch, forkSuffix); err != nil {
+		return nil, err
 	}
 	return x.refresh(ctx, x.byIdentity[key])
 }
 
 // loadAll reads every branch below the prefix. The caller holds the lock.
 func (x *index) loadAll(ctx context.Context) error {
-	if x.allLoaded {
-		return nil
-	}
-	err := x.loadBranches(ctx, x.prefix, func(string) bool { return true })
-	x.allLoaded = err == nil
-	return err
+	return x.loadBranches(ctx, x.prefix, anySuffix)
 }
 
 // forkSuffix matches what follows the name of a main branch in the names of its forks. It also
 // matches the empty string, for the main branch.
-var forkSuffix = regexp.MustCompile(`^(/(fork-)?[0-9]+)?$`)
+var (
+	forkSuffix = regexp.MustCompile(`^(/(fork-)?[0-9]+)?$`)
+	anySuffix  = regexp.MustCompile("")
+)
 
-// loadBranches reads the branches whose names begin with a prefix, if wanted accepts the rest of the name.
-func (x *index) loadBranches(ctx context.Context, prefix string, wanted func(rest string) bool) error {
+// loadBranches reads the branches whose names are a prefix and a suffix, unless it has done so before.
+func (x *index) loadBranches(ctx context.Context, prefix string, suffix *regexp.Regexp) error {
+	key := prefix + " " + suffix.String()
+	if x.loaded[key] {
+		return nil
+	}
 	list, err := x.repo.Store().Refs(ctx, objects.RefQuery{Prefix: refs.Heads + prefix})
 	if err != nil {
 		return fmt.Errorf("list branches: %w", err)
 	}
 	for _, ref := range list {
 		name := strings.TrimPrefix(ref.Name, refs.Heads)
-		if x.threads[name] == nil && wanted(strings.TrimPrefix(name, prefix)) {
+		if x.threads[name] == nil && suffix.MatchString(strings.TrimPrefix(name, prefix)) {
 			if err := x.readThread(ctx, name, ref.Target); err != nil {
 				return err
 			}
 		}
 	}
+	x.loaded[key] = true
 	return nil
 }
 
@@ -128,29 +127,24 @@ func (x *index) loadBranches(ctx context.Context, prefix string, wanted func(res
 func (x *index) refresh(ctx context.Context, list []*thread) (kept []*thread, err error) {
 	for _, t := range slices.Clone(list) {
 		ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+t.branch)
-		switch {
-		case err != nil:
-			return nil, err
-		case ref.Target == t.tip:
-			kept = append(kept, t)
-			continue
-		}
-		x.removeThread(t)
-		if ref.Target.IsZero() {
-			continue
-		}
-		if err := x.readThread(ctx, t.branch, ref.Target); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		if again := x.threads[t.branch]; again != nil && again.identity == t.identity {
-			kept = append(kept, again)
+		if ref.Target != t.tip {
+			x.removeThread(t)
+			if err := x.readThread(ctx, t.branch, ref.Target); err != nil {
+				return nil, err
+			}
+		}
+		if now := x.threads[t.branch]; now != nil && now.identity == t.identity {
+			kept = append(kept, now)
 		}
 	}
 	return kept, nil
 }
 
-// readThread adds the thread of a branch, read from its history. It skips a damaged history: the
-// conversation will start a new branch.
+// readThread adds the thread of a branch, read from its history. It skips a branch that does not exist, and
+// one whose history is damaged: the conversation will start a new branch.
 func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) error {
 	line, err := commit.Linearize(ctx, x.repo.Store(), tip)
 	if err == nil {
@@ -202,27 +196,20 @@ type sentBlock struct{ first, now *commit.Commit }
 // readHistory returns the blocks of a history that its client sends, and sets the thread's details
 // and manifest. It applies only the edits that the client made: the client does not know others.
 func (t *thread) readHistory(commits []*commit.Commit) (list []sentBlock) {
-	edits, leftOut := map[objects.ID]*commit.Commit{}, map[objects.ID]bool{}
-	for _, c := range commits {
-		if c.Origin == nil || c.Origin.Importer != recordedBy {
-			continue
-		}
-		switch c.Op {
-		case commit.Edit:
-			edits[c.Target] = c
-		case commit.Annotate:
-			leftOut[c.Target] = true
-		}
+	own := slices.DeleteFunc(slices.Clone(commits), func(c *commit.Commit) bool { return c.Origin == nil || c.Origin.Importer != recordedBy })
+	changes, _ := history.LatestChanges(own)
+	for _, c := range own {
 		if t.details = c.Origin.Original; !c.Origin.Manifest.IsZero() {
 			t.manifest = c.Origin.Manifest
 		}
 	}
 	for _, c := range commits {
-		if c.Op != commit.Append || c.Role == content.NoRole || leftOut[c.ID] || c.Block == nil {
+		leftOut := changes[history.ChangeKey{Target: c.ID, Op: commit.Annotate}] != nil
+		if c.Op != commit.Append || c.Role == content.NoRole || leftOut || c.Block == nil {
 			continue
 		}
 		now := c
-		if edit := edits[c.ID]; edit != nil && edit.Block != nil {
+		if edit := changes[history.ChangeKey{Target: c.ID, Op: commit.Edit}]; edit != nil && edit.Block != nil {
 			now = edit
 		}
 		list = append(list, sentBlock{c, now})
@@ -354,9 +341,6 @@ func identityKey(details map[string]string) string {
 
 // freeBranchName returns a name that no branch has; see [refs.FreeName].
 func (x *index) freeBranchName(ctx context.Context, wanted, separator string) (string, error) {
-	if err := refs.Check(wanted); err != nil {
-		return "", fmt.Errorf("branch %w", err)
-	}
 	return refs.FreeName(wanted, separator, func(name string) (bool, error) {
 		if x.threads[name] != nil {
 			return true, nil

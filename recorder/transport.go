@@ -265,6 +265,7 @@ type exchange struct {
 	whole     bool // sent has the whole request body
 	written   bool // the spool has the request, as far as it was read
 	received  []byte
+	kept      []byte // what the spool keeps of the received body
 	duration  time.Duration
 	done      bool
 	err       error // why the response ended; nil: it is whole

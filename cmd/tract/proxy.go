@@ -193,10 +193,8 @@ func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
 	if err != nil {
 		return usageError("--listen %q: want HOST:PORT, such as %s", o.listen, defaultListen)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && o.token == "" {
-		f := classify(usageError("--listen %s is an address that other machines reach: want --token too", o.listen))
-		f.hint = "for example --token " + rand.Text()
-		return f
+	if host != "localhost" && !net.ParseIP(host).IsLoopback() && o.token == "" {
+		return withHint(usageError("--listen %s is an address that other machines reach: want --token too", o.listen), "for example --token %s", rand.Text())
 	}
 	ctx := cmd.Context()
 	s, err := a.startProxy(ctx, o, o.listen, "")

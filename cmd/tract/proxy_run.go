@@ -46,9 +46,8 @@ func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string)
 	}
 	client, _ := findClient(args[0])
 	if client.file != "" {
-		f := classify(fmt.Errorf("run %s: it reads its base URL from %s", client.name, client.file))
-		f.hint = "run tract proxy in another terminal, and tract proxy env " + client.name + " for what to write"
-		return f
+		return withHint(fmt.Errorf("run %s: it reads its base URL from %s", client.name, client.file),
+			"run tract proxy in another terminal, and tract proxy env %s for what to write", client.name)
 	}
 	ctx := context.WithoutCancel(cmd.Context()) // signals are the command's
 	s, err := a.startProxy(ctx, o, "127.0.0.1:0", client.provider)

@@ -16,16 +16,16 @@ const statusPath = "/.tract/status"
 
 // proxyStatusJSON is the state of a running proxy.
 type proxyStatusJSON struct {
-	Listen    string     `json:"listen"`
-	Started   time.Time  `json:"started"`
-	Recording bool       `json:"recording"`
-	Running   int64      `json:"running"`              // requests that are being forwarded
-	Recorded  int64      `json:"recorded"`             // responses
-	Pending   int64      `json:"pending"`              // exchanges that are not committed yet
-	Passed    int64      `json:"passed"`               // requests that are not to a model
-	Failed    int64      `json:"failed"`               // exchanges that were not recorded
-	LastError string     `json:"last_error,omitempty"` // of an upstream
-	ErrorTime *time.Time `json:"error_time,omitempty"`
+	Listen    string    `json:"listen"`
+	Started   time.Time `json:"started"`
+	Recording bool      `json:"recording"`
+	Running   int64     `json:"running"`              // requests that are being forwarded
+	Recorded  int64     `json:"recorded"`             // responses
+	Pending   int64     `json:"pending"`              // exchanges that are not committed yet
+	Passed    int64     `json:"passed"`               // requests that are not to a model
+	Failed    int64     `json:"failed"`               // exchanges that were not recorded
+	LastError string    `json:"last_error,omitempty"` // of an upstream
+	ErrorTime time.Time `json:"error_time,omitzero"`
 
 	RecordError string `json:"record_error,omitempty"` // the newest error of the recorder
 }
@@ -59,10 +59,8 @@ func (s *proxyServer) serveStatus(w http.ResponseWriter, req *http.Request) {
 		status.Recorded, status.Pending, status.Passed, status.Failed = stats.Recorded, stats.Pending, stats.Passed, stats.Failed+stats.Dropped
 		status.RecordError, _ = s.recordError.Load().(string)
 	}
-	if at, text := s.handler.LastError(); !at.IsZero() {
-		at = at.UTC().Truncate(time.Second)
-		status.LastError, status.ErrorTime = text, &at
-	}
+	status.ErrorTime, status.LastError = s.handler.LastError()
+	status.ErrorTime = status.ErrorTime.UTC().Truncate(time.Second)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(status) // the client may be gone
 }

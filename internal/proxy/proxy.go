@@ -100,7 +100,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	path, _ := p.authorized(req)
-	if upgrades(req) {
+	if req.Header.Get("Upgrade") != "" && strings.Contains(strings.ToLower(req.Header.Get("Connection")), "upgrade") {
 		w.Header().Set("Upgrade", "HTTP/1.1")
 		refuse(w, path, http.StatusUpgradeRequired, "this proxy does not relay web sockets; send the request over HTTP")
 		return
@@ -171,25 +171,13 @@ func (p *Proxy) trusted(req *http.Request) bool {
 			return false
 		}
 	}
-	host := req.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return p.o.Token != "" || isLoopback(strings.Trim(host, "[]"))
+	host := url.URL{Host: req.Host}
+	return p.o.Token != "" || isLoopback(host.Hostname())
 }
 
 // isLoopback reports whether a host name is one of this machine's loopback names.
 func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
-
-// upgrades reports whether a request asks for another protocol.
-func upgrades(req *http.Request) bool {
-	return req.Header.Get("Upgrade") != "" && strings.Contains(strings.ToLower(req.Header.Get("Connection")), "upgrade")
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // rewrite addresses a request to its target. It adds no header: ReverseProxy has removed the

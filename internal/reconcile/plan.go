@@ -185,7 +185,8 @@ func (c *comparison) pairPrefix() (known, listed int) {
 	return known, listed
 }
 
-// entryRun is one entry that counts, or consecutive texts of a model.
+// entryRun is one entry that counts, or consecutive texts of a model: a response is repeated only if all
+// its texts are.
 type entryRun struct {
 	first, last int
 	unit        objects.ID
@@ -221,14 +222,8 @@ func (c *comparison) pairRest(begin, listed int) {
 		return
 	}
 	match := func(x, y entryRun) {
-		for n := 0; x.first+n <= x.last && y.first+n <= y.last; n++ {
+		for n := range x.last - x.first + 1 { // equal runs have equal entries
 			c.pair(x.first+n, y.first+n)
-		}
-		for n := y.first; n <= y.last; n++ {
-			c.knownOf[n] = max(c.knownOf[n], x.first)
-		}
-		for n := x.first; n <= x.last; n++ {
-			c.listedOf[n] = max(c.listedOf[n], y.first)
 		}
 	}
 	for len(a) > 0 && len(b) > 0 && a[0].unit == b[0].unit {

@@ -16,7 +16,6 @@ package spool
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,11 +101,7 @@ func Open(folder string, o Options) (*Spool, error) {
 	if o.Disk == 0 {
 		o.Disk = 1 << 30
 	}
-	id := make([]byte, 8)
-	if _, err := rand.Read(id); err != nil {
-		return nil, fmt.Errorf("open spool: %w", err)
-	}
-	s := &Spool{o: o, folder: folder, liveFolder: filepath.Join(folder, "live-"+hex.EncodeToString(id)), writerDone: make(chan struct{}), lastCleared: Cleared(folder)}
+	s := &Spool{o: o, folder: folder, liveFolder: filepath.Join(folder, "live-"+rand.Text()), writerDone: make(chan struct{}), lastCleared: Cleared(folder)}
 	s.queueChanged.L = &s.mu
 	for _, dir := range []string{s.liveFolder, filepath.Join(folder, "done")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -77,32 +77,29 @@ func (s *Spool) writePending(f *File, more []byte) {
 	if len(data) == 0 {
 		return
 	}
-	if err := s.appendToFile(f, data, more); err != nil {
+	if !s.appendToFile(f, data, more) {
 		f.lost.Store(true)
 		s.removeFile(f)
 	}
 }
 
-// errFull reports that Options.Disk is reached.
-var errFull = errors.New("the spool is full")
-
-func (s *Spool) appendToFile(f *File, data, more []byte) error {
+// appendToFile appends data and more to a file. It reports whether the file has them; not, for example, if
+// Options.Disk is reached.
+func (s *Spool) appendToFile(f *File, data, more []byte) bool {
 	if !s.freeSpace(int64(len(data) + len(more))) {
-		return errFull
+		return false
 	}
 	file, err := f.open(os.O_WRONLY | os.O_APPEND)
 	if err != nil {
-		return err
+		return false
 	}
 	for _, part := range [][]byte{data, more} {
-		var n int
-		if err == nil {
-			n, err = file.Write(part)
-		}
+		n, bad := file.Write(part)
 		s.size += int64(n)
 		f.size += int64(n)
+		err = errors.Join(err, bad)
 	}
-	return errors.Join(err, file.Close())
+	return errors.Join(err, file.Close()) == nil
 }
 
 // open opens the file, and creates it if it does not exist yet. It is closed after each use, since
