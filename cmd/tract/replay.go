@@ -101,7 +101,7 @@ func (a *app) printReplay(o *replayOptions, again *tract.ReplayResult, name stri
 
 // replayClientAndOptions returns the client of the response, or the one that the flags name.
 func (a *app) replayClientAndOptions(ctx context.Context, o *replayOptions, id objects.ID) (client model, opts tract.AskOptions, err error) {
-	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequestSize, OnResponse: a.debugReply}
+	opts = tract.AskOptions{Settings: map[string]string{}, OnWarning: a.warn, OnRequest: a.debugRequestSize, OnResponse: a.debugReasoning}
 	x, err := inspect.Reproduce(ctx, a.repo, id.String(), nil)
 	if err != nil {
 		return nil, opts, err

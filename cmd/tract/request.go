@@ -132,7 +132,7 @@ func (o *requestFlags) options(ctx context.Context, a *app, client llm.Target) (
 // warnings and, with -v, details.
 func (a *app) askOptions() (tract.AskOptions, error) {
 	set, err := a.settingsChangedSinceOpen()
-	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequestSize, OnResponse: a.debugReply}, err
+	return tract.AskOptions{Settings: set, OnWarning: a.warn, OnRequest: a.debugRequestSize, OnResponse: a.debugReasoning}, err
 }
 
 // checkToolReasoningStored refuses a request with tools whose reasoning would not be stored, if the
@@ -163,9 +163,9 @@ func (a *app) debugRequestSize(req *llm.Request) {
 	a.debug("request of %d bytes, %d messages", len(req.Body), len(req.Messages))
 }
 
-// debugReply prints where the reasoning was in a response, how it was requested, and what was
+// debugReasoning prints where the reasoning was in a response, how it was requested, and what was
 // sent back.
-func (a *app) debugReply(req *llm.Request, reply *llm.Response) {
+func (a *app) debugReasoning(req *llm.Request, reply *llm.Response) {
 	if !a.verbose {
 		return
 	}
