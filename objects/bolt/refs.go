@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/memtable"
+	"github.com/tract-vcs/tract/objects/bolt/internal/page"
 )
 
 // watchInterval is how often a watch reads the ref, which another process may have moved.
@@ -169,8 +171,10 @@ func (s *store) Log(ctx context.Context, name string, before uint64, limit int) 
 // log yields the entries below a sequence number, of one ref or of all, the newest first. An
 // error is the last element.
 func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, error] {
-	lists := decoded(l.descend(logBucket, logKey(before)), decodeEntries)
-	if name != "" {
+	var lists iter.Seq2[[]objects.LogEntry, error]
+	if name == "" {
+		lists = decoded(l.descend(logBucket, logKey(before)), decodeEntries)
+	} else {
 		lists = l.logValuesOf(name, before)
 	}
 	return func(yield func(objects.LogEntry, error) bool) {
@@ -191,7 +195,7 @@ func (l *snapshot) log(name string, before uint64) iter.Seq2[objects.LogEntry, e
 // logValuesOf yields the entries of one value at a time, of the values that have a move of a ref.
 func (l *snapshot) logValuesOf(name string, before uint64) iter.Seq2[[]objects.LogEntry, error] {
 	return func(yield func([]objects.LogEntry, error) bool) {
-		for found, err := range l.descend(movesBucket, movesKey(name, before)) {
+		for found, err := range l.descendMoves(name, before) {
 			var list []objects.LogEntry
 			if err == nil {
 				seq, ok := parseMovesKey(name, found.Key)
@@ -208,6 +212,17 @@ func (l *snapshot) logValuesOf(name string, before uint64) iter.Seq2[[]objects.L
 			}
 		}
 	}
+}
+
+// descendMoves yields the entries of the moves bucket below that of a move of a ref, in descending order.
+// Of the journal it sorts only those of the ref: a writer asks for each ref that is new to it.
+func (l *snapshot) descendMoves(name string, before uint64) iter.Seq2[page.Entry, error] {
+	key := movesKey(name, before)
+	var journaled []memtable.Entry
+	if l.mem != nil {
+		journaled = l.mem.SortedWithPrefix(movesBucket, key[:len(key)-8], l.mark)
+	}
+	return l.merged(movesBucket, key, true, journaled)
 }
 
 func movesRef(e objects.LogEntry, name string) bool {

@@ -81,12 +81,12 @@ func (l *snapshot) journalValue(bucket int, key []byte) (value []byte, ok bool) 
 
 // ascend yields the entries of a bucket from key on, in ascending order.
 func (l *snapshot) ascend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
-	return l.merged(bucket, key, false)
+	return l.merged(bucket, key, false, l.journaled(bucket))
 }
 
 // descend yields the entries of a bucket below key, in descending order.
 func (l *snapshot) descend(bucket int, key []byte) iter.Seq2[page.Entry, error] {
-	return l.merged(bucket, key, true)
+	return l.merged(bucket, key, true, l.journaled(bucket))
 }
 
 // scanFile yields what the file has of a bucket, without the journal.
@@ -119,15 +119,21 @@ func decoded[T any](entries iter.Seq2[page.Entry, error], decode func(key, value
 	}
 }
 
-// merged yields what the file and the journal have, in one order. For a key that both have
-// the journal counts.
-func (l *snapshot) merged(bucket int, from []byte, descending bool) iter.Seq2[page.Entry, error] {
-	file, rest := l.scanFile(bucket, from, descending), l.journalPart(bucket, from, descending)
-	if len(rest) == 0 {
+// merged yields what the file has of a bucket from a key on, or if descending is set, below the key,
+// together with entries of the journal. For a key that both have the journal counts.
+func (l *snapshot) merged(bucket int, from []byte, descending bool, journaled []memtable.Entry) iter.Seq2[page.Entry, error] {
+	file := l.scanFile(bucket, from, descending)
+	at, _ := slices.BinarySearchFunc(journaled, from, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
+	if descending {
+		journaled = journaled[:at]
+	} else {
+		journaled = journaled[at:]
+	}
+	if len(journaled) == 0 {
 		return file
 	}
 	return func(yield func(page.Entry, error) bool) {
-		rest := rest
+		rest := journaled
 		next := func() bool { // the journal's next, unless it is deleted
 			var e memtable.Entry
 			e, rest = takeNext(rest, descending)
@@ -162,16 +168,11 @@ func takeNext(list []memtable.Entry, descending bool) (next memtable.Entry, othe
 	return list[0], list[1:]
 }
 
-// journalPart returns what the journal has from a key on, or if below is set, below the key. It is in
-// ascending order, and shared: the caller must not change it.
-func (l *snapshot) journalPart(bucket int, key []byte, below bool) []memtable.Entry {
+// journaled returns the entries of a bucket that the journal has, in ascending order. The list is shared:
+// the caller must not change it.
+func (l *snapshot) journaled(bucket int) []memtable.Entry {
 	if l.mem == nil {
 		return nil
 	}
-	list := l.mem.Sorted(bucket, l.mark)
-	at, _ := slices.BinarySearchFunc(list, key, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
-	if below {
-		return list[:at]
-	}
-	return list[at:]
+	return l.mem.Sorted(bucket, l.mark)
 }

@@ -153,6 +153,25 @@ func (b *bucket) all(m Mark) []Entry {
 	return list
 }
 
+// SortedWithPrefix returns the newest entry of every key with a prefix, by key. It looks at each
+// entry of the bucket, but sorts only those.
+func (t *Table) SortedWithPrefix(bucket int, prefix []byte, m Mark) (list []Entry) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	b := &t.buckets[bucket]
+	for i, e := range b.entries[:b.len(m)] {
+		if bytes.HasPrefix(e.Key, prefix) && b.newest(e.Key, m) == int32(i) {
+			list = append(list, e)
+		}
+	}
+	sortByKey(list)
+	return list
+}
+
+func sortByKey(list []Entry) {
+	slices.SortFunc(list, func(a, b Entry) int { return bytes.Compare(a.Key, b.Key) })
+}
+
 // Sorted returns the newest entry of every key of a bucket at a moment, by key. The list is
 // shared: the caller must not change it.
 func (t *Table) Sorted(bucket int, m Mark) []Entry {
@@ -168,7 +187,7 @@ func (t *Table) Sorted(bucket int, m Mark) []Entry {
 	}
 	list := b.all(m)
 	if !b.ascending { // else the list is that of the bucket
-		slices.SortFunc(list, func(a, b Entry) int { return bytes.Compare(a.Key, b.Key) })
+		sortByKey(list)
 	}
 	t.sorted = listing{bucket, n, list}
 	return list

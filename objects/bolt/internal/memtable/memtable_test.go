@@ -54,12 +54,21 @@ func TestTableIsAMapAtEveryMark(t *testing.T) {
 						t.Fatalf("after %d changes key %x of bucket %d is %v, %v", i+1, key, b, value, ok)
 					}
 				}
+				for _, prefix := range [][]byte{nil, {byte(i % 10)}} {
+					want := slices.DeleteFunc(slices.Clone(list), func(e Entry) bool { return !bytes.HasPrefix(e.Key, prefix) })
+					got := table.SortedWithPrefix(b, prefix, m)
+					if !slices.EqualFunc(got, want, equalEntries) {
+						t.Fatalf("after %d changes bucket %d has with the prefix %x %v, want %v", i+1, b, prefix, got, want)
+					}
+				}
 				all := slices.Clone(table.All(b, m))
 				slices.SortFunc(all, func(a, b Entry) int { return bytes.Compare(a.Key, b.Key) })
-				if !slices.EqualFunc(all, list, func(a, b Entry) bool { return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) }) {
+				if !slices.EqualFunc(all, list, equalEntries) {
 					t.Fatalf("after %d changes bucket %d lists %v in the order of arrival, and %v by key", i+1, b, all, list)
 				}
 			}
 		}
 	})
 }
+
+func equalEntries(a, b Entry) bool { return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) }
