@@ -429,9 +429,7 @@ func (x *index) addResponse(t *thread, r *tract.Response) {
 			continue
 		}
 		block = x.maskedBlock(block)
-		entries := t.builder.Add([]content.Message{{Role: content.RoleAssistant, Blocks: []content.Block{block}}}, nil)
-		entries[0].Ref = rest[0]
-		t.entries = append(t.entries, entries...)
+		t.appendEntry(rest[0], content.RoleAssistant, block, nil)
 		x.addResponseBlock(t, rest[0], block)
 		rest = rest[1:]
 	}

@@ -40,11 +40,7 @@ func (c *committer) commitAndFinishFile(x *exchange) (err error) {
 		return err
 	}
 	c.recorded.Add(1)
-	if x.purged {
-		x.file.Finish("", 0, noFrames)
-	} else {
-		x.finishFile("committed")
-	}
+	x.finishFile("committed")
 	if c.o.OnResponse != nil && done.Response != nil && done.Rescued == "" {
 		c.o.OnResponse(branch, done.Response)
 	}
@@ -335,32 +331,20 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 	if branch == "" {
 		return "", nil
 	}
-	ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+branch)
-	if err != nil || ref.Target.IsZero() {
-		return "", err
-	}
-	var ids []objects.ID
-	for c, err := range commit.WalkReuse(ctx, x.repo.Store(), ref.Target, maxRecoveredCommits) {
+	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
+	for c, err := range x.repo.Log(ctx, refs.Heads+branch, tract.LogOptions{Limit: maxRecoveredCommits}) {
 		if err != nil {
 			return "", err
 		}
-		ids = append(ids, c.OriginID)
-	}
-	origins, err := objects.ReadAll(ctx, x.repo.Store(), ids, commit.ParseOrigin)
-	if err != nil {
-		return "", err
-	}
-	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
-	for _, o := range origins {
-		if o.Importer != recordedBy || o.Manifest.IsZero() || !o.Started.Equal(at) {
+		if o := c.Origin; o == nil || o.Importer != recordedBy || o.Manifest.IsZero() || !o.Started.Equal(at) {
 			continue
 		}
-		m, err := compile.ReadManifest(ctx, x.repo.Store(), o.Manifest)
-		switch {
-		case err == nil && m.Sent == body:
-			return branch, nil
-		case err != nil && !history.IsDamaged(err):
+		m, err := compile.ReadManifest(ctx, x.repo.Store(), c.Origin.Manifest)
+		if err != nil {
 			return "", err
+		}
+		if m.Sent == body {
+			return branch, nil
 		}
 	}
 	return "", nil
@@ -391,7 +375,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	}
 	if x.recovered {
 		branch, err := c.index.recordedOn(x.ctx, dest, x.Started, objects.Hash(req.sent))
-		if err != nil && !history.IsDamaged(err) { // another try cannot read a damaged history either
+		if err != nil && !history.IsDamaged(err) { // another try cannot read a damaged or missing history either
 			return nil, "", &storeError{err}
 		}
 		if branch != "" {

@@ -122,23 +122,23 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 	return x.whole && x.API != ""
 }
 
-// noFrames returns the frames of an exchange that the spool does not keep.
-func noFrames() []spool.Frame { return nil }
-
-// finishFile finishes the file of an exchange: the spool keeps the request, and the response with the
-// body that it keeps. Secrets in both are masked. A response whose body is compressed is not kept, because
-// secrets cannot be found in it.
+// finishFile finishes the file of an exchange: the spool keeps the request, and the response with x.kept as
+// its body. Secrets in both are masked. An exchange that repeats purged content is not kept, nor is one whose
+// response is compressed, because secrets cannot be found in it.
 func (x *exchange) finishFile(label string) {
-	frames := []spool.Frame{{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: x.kept}, {Kind: frameResponseEnd, Data: x.encodeResponseEnd()}}
 	kept := 2 // the head and the body of the request
 	if x.recovered {
-		kept, frames = 0, append([]spool.Frame{{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent}}, frames...)
+		kept = 0
 	}
-	encoded := x.Response.Get("Content-Encoding") != ""
 	x.file.Finish(label, kept, func() []spool.Frame {
-		if encoded && !x.c.o.Unmasked {
+		if x.purged || x.Response.Get("Content-Encoding") != "" && !x.c.o.Unmasked {
 			return nil
 		}
+		frames := []spool.Frame{
+			{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent},
+			{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: x.kept},
+			{Kind: frameResponseEnd, Data: x.encodeResponseEnd()},
+		}[kept:]
 		for i, f := range frames {
 			frames[i].Data = x.maskText(f.Data)
 		}

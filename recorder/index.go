@@ -156,31 +156,8 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 		}
 		return nil
 	}
-	t := &thread{branch: branch, tip: tip, purgedContent: map[objects.ID]bool{}, externalIDs: map[string]bool{}}
-	said := t.readHistory(line)
-	messages := make([]content.Message, len(said))
-	for i, b := range said {
-		block := x.maskedBlock(b.now.Block)
-		messages[i] = content.Message{Role: b.first.Role, Blocks: []content.Block{block}}
-		if b.first.Role == content.RoleAssistant {
-			x.addResponseBlock(t, b.first.ID, block)
-		}
-		if b.first.Origin != nil && b.first.Origin.ResponseID != "" {
-			x.responses[b.first.Origin.ResponseID] = response{t, b.first.ID}
-		}
-	}
-	n := -1
-	t.builder = &reconcile.Builder{}
-	t.entries = t.builder.Add(messages, func(content.Block) (objects.ID, bool) {
-		n++
-		return said[n].now.ContentID, said[n].now.Tombstone != nil // a purged block is compared by the id of its content
-	})
-	for i := range t.entries {
-		t.entries[i].Ref = said[i].first.ID
-		if said[i].now.Tombstone != nil {
-			t.purgedContent[said[i].now.ContentID], t.purged = true, true
-		}
-	}
+	t := &thread{branch: branch, tip: tip, builder: &reconcile.Builder{}, purgedContent: map[objects.ID]bool{}, externalIDs: map[string]bool{}}
+	x.addHistory(t, line)
 	t.identity = identityKey(t.details)
 	if t.identity == "" && !strings.HasPrefix(branch, x.prefix) { // somebody else created the branch, and On named it
 		t.identity = identityKey(map[string]string{"branch": branch})
@@ -189,13 +166,9 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 	return nil
 }
 
-// sentBlock is a block that the client sends: its first commit, and the commit with its present
-// content, which is an edit or the same.
-type sentBlock struct{ first, now *commit.Commit }
-
-// readHistory returns the blocks of a history that its client sends, and sets the thread's details
+// addHistory adds the blocks of a history that its client sends to a thread, and sets the thread's details
 // and manifest. It applies only the edits that the client made: the client does not know others.
-func (t *thread) readHistory(commits []*commit.Commit) (list []sentBlock) {
+func (x *index) addHistory(t *thread, commits []*commit.Commit) {
 	own := slices.DeleteFunc(slices.Clone(commits), func(c *commit.Commit) bool { return c.Origin == nil || c.Origin.Importer != recordedBy })
 	changes, _ := history.LatestChanges(own)
 	for _, c := range own {
@@ -208,13 +181,30 @@ func (t *thread) readHistory(commits []*commit.Commit) (list []sentBlock) {
 		if c.Op != commit.Append || c.Role == content.NoRole || leftOut || c.Block == nil {
 			continue
 		}
-		now := c
+		now := c // with the present content
 		if edit := changes[history.ChangeKey{Target: c.ID, Op: commit.Edit}]; edit != nil && edit.Block != nil {
 			now = edit
 		}
-		list = append(list, sentBlock{c, now})
+		block, purged := x.maskedBlock(now.Block), now.Tombstone != nil
+		// A purged block is compared by the id of its content.
+		t.appendEntry(c.ID, c.Role, block, func(content.Block) (objects.ID, bool) { return now.ContentID, purged })
+		if purged {
+			t.purgedContent[now.ContentID], t.purged = true, true
+		}
+		if c.Role == content.RoleAssistant {
+			x.addResponseBlock(t, c.ID, block)
+		}
+		if c.Origin != nil && c.Origin.ResponseID != "" {
+			x.responses[c.Origin.ResponseID] = response{t, c.ID}
+		}
 	}
-	return list
+}
+
+// appendEntry appends the block of a commit to a thread. override is that of [reconcile.Builder.Add].
+func (t *thread) appendEntry(at objects.ID, role content.Role, b content.Block, override reconcile.Override) {
+	entries := t.builder.Add([]content.Message{{Role: role, Blocks: []content.Block{b}}}, override)
+	entries[0].Ref = at
+	t.entries = append(t.entries, entries...)
 }
 
 // resetIfCleared empties the index if a spool was cleared since it was built, because a purge has changed

@@ -78,15 +78,9 @@ type Transport struct {
 // is nil. The repo must stay open until [Transport.Wait] has returned. Exchanges that an earlier
 // process left in the spool are committed, too.
 func New(repo *tract.Repo, o Options) *Transport {
-	if o.Next == nil {
-		o.Next = http.DefaultTransport
-	}
-	if o.Prefix == "" {
-		o.Prefix = "proxy/"
-	}
-	if o.Memory == 0 {
-		o.Memory = 64 << 20
-	}
+	o.Next = cmp.Or(o.Next, http.DefaultTransport)
+	o.Prefix = cmp.Or(o.Prefix, "proxy/")
+	o.Memory = cmp.Or(o.Memory, 64<<20)
 	t := &Transport{o: o, clock: time.Now, committer: newCommitter(repo, o)}
 	if o.Spool == "" {
 		return t
@@ -108,7 +102,7 @@ const maxSpoolHold = 50 * time.Millisecond
 func (t *Transport) addRecovered(f *spool.File, frames []spool.Frame) {
 	x := &exchange{c: t.committer, ctx: tract.AsOperation(context.Background(), ""), file: f, err: errProcessEnded, done: true, recovered: true}
 	if !x.readFrames(frames) {
-		f.Finish("", 0, noFrames)
+		f.Finish("", 0, func() []spool.Frame { return nil })
 		return
 	}
 	t.committer.enqueue(x)
@@ -268,8 +262,7 @@ type exchange struct {
 	kept      []byte // what the spool keeps of the received body
 	duration  time.Duration
 	done      bool
-	err       error // why the response ended; nil: it is whole
-	tooLong   bool
+	err       error // why the response ended, or a body is not whole; nil: they are whole
 	number    int64
 	held      int64 // bytes of its bodies when it was queued
 	released  bool  // the bodies come from the spool file
@@ -314,8 +307,10 @@ func (x *exchange) appendBody(body *[]byte, p []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if left := maxBody - len(*body); len(p) > left {
-		x.tooLong = x.tooLong || !x.done
 		p = p[:left]
+		if !x.done {
+			x.err = errTooLong
+		}
 	}
 	if x.done || len(p) == 0 {
 		return
@@ -333,10 +328,7 @@ func (x *exchange) markEnded(err error, now time.Time) (first bool) {
 	if x.done {
 		return false
 	}
-	x.done, x.err, x.duration = true, err, now.Sub(x.Started)
-	if x.tooLong {
-		x.err = errTooLong
-	}
+	x.done, x.err, x.duration = true, cmp.Or(x.err, err), now.Sub(x.Started)
 	x.writeRequest() // the request may have failed before its body was read
 	return true
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -205,9 +204,7 @@ func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
 	select {
 	case <-ctx.Done():
 	case err := <-s.served:
-		if !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
+		return err
 	}
 	return a.stopProxy(ctx, s, o.strict)
 }

@@ -10,6 +10,7 @@
 package proxy
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -120,7 +121,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			io.Closer
 		}{io.LimitReader(req.Body, req.ContentLength), req.Body}
 	}
-	p.forward.ServeHTTP(w, req.WithContext(withTarget(req.Context(), target)))
+	p.forward.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), targetKey{}, target)))
 }
 
 // Allows reports whether a request may use the proxy. Otherwise it refuses the request: with

@@ -95,10 +95,6 @@ func (p *Proxy) target(name, path string) (Target, bool) {
 
 type targetKey struct{}
 
-func withTarget(ctx context.Context, t Target) context.Context {
-	return context.WithValue(ctx, targetKey{}, t)
-}
-
 // TargetOf returns the target of a request that a [Proxy] forwards; for any other request it
 // has no provider.
 func TargetOf(ctx context.Context) Target {

@@ -14,6 +14,7 @@
 package spool
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -98,9 +99,7 @@ type File struct {
 
 // Open opens the spool in a folder, and creates the folder if it does not exist.
 func Open(folder string, o Options) (*Spool, error) {
-	if o.Disk == 0 {
-		o.Disk = 1 << 30
-	}
+	o.Disk = cmp.Or(o.Disk, 1<<30)
 	s := &Spool{o: o, folder: folder, liveFolder: filepath.Join(folder, "live-"+rand.Text()), writerDone: make(chan struct{}), lastCleared: Cleared(folder)}
 	s.queueChanged.L = &s.mu
 	for _, dir := range []string{s.liveFolder, filepath.Join(folder, "done")} {
