@@ -33,10 +33,14 @@ func (a *checker) salvage() {
 	}
 }
 
+// maxFragments is the most values that salvage keeps for a pack. A head and a body have some old copies and
+// some guesses of their ends each; a file that was made to have more must not fill the memory.
+const maxFragments = 64
+
 // salvageElement takes what it can of a key and its value.
 func (a *checker) salvageElement(e salvage.Element) error {
 	if len(e.Key) == 4 { // packs are read when all of their values are known
-		if n := binary.BigEndian.Uint32(e.Key); !a.intact[n] {
+		if n := binary.BigEndian.Uint32(e.Key); !a.intact[n] && len(a.fragments[n]) < maxFragments {
 			e.Key, e.Value = nil, bytes.Clone(e.Value)
 			a.fragments[n] = append(a.fragments[n], e)
 		}

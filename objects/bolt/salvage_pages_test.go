@@ -104,3 +104,33 @@ func TestSalvageOfDamagedPageElements(t *testing.T) {
 		}
 	}
 }
+
+// TestSalvageReadsInProportionToTheFile adds up the sizes of what salvage would read: the middle of a large
+// value is not taken for a page with large values.
+func TestSalvageReadsInProportionToTheFile(t *testing.T) {
+	file, _ := valuesFile(t)
+	r, total := bytes.NewReader(file), int64(0)
+	err := salvage.Pages(t.Context(), r, r.Size(), os.Getpagesize(), func(e salvage.Element) error {
+		total += e.Size
+		return nil
+	})
+	if err != nil || total > 4*r.Size() {
+		t.Errorf("values of %d bytes are found in a file of %d, %v", total, r.Size(), err)
+	}
+}
+
+// TestSalvageOfPageWithDamagedHeader damages the id and the type of each leaf that has values: its first element
+// shows that it is one.
+func TestSalvageOfPageWithDamagedHeader(t *testing.T) {
+	file, values := valuesFile(t)
+	size := os.Getpagesize()
+	for at := 2 * size; at < len(file); at += size {
+		if page.Order.Uint64(file[at:]) == uint64(at/size) && page.Order.Uint16(file[at+8:]) == page.LeafFlag && page.Order.Uint16(file[at+10:]) > 1 {
+			file[at] ^= 0x40
+			file[at+8] = 0xff
+		}
+	}
+	if n := findAll(t, file, size, values); n != len(values) {
+		t.Errorf("%d values of %d are found", n, len(values))
+	}
+}

@@ -36,20 +36,21 @@ const (
 
 // scanner is the state of one Pages.
 type scanner struct {
-	file  io.ReaderAt
-	size  int64
-	key   [maxKey]byte
-	found func(Element) error
+	file     io.ReaderAt
+	size     int64
+	pageSize int
+	key      [maxKey]byte
+	found    func(Element) error
 }
 
-// Pages takes every page of a file of a size for a leaf, whatever it says it is, and calls
+// Pages takes every page of a file of a size for a leaf, whatever type its header has, and calls
 // found with all that its elements may be. The key, and a value that is given, are valid until
 // found returns. pageSize is 0 if it is not known.
 func Pages(ctx context.Context, f io.ReaderAt, size int64, pageSize int, found func(Element) error) error {
 	if pageSize == 0 {
 		pageSize = guessPageSize(f, size)
 	}
-	s := scanner{file: f, size: size, found: found}
+	s := scanner{file: f, size: size, pageSize: pageSize, found: found}
 	b := make([]byte, pageSize)
 	for at := int64(0); at < size; at += int64(pageSize) {
 		if err := ctx.Err(); err != nil {
@@ -103,6 +104,14 @@ func elements(b []byte, count int) (all []element) {
 	return all
 }
 
+// isPlausible reports whether a page may begin at an offset: its id is right, or its type is that of a leaf, or
+// its first element may be one. Without this check the middle of each large value would be taken for a page
+// with values of up to maxPage, and a salvage would read thousands of times the size of the file.
+func (s *scanner) isPlausible(b []byte, at int64, all []element) bool {
+	return at < 0 || int64(page.Order.Uint64(b))*int64(s.pageSize) == at || page.Order.Uint16(b[8:]) == page.LeafFlag ||
+		len(all) > 0 && all[0].plausible(page.HeaderSize+page.ElementSize)
+}
+
 // page finds the elements of a page. An element is believed as far as it lies in the file; and
 // since each begins where the one before it ends, one with a damaged description is also
 // looked for there. An inline page has no offset in the file: at is negative.
@@ -112,6 +121,9 @@ func (s *scanner) page(b []byte, at int64) error {
 	}
 	count := int(page.Order.Uint16(b[10:]))
 	all := elements(b, count)
+	if !s.isPlausible(b, at, all) {
+		return nil
+	}
 	table := int64(page.HeaderSize + min(max(count, 1), len(all))*page.ElementSize)
 	whole := min(int64(1+page.Order.Uint32(b[12:]))*int64(len(b)), maxPage)
 	end := table // of the element before
