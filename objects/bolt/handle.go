@@ -68,7 +68,7 @@ func (h *handle) snapshot() *snapshot {
 	if h.version.idleSnapshot = nil; l == nil {
 		l = newSnapshot(h.file, h.version.meta)
 	}
-	l.fileNumber, l.scan = h.fileNumber, nil
+	l.fileNumber, l.advice = h.fileNumber, nil
 	l.mem, l.mark, l.bodies = h.mem, h.mark, h.bodies
 	return l
 }

@@ -110,7 +110,6 @@ type loading struct {
 type loadWorker struct {
 	*loading
 
-	scan    readAdvice
 	kept    arena // has the data of the objects, which the caller keeps; it is never reset
 	scratch arena // has one compressed body
 }
@@ -144,7 +143,6 @@ func (l *loadWorker) load(ctx context.Context, ranges []bodyRange) (unread []bod
 	var body []byte
 	err = l.store.view(ctx, "read", func(k *snapshot) error {
 		if k.fileNumber == l.file {
-			k.scan = &l.scan
 			body = l.readBodyIfMostlyWanted(k, ranges)
 		}
 		return nil

@@ -74,39 +74,30 @@ func (l *snapshot) packPart(bucket int, n uint32) (page.Entry, error) {
 	if err == nil && !ok {
 		err = fmt.Errorf("pack %d: %w: it is not in %s", n, errPack, buckets[bucket])
 	}
-	if f, isFile := l.pages.File.(*os.File); isFile && err == nil && l.scan != nil {
-		l.scan.adviseNear(f, bucket, e)
-	}
 	return e, err
 }
 
-// readAdvice is what a read of many packs has told the system that it will read. Heads are
-// read from the newest, bodies from the oldest; those of one checkpoint lie together.
-type readAdvice struct {
-	heads, bodies int64 // offsets: down to heads, up to bodies
-}
+// headAdvice is what a walk has told the system that it will read: the file from an offset up to the last
+// head. Heads are read from the newest; those of one checkpoint lie together, its bodies between them and
+// the next ones.
+type headAdvice struct{ from int64 }
 
 const (
-	headsAhead  = 4 << 20
-	bodiesAhead = 4 << 20
+	adviceStep  = 4 << 20        // bytes of one request
+	adviceAhead = 4 * adviceStep // bytes that are requested before the walk comes there
 )
 
-func (s *readAdvice) adviseNear(f *os.File, bucket int, e page.Entry) {
-	from, to := e.Page().Offset, e.Page().Offset+int64(e.Page().Size)
-	switch {
-	case bucket == headsBucket && (s.heads == 0 || from < s.heads || from > s.heads+2*headsAhead):
-		s.heads = max(from-headsAhead, 0)
-		adviseWillNeed(f, s.heads, to-s.heads)
-	case bucket == headsBucket && from < s.heads+headsAhead/2: // early, so that the reader need not wait
-		s.heads = max(s.heads-headsAhead, 0)
-		adviseWillNeed(f, s.heads, headsAhead)
-	case bucket == bodiesBucket && (s.bodies == 0 || to > s.bodies || to < s.bodies-2*bodiesAhead):
-		s.bodies = to + bodiesAhead
-		adviseWillNeed(f, from, s.bodies-from)
-	case bucket == bodiesBucket && to > s.bodies-bodiesAhead/2:
-		adviseWillNeed(f, s.bodies, bodiesAhead)
-		s.bodies += bodiesAhead
+// request asks the system for the next part of a file, if the walk has come near it or has jumped. p has the head that
+// is read now.
+func (a *headAdvice) request(f *os.File, p *page.Page) {
+	to := a.from
+	if a.from == 0 || p.Offset < a.from || p.Offset > a.from+2*adviceAhead {
+		to = p.Offset + int64(p.Size)
+	} else if p.Offset > a.from+adviceAhead || a.from == page.MinSize {
+		return
 	}
+	a.from = max(min(p.Offset, to)-adviceStep, page.MinSize)
+	adviseWillNeed(f, a.from, to-a.from)
 }
 
 // pack reads the head of a pack.
@@ -117,6 +108,9 @@ func (l *snapshot) pack(n uint32) (*pack, error) {
 	e, err := l.packPart(headsBucket, n)
 	if err != nil {
 		return nil, err
+	}
+	if f, isFile := l.pages.File.(*os.File); isFile && l.advice != nil {
+		l.advice.request(f, e.Page())
 	}
 	b, err := e.ValueIn(l.arena.pageArena())
 	if err != nil {

@@ -40,7 +40,6 @@ func (s *store) Get(ctx context.Context, ids []objects.ID) iter.Seq2[objects.Obj
 
 // getter is the state of one Get.
 type getter struct {
-	scan    readAdvice
 	rest    []objects.ID
 	results []readResult
 }
@@ -62,9 +61,6 @@ type located struct {
 // they have getBytes of data.
 func (g *getter) readNextObjects(l *snapshot) error {
 	list := make([]located, min(len(g.rest), getObjects))
-	if len(list) > viewObjects {
-		l.scan = &g.scan
-	}
 	last := place{}
 	for i := range list {
 		list[i].id = g.rest[i]

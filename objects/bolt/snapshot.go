@@ -24,7 +24,7 @@ type snapshot struct {
 	bodies     *bodyCache
 	index      *index.Runs // nil: not read yet
 	chunk      cachedChunk // of the index
-	scan       *readAdvice // of many packs; nil: it is of few
+	advice     *headAdvice // of a walk over many packs; nil: of few, or of another read
 	arena      *arena      // for what is read of packs; nil: it is kept
 }
 
@@ -35,7 +35,7 @@ func newSnapshot(f io.ReaderAt, m page.Meta) *snapshot {
 // withArena returns the same snapshot with an arena as the memory for what is read.
 func (l *snapshot) withArena(a *arena) *snapshot {
 	m := newSnapshot(l.pages.File, l.pages.Meta)
-	m.fileNumber, m.mem, m.mark, m.bodies, m.scan = l.fileNumber, l.mem, l.mark, l.bodies, l.scan
+	m.fileNumber, m.mem, m.mark, m.bodies, m.advice = l.fileNumber, l.mem, l.mark, l.bodies, l.advice
 	m.arena, m.pages.Arena = a, a.pageArena()
 	return m
 }

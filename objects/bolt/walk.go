@@ -73,12 +73,12 @@ func (s *store) ChainRuns(ctx context.Context, tip objects.ID, limit int) iter.S
 
 // chainReader reads the commits of a chain in batches.
 type chainReader struct {
-	tip   objects.ID // the next commit; zero: there is none
-	left  int        // most commits that are still to be read
-	packs int        // most packs of the last batch
-	loose int        // most commits in no pack of the last batch, for each pack
-	after uint32     // the pack that was read last
-	scan  readAdvice
+	tip    objects.ID // the next commit; zero: there is none
+	left   int        // most commits that are still to be read
+	packs  int        // most packs of the last batch
+	loose  int        // most commits in no pack of the last batch, for each pack
+	after  uint32     // the pack that was read last
+	advice headAdvice
 }
 
 // newChainReader returns a reader of at most limit commits; 0: of all.
@@ -102,7 +102,7 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 	}
 	l = l.withArena(&b.arena)
 	if c.packs > 1 {
-		l.scan = &c.scan
+		l.advice = &c.advice
 	}
 	for packs := 0; packs < c.packs && len(b.list) < viewObjects*c.packs && b.loose < c.loose*c.packs && c.hasMore(); {
 		if first && b.loose > 0 && l.journalRecord(c.tip) == nil {
