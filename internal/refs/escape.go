@@ -21,7 +21,7 @@ func (e *NameError) Hint() string {
 	if e.Name == "" || wrongName(escaped) != "" {
 		return ""
 	}
-	return "use " + escaped + ": tract.BranchName escapes a name so"
+	return fmt.Sprintf("choose another name, or use %s, which stands for it", escaped)
 }
 
 // emptyName is the name that stands for the empty string: a lone percent sign stands for

@@ -45,10 +45,10 @@ func Check(name string) error {
 
 func wrongName(name string) string {
 	if name == "" {
-		return "empty"
+		return "the name is empty"
 	}
 	if name == "HEAD" || name == "@" {
-		return "is reserved"
+		return "this name is reserved"
 	}
 	if err := objects.CheckRefName(Heads + name); err != nil {
 		_, why, _ := strings.Cut(err.Error(), `": `)
