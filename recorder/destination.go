@@ -83,7 +83,7 @@ func (x *index) findDestination(ctx context.Context, req *clientRequest) (*desti
 	dest, err := x.destinationOn(ctx, req, t, plan)
 	if err == nil && dest.base == nil {
 		newest := slices.MaxFunc(list, func(a, b *thread) int { return a.lastRecorded - b.lastRecorded })
-		if newest.hasResponse() {
+		if hasResponse(newest.entries) {
 			dest.details[history.LinkContinues] = newest.tip.String()
 		}
 	}
@@ -204,7 +204,7 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 // external ids decide. Without any, the request continues the one conversation without a
 // session whose last response and everything before it the request repeats.
 func (x *index) destinationWithoutSession(ctx context.Context, req *clientRequest) (*destination, error) {
-	if !slices.ContainsFunc(req.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant }) {
+	if !hasResponse(req.entries) {
 		return x.completeDestination(ctx, req, &destination{})
 	}
 	list, err := x.threadsByExternalIDs(ctx, req.externalIDs)
@@ -242,7 +242,7 @@ func (x *index) destinationByTextOrNew(ctx context.Context, req *clientRequest) 
 	last := -1
 	for _, t := range x.byIdentity[""] {
 		i, repeated := at[t.lastKey()]
-		if !repeated || i < last || !t.hasResponse() || t.bothHaveCallIDs(req) {
+		if !repeated || i < last || !hasResponse(t.entries) || t.bothHaveCallIDs(req) {
 			continue
 		}
 		if i > last {

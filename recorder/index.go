@@ -212,11 +212,10 @@ func (t *thread) appendEntry(at objects.ID, role content.Role, b content.Block, 
 func (x *index) resetIfCleared(marker string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.cleared == marker {
-		return
+	if x.cleared != marker {
+		x.reset()
+		x.cleared = marker
 	}
-	x.reset()
-	x.cleared = marker
 }
 
 // maskedBlock returns a block in the form in which blocks are compared. Stored blocks may be
@@ -259,9 +258,9 @@ func (t *thread) lastKey() (key objects.ID) {
 	return key
 }
 
-// hasResponse reports whether a thread has a response.
-func (t *thread) hasResponse() bool {
-	return slices.ContainsFunc(t.entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant })
+// hasResponse reports whether entries have a response.
+func hasResponse(entries []reconcile.Entry) bool {
+	return slices.ContainsFunc(entries, func(e reconcile.Entry) bool { return e.Counts && e.Role == content.RoleAssistant })
 }
 
 // addExternalIDs adds external ids to a thread and to the index. A side call may repeat ids of its

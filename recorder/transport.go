@@ -85,8 +85,9 @@ func New(repo *tract.Repo, o Options) *Transport {
 	if o.Spool == "" {
 		return t
 	}
+	yield := func() { t.committer.traffic.awaitQuiet(time.Now().Add(maxSpoolHold)) }
 	var err error
-	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk, Yield: func() { t.committer.traffic.awaitQuiet(time.Now().Add(maxSpoolHold)) }}); err == nil {
+	if t.spool, err = spool.Open(o.Spool, spool.Options{Memory: o.Memory, Disk: o.Disk, Yield: yield}); err == nil {
 		err = t.spool.Recover(t.addRecovered)
 	}
 	if err != nil && o.OnError != nil {
