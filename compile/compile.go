@@ -120,7 +120,10 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 
 // compileHead is Chain, with errors that do not name the head.
 func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	h, err := collectAndDecideBeforePairing(ctx, r, head, o)
+	h, err := collectAfterCachedPrefix(ctx, r, head, o)
+	if err == nil {
+		err = h.decideBeforePairing(ctx, r, o)
+	}
 	if err == nil {
 		err = h.load(ctx, r, h.callsAndResultsOfSentTurns())
 	}
@@ -145,9 +148,8 @@ func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Optio
 	return p, nil
 }
 
-// collectAndDecideBeforePairing collects the history of head, after a cached prefix if a valid one
-// exists, and makes the decisions of decideBeforePairing.
-func collectAndDecideBeforePairing(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
+// collectAfterCachedPrefix collects the history of head, after a cached prefix if a valid one exists.
+func collectAfterCachedPrefix(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
 	cache := promptCacheOf(r, o)
 	h, err := collect(ctx, r, head, cache.walkStops())
 	now := promptCacheOf(r, o) // a new one when the store has just noticed that content was purged
@@ -158,7 +160,7 @@ func collectAndDecideBeforePairing(ctx context.Context, r objects.Reader, head o
 		return nil, err
 	}
 	h.cache = now
-	return h, h.decideBeforePairing(ctx, r, o)
+	return h, nil
 }
 
 // decideBeforePairing decides which entries are sent, before tool calls and results are read and

@@ -48,7 +48,7 @@ func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []wal
 		return nil, err
 	}
 	h.numberAndIndexEntries()
-	return h, h.loadAnnotationReasons(ctx, r)
+	return h, h.loadAnnotations(ctx, r)
 }
 
 const (
@@ -149,8 +149,8 @@ func (h *history) numberAndIndexEntries() {
 	}
 }
 
-// loadAnnotationReasons reads the reasons of the annotations that are in effect.
-func (h *history) loadAnnotationReasons(ctx context.Context, r objects.Reader) error {
+// loadAnnotations loads the annotations that are in effect: their blocks are the reasons.
+func (h *history) loadAnnotations(ctx context.Context, r objects.Reader) error {
 	var list []*commit.Commit
 	for _, n := range h.annotations {
 		list = append(list, n)

@@ -62,8 +62,10 @@ func (s Scale) largestEstimate(tokens int) int {
 
 // ScaleOf returns the scale of the prompts of head.
 func ScaleOf(ctx context.Context, r objects.Reader, head objects.ID) (Scale, error) {
-	o := Options{Budget: 1} // nothing fits
-	h, err := collectAndDecideBeforePairing(ctx, r, head, o)
+	h, err := collect(ctx, r, head, nil)
+	if err == nil {
+		err = h.decideBeforePairing(ctx, r, Options{Budget: 1}) // nothing fits
+	}
 	if err != nil && !errors.As(err, new(*priority.OverBudgetError)) {
 		return Scale{}, fmt.Errorf("scale of %s: %w", head.Short(), err)
 	}
