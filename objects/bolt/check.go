@@ -198,7 +198,7 @@ func (a *checker) checkJournal() {
 		damaged(err, "what was committed from there on is lost")
 		return
 	}
-	end := a.acknowledgedEnd()
+	end := a.checkAnchor()
 	r := bytes.NewReader(h.journal)
 	if err = position.CheckTail(r, r.Size(), end); err != nil {
 		damaged(err, "commits that were acknowledged are lost, or damaged: tract recover saves those that are whole")
@@ -216,10 +216,11 @@ func replay(file []byte, bound journal.Binding) (mem *memtable.Table, end journa
 	return mem, end, err
 }
 
-// acknowledgedEnd returns the end of the acknowledged frames according to the anchor.
-func (a *checker) acknowledgedEnd() (end int64) {
+// checkAnchor reports what is wrong with the anchor, and returns the end of the frames that it says
+// were acknowledged.
+func (a *checker) checkAnchor() (acknowledgedEnd int64) {
 	path := gatePath(a.snapshot.store.path)
-	end, intact, older := a.snapshot.bound.Acknowledged(bytes.NewReader(a.snapshot.anchor)) // a copied store may have no anchor
+	acknowledgedEnd, intact, older := a.snapshot.bound.Acknowledged(bytes.NewReader(a.snapshot.anchor)) // a copied store may have no anchor
 	if !intact {
 		a.reportHarmless("lock file", "the anchor in "+path+" is damaged",
 			"nothing is lost; until the next write replaces it, a journal that was cut short is not noticed")
@@ -227,7 +228,7 @@ func (a *checker) acknowledgedEnd() (end int64) {
 	if older != nil {
 		a.reportDamage("meta pages", older, "somebody put an older file in the place of the store, or its disk lied: commits are lost; if it was you, remove "+path)
 	}
-	return end
+	return acknowledgedEnd
 }
 
 // checkFile checks everything that can be reached from the meta page: first all pages, then, in views,

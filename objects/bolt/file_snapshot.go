@@ -71,7 +71,7 @@ func (s *store) openSnapshot(ctx context.Context, yieldLock bool, progress func(
 		return nil, err
 	}
 	h := &fileSnapshot{store: s.withOwnHandles(), ctx: ctx, yieldsLock: yieldLock, progress: progress, file: file}
-	if err = h.acquire(); err == nil {
+	if err = h.acquireLocks(); err == nil {
 		err = h.readState()
 	}
 	if err != nil {
@@ -81,9 +81,9 @@ func (s *store) openSnapshot(ctx context.Context, yieldLock bool, progress func(
 	return h, nil
 }
 
-// acquire acquires the locks. Without lock files nobody has the store open, and none are created. If
-// another file has the name of the store now, that is errReplaced.
-func (h *fileSnapshot) acquire() (err error) {
+// acquireLocks acquires the locks that keep writers out. Without lock files nobody has the store
+// open, and none are created. If another file has the name of the store now, that is errReplaced.
+func (h *fileSnapshot) acquireLocks() (err error) {
 	waiting, cancel := context.WithTimeout(h.ctx, h.store.wait)
 	defer cancel()
 	if exists(ticketPath(h.store.path)) && exists(gatePath(h.store.path)) {
@@ -144,7 +144,7 @@ const maxJournalFile = 64 << 20
 func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 	err := h.ctx.Err()
 	if err == nil && h.yieldsLock && !h.inViews && time.Since(h.lockedAt) > slice {
-		err = h.reacquire()
+		err = h.reacquireLocks()
 	}
 	if err != nil {
 		return 0, stopError{err}
@@ -157,11 +157,11 @@ func (h *fileSnapshot) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// reacquire releases the locks and acquires them again, so that waiting writers get in, and checks that the
+// reacquireLocks releases the locks and acquires them again, so that waiting writers get in, and checks that the
 // pages are still intact.
-func (h *fileSnapshot) reacquire() error {
-	h.release()
-	if err := h.acquire(); err != nil {
+func (h *fileSnapshot) reacquireLocks() error {
+	h.releaseLocks()
+	if err := h.acquireLocks(); err != nil {
 		return err
 	}
 	return h.checkNotOverwritten()
@@ -181,7 +181,7 @@ func (h *fileSnapshot) switchToViews() error {
 		return nil //nolint:nilerr // the audit reports the damage
 	}
 	err := h.checkNotOverwritten()
-	h.release()
+	h.releaseLocks()
 	h.inViews = true
 	return err
 }
@@ -192,10 +192,10 @@ func (h *fileSnapshot) view(f func(m page.Meta) error) error {
 	if !h.inViews {
 		return f(h.meta)
 	}
-	if err := h.acquire(); err != nil {
+	if err := h.acquireLocks(); err != nil {
 		return err
 	}
-	defer h.release()
+	defer h.releaseLocks()
 	m, err := readMeta(h.file)
 	if err != nil {
 		return errReplaced // the next try reports it
@@ -206,18 +206,19 @@ func (h *fileSnapshot) view(f func(m page.Meta) error) error {
 	return f(m)
 }
 
-func (h *fileSnapshot) release() {
+// releaseLocks lets writers go on.
+func (h *fileSnapshot) releaseLocks() {
 	_ = filelock.Unlock(h.file)
 	h.lock.release()
 	h.lock = nil
 }
 
 func (h *fileSnapshot) close() {
-	h.release()
+	h.releaseLocks()
 	_ = h.file.Close()
 }
 
-// patience is how often an operation is tried while others write.
+// maxTries is how often an operation is tried while others write.
 const maxTries = 3
 
 // retryOnFileSnapshot calls attempt with a snapshot of the files. If pages of it were overwritten
@@ -228,7 +229,7 @@ func (s *store) retryOnFileSnapshot(ctx context.Context, op string, progress fun
 		if err == nil {
 			err = attempt(h)
 			if err == nil && h.yieldsLock && !h.inViews {
-				err = h.reacquire() // nothing that was read had been overwritten
+				err = h.reacquireLocks() // nothing that was read had been overwritten
 			}
 			h.close()
 		}

@@ -21,7 +21,7 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 	defer h.close()
 	write := func(i int) {
 		t.Helper()
-		h.release() // as who is patient does now and then
+		h.releaseLocks() // as who is patient does now and then
 		o := object(fmt.Sprint("while somebody reads ", i))
 		if err := s.Apply(t.Context(), objects.Batch{Put: []objects.Object{o}, Refs: []objects.RefUpdate{{Name: fmt.Sprint("refs/tags/new", i), New: o.ID}}}); err != nil {
 			t.Fatal(err)
@@ -29,7 +29,7 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 		mustCheckpoint(t, s)
 	}
 	write(1)
-	if err := h.reacquire(); err != nil {
+	if err := h.reacquireLocks(); err != nil {
 		t.Fatalf("after one checkpoint: %v", err)
 	}
 	got := audited{objects: map[objects.ID]objects.Object{}, refs: map[string]objects.ID{}}
@@ -47,7 +47,7 @@ func TestFileSnapshotIsUnchangedThroughOneCheckpoint(t *testing.T) {
 	}
 	write(2)
 	write(3)
-	if err := h.reacquire(); !errors.Is(err, errReplaced) {
+	if err := h.reacquireLocks(); !errors.Is(err, errReplaced) {
 		t.Errorf("after three checkpoints: %v", err)
 	}
 }

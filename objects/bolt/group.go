@@ -101,8 +101,8 @@ func (w *writer) plannedRef(name string) (refRecord, error) {
 	return r, nil
 }
 
-// target returns the target of a ref as planned. mu is held.
-func (w *writer) target(name string) (objects.ID, error) {
+// plannedTarget returns the target of a ref as planned. mu is held.
+func (w *writer) plannedTarget(name string) (objects.ID, error) {
 	r, err := w.plannedRef(name)
 	return r.Target, err
 }
@@ -118,7 +118,7 @@ func (w *writer) tip(name string) (tip objects.ID, err error) {
 		return objects.ID{}, errRetry
 	}
 	err = protect(func() (err error) {
-		tip, err = w.target(name)
+		tip, err = w.plannedTarget(name)
 		return err
 	})
 	return tip, w.store.explain("read", err)
@@ -133,7 +133,7 @@ func (w *writer) plan(b objects.Batch, ref string, tip objects.ID) (g *group, le
 	}
 	return w.join(func(g *group) error {
 		if ref != "" {
-			if now, err := w.target(ref); err != nil || now != tip {
+			if now, err := w.plannedTarget(ref); err != nil || now != tip {
 				return cmp.Or(err, errRefMoved)
 			}
 		}
@@ -194,7 +194,7 @@ func (w *writer) add(g *group, b objects.Batch) (err error) {
 	}
 	var moves []objects.RefUpdate
 	if len(b.Refs) > 0 {
-		moves, err = objects.PendingUpdates(b.Refs, w.target)
+		moves, err = objects.PendingUpdates(b.Refs, w.plannedTarget)
 	}
 	for i := 0; i < len(b.Put) && err == nil; i++ {
 		err = w.put(g, &b.Put[i], b.Copies)

@@ -59,8 +59,9 @@ func decodeChunk(list []index.Entry, key, value []byte) ([]index.Entry, error) {
 	return entries, err
 }
 
-// readChunk reads a chunk, of whichever run. The entries are valid until the next call.
-func (l *snapshot) readChunk(e page.Entry) ([]index.Entry, error) {
+// readChunkReuse reads a chunk, of whichever run, into the memory of the one before: the entries are
+// valid until the next call.
+func (l *snapshot) readChunkReuse(e page.Entry) ([]index.Entry, error) {
 	l.chunk.entries = l.chunk.entries[:0]
 	value, err := e.Value()
 	if err != nil {
@@ -88,7 +89,7 @@ func (l *snapshot) chunksFrom(r index.Run, prefix uint32) iter.Seq2[[]index.Entr
 			first, ok, err = l.pages.Floor(t, r.ChunkKey(prefix))
 		}
 		if ok && err == nil {
-			entries, err = l.readChunk(first)
+			entries, err = l.readChunkReuse(first)
 		}
 		start := r.Key()
 		if err != nil || r.Has(first.Key) {
@@ -99,7 +100,7 @@ func (l *snapshot) chunksFrom(r index.Run, prefix uint32) iter.Seq2[[]index.Entr
 		}
 		for e, err := range l.pages.Scan(t, start, false) {
 			if err == nil {
-				entries, err = l.readChunk(e)
+				entries, err = l.readChunkReuse(e)
 			}
 			if err == nil && !r.Has(e.Key) || !yield(entries, err) || err != nil {
 				return

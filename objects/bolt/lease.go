@@ -160,8 +160,9 @@ func (s *store) checkpointIfFull(w *writer) {
 	}
 }
 
-// stopPlanning makes the writer refuse new calls and new groups; what is planned is still written.
-func (w *writer) stopPlanning() {
+// stopAcceptingBatches makes the writer refuse new calls and new groups. What is planned is still
+// written, and a group that has its leader takes batches until then.
+func (w *writer) stopAcceptingBatches() {
 	w.mu.Lock()
 	w.stopped = true
 	w.mu.Unlock()
@@ -172,11 +173,11 @@ func (w *writer) stopPlanning() {
 	w.store.mu.Unlock()
 }
 
-// stopIfBrokenOrContended ends the planning of a writer that is broken, or whose lock another process waits for.
-// commit is held.
+// stopIfBrokenOrContended calls stopAcceptingBatches if the writer is broken, or if another process
+// waits for its lock. commit is held.
 func (w *writer) stopIfBrokenOrContended() {
 	if w.h.broken.Load() || w.h.lock.contended() {
-		w.stopPlanning()
+		w.stopAcceptingBatches()
 	}
 }
 

@@ -94,7 +94,9 @@ func (m *marks) markReachable() error {
 }
 
 // isYoung reports whether every object of a pack is marked because it is young.
-func (m *marks) isYoung(at int) bool { return m.withYoung && m.packs[at].number > m.lastOldPack }
+func (m *marks) isYoung(packIndex int) bool {
+	return m.withYoung && m.packs[packIndex].number > m.lastOldPack
+}
 
 // count returns how many objects are marked.
 func (m *marks) count() (n int) {
@@ -226,7 +228,7 @@ func (m *marks) markNew(l *snapshot, id objects.ID) (edges []objects.ID, newInPa
 }
 
 // findPack returns the index in m.packs of the pack with a number.
-func (m *marks) findPack(number uint32) (at int, ok bool) {
+func (m *marks) findPack(number uint32) (packIndex int, ok bool) {
 	return slices.BinarySearchFunc(m.packs, number, func(p packRows, n uint32) int { return cmp.Compare(p.number, n) })
 }
 
@@ -241,7 +243,7 @@ func (m *marks) follow() error {
 			rows := 0
 			for at := m.unfollowed.highest(); at >= 0 && rows < viewRows; at = m.unfollowed.highest() {
 				m.unfollowed.clear(at)
-				if err := m.followPack(l, at); err != nil {
+				if err := m.markRootsAndFollowPack(l, at); err != nil {
 					return err
 				}
 				rows += m.packs[at].rows
@@ -255,18 +257,18 @@ func (m *marks) follow() error {
 	return nil
 }
 
-// followPack marks the roots of a pack and follows the edges of its marked objects.
-func (m *marks) followPack(l *snapshot, at int) error {
-	p, err := l.soundPack(m.packs[at].number)
+// markRootsAndFollowPack marks the roots of a pack, and what the edges of its marked objects lead to.
+func (m *marks) markRootsAndFollowPack(l *snapshot, packIndex int) error {
+	p, err := l.soundPack(m.packs[packIndex].number)
 	if err != nil {
 		return err
 	}
 	m.src.viewed += len(p.ids)
-	first := m.packs[at].first
+	first := m.packs[packIndex].first
 	others := map[int]bool{}
 	var edges []int
 	for i := p.Len() - 1; i >= 0; i-- {
-		if p.isPurged(i) || !m.kept.has(first+i) && !m.isYoung(at) && !m.isRoot(p.ID(i)) {
+		if p.isPurged(i) || !m.kept.has(first+i) && !m.isYoung(packIndex) && !m.isRoot(p.ID(i)) {
 			continue
 		}
 		m.kept.set(first + i)
