@@ -235,14 +235,14 @@ func (a *app) branchRow(ctx context.Context, ref objects.Ref) (r branchJSON, err
 	}
 	r.Commits, r.Summary, r.line = c.Depth+1, format.SummaryJSON(c, 0), format.SummaryOf(c, 0)
 	if name, ok := strings.CutPrefix(ref.Name, refs.Heads); ok {
-		r.Description, err = a.readDescription(ctx, name)
+		r.Description, err = a.branchDescription(ctx, name)
 	}
 	return r, err
 }
 
-// readDescription returns the description that tract branch --describe has set; empty if none is
+// branchDescription returns the description that tract branch --describe has set; empty if none is
 // set.
-func (a *app) readDescription(ctx context.Context, branch string) (description string, err error) {
+func (a *app) branchDescription(ctx context.Context, branch string) (description string, err error) {
 	for info, err := range a.repo.Refs(ctx, tract.RefQuery{Prefix: branch, Limit: 1, Descriptions: true}) {
 		if err != nil || info.Name == branch {
 			return info.Description, err

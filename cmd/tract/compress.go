@@ -83,7 +83,7 @@ func (a *app) compress(ctx context.Context, o *compressOptions, args []string) e
 	if r.Widened {
 		a.info("the range is widened to %s..%s so that nothing is split", r.First.Short(), r.Last.Short())
 	}
-	if err := a.setSummaryText(ctx, o, &opts); err != nil {
+	if err := a.setSummaryTextOrClient(ctx, o, &opts); err != nil {
 		return err
 	}
 	opts.DryRun = false
@@ -94,8 +94,9 @@ func (a *app) compress(ctx context.Context, o *compressOptions, args []string) e
 	return a.printAppended(ctx, b, r.ID)
 }
 
-// setSummaryText sets the text of the summary from -F or, without -F, the model that writes it.
-func (a *app) setSummaryText(ctx context.Context, o *compressOptions, opts *tract.CompressOptions) (err error) {
+// setSummaryTextOrClient sets the text of the summary from -F or, without -F, the client of the model
+// that writes it.
+func (a *app) setSummaryTextOrClient(ctx context.Context, o *compressOptions, opts *tract.CompressOptions) (err error) {
 	if o.file != "" {
 		if opts.Text, err = (&textFlags{file: o.file}).read(ctx, a, nil, ""); err == nil {
 			a.warnInvalidUTF8(opts.Text)

@@ -213,7 +213,7 @@ func (m *importRun) readMessages(name string, in io.Reader, n *branchNamer, bad 
 				list = append(list, err)
 				continue
 			}
-			branch := n.branchName(&e)
+			branch := n.assignBranch(&e)
 			if branch == "" {
 				list = append(list, withHint(fmt.Errorf("import %s: the conversation has no name", name), "--as NAME names the branch"))
 				break
@@ -242,13 +242,14 @@ func (m *importRun) readMessages(name string, in io.Reader, n *branchNamer, bad 
 // branchNamer names the branches of the sessions in one file.
 type branchNamer struct {
 	as, stem string
-	within   bool   // as is the first part of all branch names
-	first    string // session whose branch is named as
-	sessions map[string]string
+	within   bool              // as is the first part of all branch names
+	first    string            // session whose branch is named as
+	sessions map[string]string // by the name of their branch
 }
 
-// branchName returns the name of the branch for the conversation of a message.
-func (n *branchNamer) branchName(e *importers.Entry) string {
+// assignBranch returns the name of the branch for the conversation of a message, which is the same for
+// all messages of the conversation, and remembers the session of that branch.
+func (n *branchNamer) assignBranch(e *importers.Entry) (branch string) {
 	id := e.Original["session"]
 	own := cleanName(id)
 	if own == "" {

@@ -183,8 +183,8 @@ func (o *proxyOptions) allUpstreams() (map[string]*url.URL, error) {
 	return upstreams, nil
 }
 
-// base returns the base URL that a client on this machine uses.
-func (s *proxyServer) base() string { return "http://" + s.listener.Addr().String() }
+// baseURL returns the base URL that a client on this machine uses.
+func (s *proxyServer) baseURL() string { return "http://" + s.listener.Addr().String() }
 
 // serveProxy runs tract proxy until it is interrupted.
 func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
@@ -200,7 +200,7 @@ func (a *app) serveProxy(cmd *cobra.Command, o *proxyOptions) error {
 	if err != nil {
 		return err
 	}
-	a.info("listening on %s; Ctrl-C ends the proxy", s.base())
+	a.info("listening on %s; Ctrl-C ends the proxy", s.baseURL())
 	select {
 	case <-ctx.Done():
 	case err := <-s.served:

@@ -67,7 +67,7 @@ func (a *app) runBehindProxy(cmd *cobra.Command, o *proxyOptions, args []string)
 
 // runChild runs the command with the terminal of this process, and returns its exit code.
 func (a *app) runChild(s *proxyServer, client proxyClient, path string, args []string) (code int, err error) {
-	base := s.base()
+	base := s.baseURL()
 	child := exec.Command(path) //nolint:noctx // it ends by itself, or by the signals that it gets
 	child.Args = slices.Concat(args[:1], client.argumentsFor(base), args[1:])
 	child.Env = append(os.Environ(), client.environment(base, os.LookupEnv, s.handler.IsVendor("anthropic"))...)

@@ -53,7 +53,7 @@ func (s *proxyServer) serveStatus(w http.ResponseWriter, req *http.Request) {
 	if !s.handler.Allows(w, req) {
 		return
 	}
-	status := proxyStatusJSON{Listen: s.base(), Started: s.started.UTC().Truncate(time.Second), Recording: s.recorder != nil, Running: s.handler.Running()}
+	status := proxyStatusJSON{Listen: s.baseURL(), Started: s.started.UTC().Truncate(time.Second), Recording: s.recorder != nil, Running: s.handler.Running()}
 	if s.recorder != nil {
 		stats := s.recorder.Stats()
 		status.Recorded, status.Pending, status.Passed, status.Failed = stats.Recorded, stats.Pending, stats.Passed, stats.Failed+stats.Dropped

@@ -156,7 +156,7 @@ func sessionCommands() []sessionCommand {
 		{"/attach", "FILE|URL", "attach an image or a file to the next message", false, (*session).attachFile},
 		{"/new", "[NAME]", "start an empty conversation", true, (*session).newConversation},
 		{"/branch", "[NAME]", "switch to a branch, created here if missing; without a name, list branches", true, (*session).switchOrListBranches},
-		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).retryOnNewBranch},
+		{"/retry", "[MODEL]", "ask the last question again on a new branch", true, (*session).askLastQuestionOnNewBranch},
 		{"/log", "", "show the last commits", false, (*session).log},
 		{"/undo", "", "undo the last turn", true, (*session).undo},
 		{"/help", "", "show this list", false, (*session).help},
@@ -297,14 +297,15 @@ func (s *session) switchToOrCreate(ctx context.Context, name string) error {
 	return s.a.switchToNew(ctx, name, "HEAD")
 }
 
-// retryOnNewBranch asks the last question again on a new branch, optionally with another model.
-func (s *session) retryOnNewBranch(ctx context.Context, model string) error {
+// askLastQuestionOnNewBranch asks the last question again on a new branch, to which the session switches.
+// newModel, if it is not empty, becomes the model of the session.
+func (s *session) askLastQuestionOnNewBranch(ctx context.Context, newModel string) error {
 	question, err := s.lastUserCommit(ctx)
 	if err != nil {
 		return err
 	}
-	if model != "" {
-		if err := s.setForSession(map[string]string{"model": model}); err != nil {
+	if newModel != "" {
+		if err := s.setForSession(map[string]string{"model": newModel}); err != nil {
 			return err
 		}
 	}
