@@ -59,7 +59,7 @@ func (b *Branch) Append(ctx context.Context, blocks []content.Block, o AppendOpt
 		b.warnOfUnansweredCalls(ctx, c, blocks)
 	}
 	return b.write(ctx, c, "append", func(tip *commit.Commit) ([]commit.Draft, error) {
-		drafts := c.newDrafts(tip, blocks, &originsBySource{base: commit.Origin{Session: b.name}}, c.roleOf)
+		drafts := c.newDrafts(tip, blocks, &originsBySource{base: commit.Origin{Session: b.name}}, c.explicitOrUsualRole)
 		return drafts, b.checkAndNameResults(ctx, tip, drafts)
 	})
 }
@@ -81,7 +81,7 @@ func onlyID(ids []objects.ID, err error) (objects.ID, error) {
 // blocks are appended. If the history cannot be read, it warns of nothing: blocks can still
 // be appended.
 func (b *Branch) warnOfUnansweredCalls(ctx context.Context, c *callOptions, appended []content.Block) {
-	fromUser := func(block content.Block) bool { return c.roleOf(block) == content.RoleUser }
+	fromUser := func(block content.Block) bool { return c.explicitOrUsualRole(block) == content.RoleUser }
 	if !slices.ContainsFunc(appended, fromUser) {
 		return
 	}

@@ -188,7 +188,7 @@ func (r *Repo) pendingAndReasoningProblems(ctx context.Context, p *compile.Promp
 	keeper, ok := t.(llm.ReasoningKeeper)
 	requiresReasoning := ok && keeper.NeedsReasoningAfterToolLoop(req.Settings)
 	if requiresReasoning {
-		list = append(list, reasoningLeftOutOfClosedTurns(p)...)
+		list = append(list, closedTurnReasoningProblems(p)...)
 	}
 	for i := range loop {
 		list = append(list, loop[i].reasoningProblems(targetRefuses, requiresReasoning, uncommitted)...)
@@ -196,10 +196,10 @@ func (r *Repo) pendingAndReasoningProblems(ctx context.Context, p *compile.Promp
 	return list, nil
 }
 
-// reasoningLeftOutOfClosedTurns returns problems for reasoning before the tool calls of closed
-// turns that is left out, for a target that needs it in every request. When an annotation
-// leaves it out, the problem is no warning, so the request is refused.
-func reasoningLeftOutOfClosedTurns(p *compile.Prompt) (list []Problem) {
+// closedTurnReasoningProblems returns problems for reasoning before the tool calls of closed turns
+// that an annotation or a purge leaves out, for a target that needs it in every request. When it
+// is an annotation, the problem is no warning, so the request is refused.
+func closedTurnReasoningProblems(p *compile.Prompt) (list []Problem) {
 	if len(p.Entries) == 0 {
 		return nil
 	}

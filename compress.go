@@ -221,7 +221,7 @@ func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm
 		return "", nil, nil, &compile.RangeError{Why: fmt.Sprintf("a model is shown at most %d commits at once, and the range has %d", compile.MaxSources, len(r.Commits))}
 	}
 
-	drafts := c.newDrafts(nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())}, &originsBySource{base: commit.Origin{Session: b.name}}, c.roleOf)
+	drafts := c.newDrafts(nil, []content.Block{content.System(SummaryInstruction), content.User(r.transcript())}, &originsBySource{base: commit.Origin{Session: b.name}}, c.explicitOrUsualRole)
 	for i := range drafts {
 		drafts[i].Priority, drafts[i].Key, drafts[i].Label = priority.Unset, commit.Key{}, commit.Label{}
 	}

@@ -100,11 +100,11 @@ type operationReader struct {
 // add adds the next entry.
 func (o *operationReader) add(e objects.LogEntry) {
 	group := e.Note.Group
-	if group.IsZero() || isRescue(e) {
+	if group.IsZero() || onlyCreatesRescues(e) {
 		o.open = append(o.open, &Operation{LogEntry: e, begun: true})
 		return
 	}
-	at := slices.IndexFunc(o.open, func(op *Operation) bool { return op.Note.Group == group && !isRescue(op.LogEntry) })
+	at := slices.IndexFunc(o.open, func(op *Operation) bool { return op.Note.Group == group && !onlyCreatesRescues(op.LogEntry) })
 	if at < 0 {
 		at = len(o.open)
 		op := &Operation{LogEntry: e, reverts: e.Note.Reverts}
@@ -131,8 +131,8 @@ func (o *operationReader) add(e objects.LogEntry) {
 	}
 }
 
-// isRescue reports whether an entry only creates rescue refs. Such an entry is never undone.
-func isRescue(e objects.LogEntry) bool {
+// onlyCreatesRescues reports whether an entry only creates rescue refs. Such an entry is never undone.
+func onlyCreatesRescues(e objects.LogEntry) bool {
 	for _, u := range e.Refs {
 		if !strings.HasPrefix(u.Name, refs.Rescued) || !u.Old.IsZero() {
 			return false

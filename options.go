@@ -90,11 +90,11 @@ func (r *Repo) resolveAsk(o AskOptions) (*callOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.resolveAskWith(v, o)
+	return r.resolveAskWithSettings(v, o)
 }
 
-// resolveAskWith returns the options of a request to a model with these settings.
-func (r *Repo) resolveAskWith(v settings.Values, o AskOptions) (*callOptions, error) {
+// resolveAskWithSettings returns the options of a request to a model with these settings.
+func (r *Repo) resolveAskWithSettings(v settings.Values, o AskOptions) (*callOptions, error) {
 	c := r.defaultOptions()
 	c.setAuthor(o.Author)
 	c.settings, c.includeReasoning, c.ask = v, o.IncludeReasoning, o
@@ -125,8 +125,9 @@ func (r *Repo) resolveRequest(o RequestOptions, t llm.Target) (*callOptions, err
 	return c, content.CheckBlocks(o.UserMessage)
 }
 
-// roleOf returns the role of a block that is appended.
-func (c *callOptions) roleOf(block content.Block) content.Role {
+// explicitOrUsualRole returns the role that the caller gave for appended blocks, or else the usual role of the
+// block.
+func (c *callOptions) explicitOrUsualRole(block content.Block) content.Role {
 	return cmp.Or(c.role, content.RoleOf(block))
 }
 

@@ -94,7 +94,7 @@ func (r *Repo) replayOptions(m *compile.Manifest, req *llm.Request, o AskOptions
 		o.Tools = req.Tools
 	}
 	o.Budget = cmp.Or(o.Budget, m.Options.Budget)
-	return r.resolveAskWith(v, o)
+	return r.resolveAskWithSettings(v, o)
 }
 
 // canReplaySetting reports whether a replay repeats a setting of a manifest. The manifests of a

@@ -17,8 +17,8 @@ type Secret struct {
 
 const maskSetting = "secrets.mask"
 
-// maskDrafts returns drafts with their secrets masked, and reports the secrets.
-func (c *callOptions) maskDrafts(drafts []commit.Draft) []commit.Draft {
+// maskAndReportDrafts returns drafts with their secrets masked, and calls OnSecrets with the secrets.
+func (c *callOptions) maskAndReportDrafts(drafts []commit.Draft) []commit.Draft {
 	m := c.newMasker()
 	drafts = m.Drafts(drafts)
 	c.callOnSecrets(m.found)
@@ -51,7 +51,7 @@ func (c *callOptions) newMasker() *reportingMasker {
 }
 
 // maskAndReportTools returns the definitions of tools with their secrets masked, as they are sent
-// and stored.
+// and stored, and calls OnSecrets with the secrets.
 func (c *callOptions) maskAndReportTools(tools []llm.Tool) []llm.Tool {
 	m := c.newMasker()
 	tools = m.Tools(tools)

@@ -20,7 +20,7 @@ import (
 // reconcile compares them with the list, first with the blocks after their edits, then with
 // those before them, then with the compiled prompt. When the list has all blocks of the
 // branch, the rest of the list follows the tip. Otherwise the longest common beginning counts:
-// forkAfterBlocks finds the commit at which a fork has exactly these blocks. The forks of earlier
+// forkPointAfterBlocks finds the commit at which a fork has exactly these blocks. The forks of earlier
 // calls are compared in the same way, and the target with the most common blocks is used. The
 // commits are written on the condition that the branch has not moved; otherwise Sync starts
 // again.
@@ -264,21 +264,21 @@ func (h *branchHistory) matchMessages(list []content.Message, afterEdits, maskSe
 			return at
 		}
 		n = m.Known
-		base, ok := h.forkAfterBlocks(n, afterEdits)
+		base, ok := h.forkPointAfterBlocks(n, afterEdits)
 		if ok || m.Listed == countBlocks(list) {
 			return syncTarget{base: base, matched: m.Listed}
 		}
 		for !ok {
 			n--
-			_, ok = h.forkAfterBlocks(n, afterEdits)
+			_, ok = h.forkPointAfterBlocks(n, afterEdits)
 		}
 	}
 }
 
-// forkAfterBlocks returns the commit at which a fork has exactly the first n compared blocks, along
+// forkPointAfterBlocks returns the commit at which a fork has exactly the first n compared blocks, along
 // with the commits after them that were not compared. ok is false when there is no such
 // commit: a later edit changed one of the blocks, or a merge brought the last of them.
-func (h *branchHistory) forkAfterBlocks(n int, afterEdits bool) (base objects.ID, ok bool) {
+func (h *branchHistory) forkPointAfterBlocks(n int, afterEdits bool) (base objects.ID, ok bool) {
 	at, last := -1, 0
 	if n > 0 {
 		at = h.blocks[n-1].lineIndex

@@ -24,7 +24,7 @@ func (o UndoOptions) selects(op *Operation) bool {
 	if o.Operation > 0 {
 		return op.Seq == o.Operation || slices.Contains(op.Parts, o.Operation)
 	}
-	return !isRescue(op.LogEntry) && (o.Branch == "" || op.moves(refs.Heads+o.Branch))
+	return !onlyCreatesRescues(op.LogEntry) && (o.Branch == "" || op.moves(refs.Heads+o.Branch))
 }
 
 // Undo undoes an operation that is not undone yet, and returns it: its refs move back.
@@ -76,7 +76,7 @@ func (r *Repo) findUndoable(ctx context.Context, o UndoOptions) (Operation, erro
 			return op, fmt.Errorf("operation %d is already undone", op.Seq)
 		case !op.Note.Reverts.IsZero():
 			return op, undoOfUndoError(op)
-		case isRescue(op.LogEntry):
+		case onlyCreatesRescues(op.LogEntry):
 			return op, fmt.Errorf("operation %d only made a rescue ref", op.Seq)
 		case op.Note.Group.IsZero():
 			return op, fmt.Errorf("operation %d has no group, so it cannot be marked as undone", op.Seq)

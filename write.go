@@ -29,7 +29,7 @@ func (b *Branch) write(ctx context.Context, c *callOptions, command string, draf
 			}
 		}
 		drafts, err = draft(tip)
-		return c.maskDrafts(drafts), err
+		return c.maskAndReportDrafts(drafts), err
 	})
 	if moved := (*ConflictError)(nil); errors.As(err, &moved) {
 		return nil, moved
@@ -149,7 +149,7 @@ func (c *callOptions) maskAndBuild(parent *commit.Commit, drafts ...commit.Draft
 // maskAndWrite masks drafts and adds their commits to a writer.
 func (c *callOptions) maskAndWrite(w *commit.Writer, parent *commit.Commit, drafts ...commit.Draft) ([]*commit.Commit, error) {
 	commits := make([]*commit.Commit, len(drafts))
-	for i, d := range c.maskDrafts(drafts) {
+	for i, d := range c.maskAndReportDrafts(drafts) {
 		made, err := w.Write(parent, &d)
 		if err != nil {
 			return nil, err
