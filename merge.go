@@ -21,7 +21,7 @@ type MergeOptions struct {
 	FastForwardOnly bool       // refuse what needs a merge commit: [ErrNotFastForward]
 	NoFastForward   bool       // make a merge commit although moving forward is enough
 	AllowUnrelated  bool       // allow histories that share no commit
-	Squash          bool       // commit copies of the incoming blocks, with their edits, without a second parent
+	Squash          bool       // commit copies of the incoming blocks and of their last edits, without a second parent
 	NoMove          bool       // write the commits and do not move the branch: MergeResult.Tip is where it would be
 	DryRun          bool       // write nothing
 	Summary         string     // text of a summary that stands for the incoming blocks in the prompt
@@ -191,7 +191,7 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 	if m.DryRun {
 		m.Summarize = nil // a dry run sends no request
 	}
-	drafts, more, err := b.mergeOrSquashDrafts(ctx, c, m, r)
+	drafts, more, err := b.mergeOrSquashDrafts(ctx, c, m, r, tip)
 	if err != nil {
 		return err
 	}
@@ -222,9 +222,9 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 }
 
 // mergeOrSquashDrafts returns the drafts of the merge itself: a merge commit, and a summary after it
-// if one is requested; for a squash, copies of the blocks or one summary. put holds the
-// manifest of the request for the summary.
-func (b *Branch) mergeOrSquashDrafts(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult) (drafts []commit.Draft, put []objects.Object, err error) {
+// if one is requested; for a squash after tip, copies of the blocks with their edits, or one summary. put
+// holds the manifest of the request for the summary.
+func (b *Branch) mergeOrSquashDrafts(ctx context.Context, c *callOptions, m MergeOptions, r *MergeResult, tip *commit.Commit) (drafts []commit.Draft, put []objects.Object, err error) {
 	summary, put, err := b.mergeSummary(ctx, c, m, r)
 	switch {
 	case err != nil:
@@ -233,7 +233,7 @@ func (b *Branch) mergeOrSquashDrafts(ctx context.Context, c *callOptions, m Merg
 		summary.Op, summary.First, summary.Target, summary.Label = commit.Append, objects.ID{}, objects.ID{}, c.label
 		return []commit.Draft{*summary}, put, nil
 	case m.Squash:
-		drafts, err = b.repo.squashDrafts(ctx, r)
+		drafts, err = b.repo.squashDrafts(ctx, c, tip, r)
 		return drafts, nil, err
 	}
 	d := b.newChangeDraft(c, commit.Merge, objects.ID{})
@@ -296,9 +296,10 @@ func (r *Repo) incomingToSummarize(ctx context.Context, m *MergeResult) (*Summar
 	return found, err
 }
 
-// squashDrafts returns the drafts of copies of the incoming blocks, with their last edits
-// and priorities.
-func (r *Repo) squashDrafts(ctx context.Context, m *MergeResult) ([]commit.Draft, error) {
+// squashDrafts returns the drafts of copies of the incoming blocks, with their priorities, and after them
+// copies of the last edits of these blocks. An edit has a commit of its own, because it has an author of
+// its own: the copy of a block has the text of its author or model. The first draft follows tip.
+func (r *Repo) squashDrafts(ctx context.Context, c *callOptions, tip *commit.Commit, m *MergeResult) ([]commit.Draft, error) {
 	entries, err := compile.Decisions(ctx, r.store, m.Theirs, compile.Options{})
 	if err != nil {
 		return nil, err
@@ -308,27 +309,40 @@ func (r *Repo) squashDrafts(ctx context.Context, m *MergeResult) ([]commit.Draft
 		at[entries[i].ID] = &entries[i]
 	}
 	last, _ := history.LatestChanges(m.Incoming)
-	var drafts []commit.Draft
+	var drafts, edits []commit.Draft
+	var edited []int // for each edit the draft of its block
 	var before *commit.Commit
-	for _, c := range m.Incoming {
-		if c.Op != commit.Append && c.Op != commit.Compress {
+	for _, block := range m.Incoming {
+		if block.Op != commit.Append && block.Op != commit.Compress {
 			continue
 		}
-		d := draftOf(c)
+		d := draftOf(block)
 		d.Op, d.Key, d.Index, d.Target, d.First, d.Scope = commit.Append, commit.Key{}, 0, objects.ID{}, objects.ID{}, commit.ScopeAll
-		if before != nil && sameMessage(before, c) {
+		if before != nil && sameMessage(before, block) {
 			d.Index = drafts[len(drafts)-1].Index + 1
 		}
-		if edit := last[history.ChangeKey{Target: c.ID, Op: commit.Edit}]; edit != nil {
-			copyBlockOrTombstone(&d, edit)
+		if edit := last[history.ChangeKey{Target: block.ID, Op: commit.Edit}]; edit != nil && edit.ContentID != block.ContentID {
+			e := draftOf(edit)
+			e.Key = commit.Key{}
+			edits, edited = append(edits, e), append(edited, len(drafts))
 		}
-		if note := last[history.ChangeKey{Target: c.ID, Op: commit.Annotate}]; note != nil {
+		if note := last[history.ChangeKey{Target: block.ID, Op: commit.Annotate}]; note != nil {
 			d.Priority = note.Priority
 		}
-		if e := at[c.ID]; e != nil && !e.SummarizedBy().IsZero() && !e.Sent && e.Level != priority.Skip && c.Role != content.NoRole {
+		if e := at[block.ID]; e != nil && !e.SummarizedBy().IsZero() && !e.Sent && e.Level != priority.Skip && block.Role != content.NoRole {
 			d.Priority = priority.Skip // a summary stands for it
 		}
-		drafts, before = append(drafts, d), c
+		drafts, before = append(drafts, d), block
 	}
-	return drafts, nil
+	if len(edits) == 0 {
+		return drafts, nil
+	}
+	copies, _, err := commit.Write(tip, c.newMasker().Drafts(drafts)...) // for their ids
+	if err != nil {
+		return nil, err
+	}
+	for i := range edits {
+		edits[i].Target = copies[edited[i]].ID
+	}
+	return append(drafts, edits...), nil
 }

@@ -349,3 +349,31 @@ func TestBlameOfRandomMerges(t *testing.T) {
 		}
 	}
 }
+
+// TestBlameOfASquash: a squash of blocks that the other branch has written and edited names who wrote each line, and
+// the copy of what a model wrote has the text of the model.
+func TestBlameOfASquash(t *testing.T) {
+	repo := open(t)
+	main, side := repo.Branch("main"), repo.Branch("side")
+	must(main.AppendUser(t.Context(), "first"))(t)
+	must(main.Fork(t.Context(), "side", "main"))(t)
+	must(main.AppendUser(t.Context(), "ours"))(t)
+	block := must(onlyID(side.Append(t.Context(), []content.Block{user("a\nb\nc")}, tract.AppendOptions{Author: "writer"})))(t)
+	must(side.Ask(t.Context(), speaking{model: says(assistant("one\ntwo"))}, "go on", tract.AskOptions{}))(t)
+	must(side.Edit(t.Context(), block.String(), "a\nB\nc", tract.EditOptions{Author: "editor"}))(t)
+	must(side.Edit(t.Context(), ":/two", "one\nTWO", tract.EditOptions{Author: "editor"}))(t)
+	must(main.Merge(t.Context(), "side", tract.MergeOptions{Squash: true, Author: "merge"}))(t)
+	var got []string
+	for _, l := range blame(t, repo) {
+		switch by := l.Commit; {
+		case by.Author != "writer" && by.Author != "editor" && l.Kind != content.KindAssistant:
+		case by.Op == commit.Append && by.Origin != nil && by.Origin.Source == commit.SourceModel:
+			got = append(got, "model:"+l.Text)
+		default:
+			got = append(got, by.Author+":"+l.Text)
+		}
+	}
+	if got, want := strings.Join(got, " "), "writer:a editor:B writer:c model:one editor:TWO"; got != want {
+		t.Errorf("blame %q, want %q", got, want)
+	}
+}

@@ -16,11 +16,13 @@ func newBlame(a *app) *cobra.Command {
 		Long: `Show the lines of a revision's prompt, each with the commit that introduced it, its author
 or model, and its time. A line that an edit left unchanged belongs to the commit before
 the edit. A line that both sides of a merge have belongs to the side of the first parent, the
-branch that was merged into. After tract merge --squash, edits of the other branch
-belong to the commits of the squash, which have the authors of the edits.
+branch that was merged into. A merge commit is never named, but a commit that the merge made
+after it is: an edit that resolves a conflict, the summary of --summary or --summarize, or the
+copies of --squash, which have the authors of the blocks and edits.
 
-Of several edits of a line only the last is named, and a merge never; tract show BLOCK lists
-all edits of a block.`,
+Only what the prompt sends is shown, as it was at REV: tract blame BLOCK shows the prompt as of
+that block, without later edits. tract why --not BLOCK tells why a block is not in the prompt.
+Of several edits of a line only the last is named; tract show BLOCK lists all edits of a block.`,
 		Example: `  tract blame
   tract blame 3fa2c1d --include-reasoning
   tract blame --json | jq '.[] | select(.model) | .text'`,

@@ -52,7 +52,7 @@ A merge inside a tool loop is refused. tract undo undoes a merge.`,
 	a.settingFlag(cmd, &o.baseURL, "base-url", "", "base_url", "address of the provider, if not its own")
 	f.BoolVar(&o.FastForwardOnly, "ff-only", false, "refuse anything but a fast-forward")
 	f.BoolVar(&o.NoFastForward, "no-ff", false, "commit a merge even if a fast-forward is possible")
-	f.BoolVar(&o.Squash, "squash", false, "commit copies of their blocks, as they read there, without a merge")
+	f.BoolVar(&o.Squash, "squash", false, "commit copies of their blocks and last edits, without a merge")
 	f.BoolVar(&o.NoMove, "no-commit", false, "create the merge commit without moving the branch")
 	f.BoolVar(&o.DryRun, "dry-run", false, "only report what would be merged")
 	f.BoolVar(&o.AllowUnrelated, "allow-unrelated-histories", false, "merge a branch that has no commit in common")
