@@ -96,7 +96,7 @@ func TestLinesOfRandomHistories(t *testing.T) {
 	stores := []objects.Store{openURL(t, url), openURL(t, url)}
 	r := rand.New(rand.NewPCG(1, 2))
 	var commits []objects.ID
-	for step := range 400 {
+	for step := range 200 {
 		s := stores[r.IntN(2)]
 		names := []string{fmt.Sprint("refs/heads/", r.IntN(4)), fmt.Sprint("refs/heads/", 4+r.IntN(2))}[:1+r.IntN(2)]
 		var b objects.Batch
@@ -113,7 +113,7 @@ func TestLinesOfRandomHistories(t *testing.T) {
 			tip = commits[r.IntN(len(commits))]
 		}
 		kind := r.IntN(10)
-		for i := range []int{1, 2, 0, 1, 3, 1, 1, 1, 1, 100}[kind] {
+		for i := range []int{1, 2, 0, 1, 3, 1, 1, 1, 1, 300}[kind] {
 			c, content := counting(tip, i, fmt.Sprint("step ", step))
 			b.Put, commits, tip = append(b.Put, c, content), append(commits, c.ID), c.ID
 		}
@@ -128,7 +128,7 @@ func TestLinesOfRandomHistories(t *testing.T) {
 		if err := s.Apply(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		if in, _ := objects.As[*store](s); step%40 == 39 {
+		if in, _ := objects.As[*store](s); step%20 == 19 {
 			if err := in.sealLongTails(t.Context()); err != nil {
 				t.Fatal(err)
 			}
