@@ -202,14 +202,14 @@ func added(v, other rawjson.Value) rawjson.Value {
 
 func stopsTable(*testing.T) string {
 	var b strings.Builder
-	b.WriteString("| models | of | are asked for | evidence |\n|---|---|---|---|\n")
+	b.WriteString("| models | providers, dialects | effort without reasoning | evidence |\n|---|---|---|---|\n")
 	for _, s := range wire.OffRules {
 		asked := "nothing"
 		if s.Effort != "" {
 			asked = "`" + s.Effort + "`"
 		}
 		if s.StillReasons {
-			asked += ", and reason all the same"
+			asked += "; the model still reasons"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", quoted(s.Models), cmp.Or(quoted(s.Vendors), "all"), asked, s.Evidence)
 	}
@@ -218,7 +218,7 @@ func stopsTable(*testing.T) string {
 
 func replaysTable(*testing.T) string {
 	var b strings.Builder
-	b.WriteString("| provider | models elsewhere | but not | where there is none | evidence |\n|---|---|---|---|---|\n")
+	b.WriteString("| provider | the same models elsewhere | except | placeholder for missing reasoning | evidence |\n|---|---|---|---|---|\n")
 	for _, r := range wire.ReplayRules {
 		where := "messages with tool calls"
 		if r.EveryMessage {
@@ -231,7 +231,7 @@ func replaysTable(*testing.T) string {
 
 func refusedTable(*testing.T) string {
 	var b strings.Builder
-	b.WriteString("| dialect | what is taken back |\n|---|---|\n")
+	b.WriteString("| dialect | removed fields |\n|---|---|\n")
 	for _, dialect := range Dialects() {
 		var paths []string
 		for _, path := range dialectNamed(dialect).OptionalFields {
