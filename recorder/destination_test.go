@@ -27,6 +27,18 @@ func TestBranchesAreNamedForkedAndFoundAgain(t *testing.T) {
 	})
 }
 
+// TestBranchNamedLikeASecretIsContinued: the origins of commits have the name masked, and the next process
+// finds the conversation by them.
+func TestBranchNamedLikeASecretIsContinued(t *testing.T) {
+	const name = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	w := newWire(t, "mem:", says("A1", "A2", "A3"))
+	w.ask(recorder.On(t.Context(), name), "Q1")
+	w.ask(recorder.On(t.Context(), name), "Q1", "A1", "Q2")
+	w.records(w.repo) // another process: nothing is known
+	w.ask(recorder.On(t.Context(), name), "Q1", "A1", "Q2", "A2", "Q3")
+	w.want(map[string]string{name: "Q1 | A1 | Q2 | A2 | Q3 | A3"})
+}
+
 // TestARecordedExchangeIsOneOperation: undo takes the question back with its answer, and
 // no other exchange, although one context is of all of them.
 func TestARecordedExchangeIsOneOperation(t *testing.T) {

@@ -160,7 +160,7 @@ func (x *index) readThread(ctx context.Context, branch string, tip objects.ID) e
 	x.addHistory(t, line)
 	t.identity = identityKey(t.details)
 	if t.identity == "" && !strings.HasPrefix(branch, x.prefix) { // somebody else created the branch, and On named it
-		t.identity = identityKey(map[string]string{"branch": branch})
+		t.identity = identityKey((&identity{branch: branch}).details())
 	}
 	x.addThread(t)
 	return nil
