@@ -76,14 +76,14 @@ func TestEveryKindThroughEveryCommand(t *testing.T) {
 				{"compile"},
 				{"compile", "--json"},
 			} {
-				if sent := args[0] == "diff" || args[0] == "blame" || args[0] == "compile"; sent && k == content.KindNote {
-					continue // a note is in no prompt
+				if sent := args[0] == "diff" || args[0] == "blame" || args[0] == "compile"; sent && k.Traits().Private {
+					continue // it is in no prompt
 				}
 				if out, _ := command(t, codeOK, append(args, in...)...); !strings.Contains(out, words) {
 					t.Errorf("tract %s does not show it: %s", strings.Join(args, " "), out)
 				}
 			}
-			if k == content.KindNote {
+			if k.Traits().Private {
 				return
 			}
 			body, _ := command(t, codeOK, append(in, "compile", "--for", "anthropic/m")...)
