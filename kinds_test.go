@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// someKinds are the functions with a switch over kinds of blocks that does not say what
+// switchesWithoutDefault are the functions with a switch over kinds of blocks that does not say what
 // holds of all others, and why nothing has to.
-var someKinds = map[string]string{
+var switchesWithoutDefault = map[string]string{
 	"check.go leftOutToolWarnings":               "only calls and results are listed",
 	"toolloop.go answeredCallsNotInDrafts":       "only calls and results are paired",
 	"toolloop.go findCalls":                      "only calls and results are paired",
@@ -36,7 +36,7 @@ var someKinds = map[string]string{
 }
 
 // TestEverySwitchOverKindsHasADefault: a switch over the types of blocks, or over
-// kinds, has a default, or is one of someKinds. In package content the kinds are methods,
+// kinds, has a default, or is one of switchesWithoutDefault. In package content the kinds are methods,
 // which the compiler asks for. Of llm/providers and the dialects in internal/llm, TestEveryBlockIsSentOrReported holds what is
 // sent, and what is read makes blocks of known kinds only.
 func TestEverySwitchOverKindsHasADefault(t *testing.T) {
@@ -60,8 +60,8 @@ func TestEverySwitchOverKindsHasADefault(t *testing.T) {
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
 				if place := path + " " + f.Name.Name; tellsSomeKindsApart(n) {
-					if seen[place] = true; someKinds[place] == "" {
-						t.Errorf("%s: a switch over kinds of blocks without a default: say there, or in someKinds, what holds of all others", place)
+					if seen[place] = true; switchesWithoutDefault[place] == "" {
+						t.Errorf("%s: a switch over kinds of blocks without a default: say there, or in switchesWithoutDefault, what holds of all others", place)
 					}
 				}
 				return true
@@ -72,7 +72,7 @@ func TestEverySwitchOverKindsHasADefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for place := range someKinds {
+	for place := range switchesWithoutDefault {
 		if !seen[place] {
 			t.Errorf("%s: there is no such switch any more", place)
 		}
