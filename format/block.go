@@ -28,12 +28,12 @@ func (g *lineBuffer) block(b content.Block) {
 		g.line(indent, g.flatten(mediaTitle(b)))
 	case content.Native:
 		g.line(indent, colorize(g.styles.dim, "["+g.flatten(nativeType(b))+"]"))
-		g.textLines(indent, g.styles.dim, b.JSON)
+		g.textLines(g.styles.dim, b.JSON)
 	default:
 		if t, ok := b.(content.Text); ok && t.Name != "" {
 			g.line(indent, colorize(g.styles.dim, "["+g.flatten(t.Name)+"]"))
 		}
-		g.textLines(indent, g.styles.plain, b.String())
+		g.textLines(g.styles.plain, b.String())
 	}
 	if b.Form().Incomplete {
 		g.line(indent, colorize(g.styles.warn, "[incomplete]"))
@@ -96,7 +96,7 @@ func (g *lineBuffer) toolResult(r content.ToolResult) {
 		head, s = head+" error", g.styles.warn
 	}
 	g.line(indent, colorize(s, head))
-	g.textLines(indent, g.styles.plain, r.String())
+	g.textLines(g.styles.plain, r.String())
 }
 
 // maxLogLines is the number of lines of a block that a log shows.

@@ -200,8 +200,8 @@ const fieldWidth = 10
 // emptyLine adds an empty line.
 func (g *lineBuffer) emptyLine() { g.add("\n") }
 
-// textLines adds lines of stored text.
-func (g *lineBuffer) textLines(indent string, s style, text string) {
+// textLines adds lines of stored text, indented.
+func (g *lineBuffer) textLines(s style, text string) {
 	for line := range lines(g.clean(text)) {
 		g.styledLine(indent, s, line)
 	}
