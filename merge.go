@@ -186,7 +186,7 @@ func (b *Branch) joinHistories(ctx context.Context, c *callOptions, m MergeOptio
 	r.Kind = Merged
 	changes := p.restate
 	if m.Squash {
-		r.Kind, changes = Squashed, p.theirs
+		r.Kind, changes = Squashed, p.sharedBlockChanges
 	}
 	if m.DryRun {
 		m.Summarize = nil // a dry run sends no request

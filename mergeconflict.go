@@ -66,13 +66,13 @@ func haveSameEffect(a, b *commit.Commit) bool {
 // change of a block in the order of the merged history is in effect; where that is not the
 // right one, the plan has the right one in restate, to be committed again.
 type mergePlan struct {
-	repo       *Repo
-	resolve    func(Conflict) (*Change, error)
-	restate    []Change
-	theirs     []Change // changes that theirs made to commits which both have
-	resolved   []Conflict
-	unresolved []Conflict
-	incoming   map[objects.ID]bool // commits that ours does not have
+	repo               *Repo
+	resolve            func(Conflict) (*Change, error)
+	restate            []Change
+	sharedBlockChanges []Change // changes by the other history, or by resolutions, of blocks that both have: what a squash commits
+	resolved           []Conflict
+	unresolved         []Conflict
+	incoming           map[objects.ID]bool // commits that ours does not have
 }
 
 // planChanges decides which change of each block is in effect after the merge, and collects the
@@ -124,7 +124,7 @@ func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, both
 			return err
 		}
 		if change.Commit != ours.ID && change.Commit != theirs.ID {
-			p.restate, p.theirs = append(p.restate, *change), append(p.theirs, *change)
+			p.restate, p.sharedBlockChanges = append(p.restate, *change), append(p.sharedBlockChanges, *change)
 			return nil
 		}
 		if change.Commit == ours.ID {
@@ -136,7 +136,7 @@ func (p *mergePlan) mergeChange(ctx context.Context, key history.ChangeKey, both
 		return err
 	}
 	if !haveSameEffect(winner, ours) && !p.incoming[key.Target] {
-		p.theirs = append(p.theirs, change)
+		p.sharedBlockChanges = append(p.sharedBlockChanges, change)
 	}
 	if !haveSameEffect(winner, inEffect) {
 		p.restate = append(p.restate, change)
