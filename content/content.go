@@ -28,8 +28,9 @@ type Block interface {
 	Kind() Kind
 	// Form returns the provider's form of the block; zero for a block made by hand.
 	Form() Form
-	// String returns the text for people: the text, the arguments, the content. It may
-	// be empty, and may hold any bytes.
+	// String returns the one text of the block: the text, the arguments, the content. It is what
+	// people see and what an edit replaces, so it holds no other field: package format shows those.
+	// It may be empty, and may hold any bytes.
 	String() string
 	// withEditedText returns the block with another text in the place of what String returns,
 	// and without what only fitted the old text; nil when it has no text.
