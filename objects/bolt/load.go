@@ -153,11 +153,9 @@ func (l *loadWorker) load(ctx context.Context, ranges []bodyRange) (unread []bod
 	// The checksum of the body stands for the hashes of its objects; the hash of one object
 	// shows that it is the pack that the walk has seen.
 	data, sound, err := decodeBodyData(&l.kept, ranges[0].pack, body)
-	if err != nil || !sound || codec(body[8])&codecPurged != 0 {
-		return ranges, nil
-	}
 	var o objects.Object // one for all: to allocate each takes as long as to read it
-	if !l.setUncheckedObject(&o, data, ranges[len(ranges)-1]) || o.Check() != nil {
+	intact := err == nil && sound && codec(body[8])&codecPurged == 0 && l.setUncheckedObject(&o, data, ranges[len(ranges)-1]) && o.Check() == nil
+	if !intact {
 		return ranges, nil
 	}
 	for i, a := range ranges {

@@ -122,13 +122,7 @@ func decoded[T any](entries iter.Seq2[page.Entry, error], decode func(key, value
 // merged yields what the file has of a bucket from a key on, or if descending is set, below the key,
 // together with entries of the journal. For a key that both have the journal counts.
 func (l *snapshot) merged(bucket int, from []byte, descending bool, journaled []memtable.Entry) iter.Seq2[page.Entry, error] {
-	file := l.scanFile(bucket, from, descending)
-	at, _ := slices.BinarySearchFunc(journaled, from, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
-	if descending {
-		journaled = journaled[:at]
-	} else {
-		journaled = journaled[at:]
-	}
+	file, journaled := l.scanFile(bucket, from, descending), cutAt(journaled, from, descending)
 	if len(journaled) == 0 {
 		return file
 	}
@@ -158,6 +152,15 @@ func (l *snapshot) merged(bucket int, from []byte, descending bool, journaled []
 		for len(rest) > 0 && next() {
 		}
 	}
+}
+
+// cutAt returns the ascending entries from a key on, or if below is set, below the key.
+func cutAt(list []memtable.Entry, key []byte, below bool) []memtable.Entry {
+	at, _ := slices.BinarySearchFunc(list, key, func(e memtable.Entry, key []byte) int { return bytes.Compare(e.Key, key) })
+	if below {
+		return list[:at]
+	}
+	return list[at:]
 }
 
 // takeNext returns the first of ascending entries, or the last one when descending, and the others.
