@@ -81,11 +81,12 @@ func (g *lineBuffer) toolCall(c content.ToolCall) {
 	if c.Server {
 		about += colorize(g.styles.dim, "  run by the provider")
 	}
-	g.line(indent, colorize(g.styles.tool, callTag+g.flatten(c.Name)), "(", g.cleanAndIndent(c.Arguments), ")", about)
+	g.line(indent, colorize(g.styles.tool, callTag+g.flatten(c.Name)), "(", g.cleanWithHangingIndent(c.Arguments), ")", about)
 }
 
-// cleanAndIndent returns text as this printer shows it, with the lines after the first one indented.
-func (g *lineBuffer) cleanAndIndent(text string) string {
+// cleanWithHangingIndent returns text as this printer shows it, with the lines after the first one
+// indented.
+func (g *lineBuffer) cleanWithHangingIndent(text string) string {
 	return strings.ReplaceAll(g.clean(strings.TrimSpace(text)), "\n", "\n"+indent)
 }
 
@@ -142,10 +143,11 @@ func (g *lineBuffer) firstLines(text string) {
 	}
 }
 
-// cellsLeft returns the cells left for a summary after a prefix; 0 is no limit.
-func (g *lineBuffer) cellsLeft(before string) int {
+// cellsLeft returns the cells left for a summary after a prefix, which has no color sequences; 0 is no
+// limit.
+func (g *lineBuffer) cellsLeft(uncoloredPrefix string) int {
 	if g.o.Width <= 0 {
 		return 0
 	}
-	return max(g.o.Width-width(before), minLastColumn)
+	return max(g.o.Width-width(uncoloredPrefix), minLastColumn)
 }

@@ -101,12 +101,13 @@ type spanJSON struct {
 	TextBase64 string  `json:"text_base64,omitempty"`
 }
 
-func newSide(b *diff.Block, op diff.Op) *sideJSON {
+// newSide returns the JSON of a block on one side of a difference; nil if that side has none.
+func newSide(b *diff.Block, withContent bool) *sideJSON {
 	if b == nil {
 		return nil
 	}
 	v := &sideJSON{Block: b}
-	if op != diff.Same {
+	if withContent {
 		v.Content = newBlock(b.Content)
 	}
 	return v
@@ -116,7 +117,8 @@ func newSide(b *diff.Block, op diff.Op) *sideJSON {
 func DiffJSON(d *diff.Diff) any {
 	v := diffJSON{A: d.A, B: d.B, Equal: d.Equal(), Stat: d.Stat, Items: []itemJSON{}}
 	for _, it := range d.Items {
-		item := itemJSON{Op: it.Op, A: newSide(it.A, it.Op), B: newSide(it.B, it.Op)}
+		changed := it.Op != diff.Same
+		item := itemJSON{Op: it.Op, A: newSide(it.A, changed), B: newSide(it.B, changed)}
 		if it.Op == diff.Change {
 			for _, span := range diff.Texts(it.A.Content.String(), it.B.Content.String(), diff.TextOptions{}) {
 				item.Changes = append(item.Changes, spanJSON{Op: span.Op, Text: span.Text, TextBase64: base64IfInvalid(span.Text)})

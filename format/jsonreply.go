@@ -116,7 +116,7 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 	v.Model, v.ResponseID, v.FinishReason, v.Usage, v.Incomplete = r.Model, r.ID, r.Finish, r.Usage, r.Incomplete
 	var text strings.Builder
 	for i, b := range r.Blocks {
-		name := decodedBlockType(b)
+		name := blockTypeInDecodeJSON(b)
 		v.Blocks = append(v.Blocks, name)
 		if name == "text" {
 			text.WriteString(b.String())
@@ -132,8 +132,8 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 	return v
 }
 
-// decodedBlockType returns the type of a block in the output of [DecodeJSON], such as "tool_call".
-func decodedBlockType(b content.Block) string {
+// blockTypeInDecodeJSON returns the type of a block in the output of [DecodeJSON], such as "tool_call".
+func blockTypeInDecodeJSON(b content.Block) string {
 	switch b := b.(type) {
 	case content.Reasoning:
 		return "reasoning"
@@ -150,20 +150,20 @@ func decodedBlockType(b content.Block) string {
 	case content.Media:
 		return "file"
 	case content.Native:
-		if decoded, known := decodedItemType(nativeType(b)); known {
+		if decoded, known := itemTypeInDecodeJSON(nativeType(b)); known {
 			return decoded
 		}
 		return "other:" + nativeType(b)
 	}
-	if decoded, known := decodedItemType(b.Form().Type); known {
+	if decoded, known := itemTypeInDecodeJSON(b.Form().Type); known {
 		return decoded
 	}
 	return "text"
 }
 
-// decodedItemType returns the type that an item of a provider has in the output of [DecodeJSON]. known
+// itemTypeInDecodeJSON returns the type that an item of a provider has in the output of [DecodeJSON]. known
 // is false for an item that has no type of its own there.
-func decodedItemType(itemType string) (decoded string, known bool) {
+func itemTypeInDecodeJSON(itemType string) (decoded string, known bool) {
 	switch itemType {
 	case "refusal", "compaction", "plan":
 		return itemType, true

@@ -9,7 +9,7 @@ import (
 
 // How a stream is shown. Each delta of text or reasoning is sanitized and written at once; the end of
 // a delta waits in liveBlock.pending when it may be a part of a character. Blocks may alternate: when
-// another block continues, separateFromLast ends the open line, and reasoning is separated by empty
+// another block continues, switchToBlock ends the open line, and reasoning is separated by empty
 // lines. A terminal has no color beyond the end of the written text, so the last row of each line of
 // shaded reasoning is filled with spaces, which needs the length of the line so far
 // (liveBlock.line). When a block is complete, done compares it with the text of its deltas and shows
@@ -107,7 +107,7 @@ func (l *Live) writeDelta(b *liveBlock, text string) {
 	text = b.pending + text
 	n := completePrefixLen(text)
 	b.pending = text[n:]
-	l.writeText(b, text[:n])
+	l.writeWholeRunes(b, text[:n])
 }
 
 // flushPending shows the pending bytes of a character that will not be completed.
@@ -115,12 +115,12 @@ func (l *Live) flushPending(b *liveBlock) {
 	held := b.pending
 	b.pending = ""
 	if l.printerIfShown(b) != nil {
-		l.writeText(b, held)
+		l.writeWholeRunes(b, held)
 	}
 }
 
-// writeText writes text of b that ends with a complete character.
-func (l *Live) writeText(b *liveBlock, text string) {
+// writeWholeRunes writes text of b that ends with a complete character. b becomes the last block.
+func (l *Live) writeWholeRunes(b *liveBlock, text string) {
 	p := l.printerIfShown(b)
 	if !p.o.Raw {
 		text = string(b.escape.appendEscaped(nil, text))
@@ -131,7 +131,7 @@ func (l *Live) writeText(b *liveBlock, text string) {
 	if text == "" {
 		return
 	}
-	l.separateFromLast(b)
+	l.switchToBlock(b)
 	l.shownReasoning = l.shownReasoning || b.isReasoning()
 	g := p.newBuffer()
 	for piece := range strings.Lines(text) {
@@ -145,9 +145,10 @@ func (l *Live) writeText(b *liveBlock, text string) {
 	g.flush()
 }
 
-// separateFromLast ends the line of the block that was shown last, if b is another block. Text
-// blocks are joined; empty lines separate reasoning from other blocks.
-func (l *Live) separateFromLast(b *liveBlock) {
+// switchToBlock makes b the block that was shown last. If another block was, it ends the line of that
+// one, and reasoning gets its tag again. Text blocks are joined; empty lines separate reasoning from
+// other blocks.
+func (l *Live) switchToBlock(b *liveBlock) {
 	last := l.last
 	l.last = b
 	if last != nil && last != b && b.isReasoning() {
@@ -231,7 +232,7 @@ func (l *Live) writeSummaryLine(b *liveBlock, tag string, block content.Block) {
 	if p == nil {
 		return
 	}
-	l.separateFromLast(b)
+	l.switchToBlock(b)
 	l.endLine()
 	g := p.newBuffer()
 	summary := Summary(block, g.cellsLeft(tag))

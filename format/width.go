@@ -9,16 +9,17 @@ import (
 // tab is the distance between tab stops, in cells.
 const tab = 8
 
-// width returns the number of cells of a line that starts in the first cell, in any locale.
-func width(line string) int {
+// width returns the number of cells of a line without color sequences that starts in the first cell,
+// in any locale.
+func width(uncolored string) int {
 	w := 0
 	for {
-		before, after, found := strings.Cut(line, "\t")
+		before, after, found := strings.Cut(uncolored, "\t")
 		w += displaywidth.String(before)
 		if !found {
 			return w
 		}
-		w, line = w+tab-w%tab, after
+		w, uncolored = w+tab-w%tab, after
 	}
 }
 

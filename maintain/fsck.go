@@ -50,7 +50,7 @@ func Fsck(ctx context.Context, url string, o FsckOptions) (*FsckResult, error) {
 		return nil, err
 	}
 	defer func() { _ = store.Close() }()
-	result, err := newLinkCheck(tableRows).resultIfIntact(ctx, store, o)
+	result, err := newLinkCheck(tableRows).resultOrErrNeedsGraph(ctx, store, o)
 	if errors.Is(err, errNeedsGraph) {
 		result, err = (&checker{}).run(ctx, store, o)
 	}

@@ -21,7 +21,7 @@ func GC(ctx context.Context, repo *tract.Repo, s objects.Sweep) (objects.Swept, 
 	}
 	got, err := c.Sweep(ctx, s)
 	if err == nil && !s.Dry && got.Removed > 0 {
-		err = clearCommittedExchanges(ctx, repo.Store(), nil)
+		err = removeCommittedExchangesFromSpools(ctx, repo.Store(), nil)
 	}
 	if err != nil {
 		return got, fmt.Errorf("gc: %w", err)

@@ -53,9 +53,9 @@ func newLinkCheck(rowsPerPartition int) *linkCheck {
 	return &linkCheck{seed: maphash.MakeSeed(), table: &objectTable{rowsPerPartition: rowsPerPartition}}
 }
 
-// resultIfIntact checks the store. It returns the result for a store that is intact and has no
+// resultOrErrNeedsGraph checks the store. It returns the result for a store that is intact and has no
 // unreachable objects, and errNeedsGraph for any other.
-func (c *linkCheck) resultIfIntact(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
+func (c *linkCheck) resultOrErrNeedsGraph(ctx context.Context, store objects.Store, o FsckOptions) (*FsckResult, error) {
 	defer func() { c.table.closeAndRemove() }()
 	a := c.auditCallbacks()
 	a.Progress = o.Progress

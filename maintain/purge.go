@@ -102,7 +102,7 @@ func Purge(ctx context.Context, repo *tract.Repo, o PurgeOptions) (*PurgeResult,
 }
 
 // purge is the state of one Purge. selectRevs, selectReasoning or selectSecrets select objects and collect
-// their tombstones; findCommitsWithPurgedContent finds the commits that have these objects;
+// their tombstones; addAffectedCommitsToResult reports the commits that have these objects;
 // commitMaskingEdits commits the edits with masks; purgeSelected replaces the objects by the
 // tombstones.
 type purge struct {
@@ -139,7 +139,7 @@ func (w *purge) run(ctx context.Context) error {
 		err = w.selectRevs(ctx)
 	}
 	if err == nil && !w.Reasoning { // reasoning that other commits share is spared
-		err = w.findCommitsWithPurgedContent(ctx)
+		err = w.addAffectedCommitsToResult(ctx)
 	}
 	if err == nil {
 		err = w.selectBodies(ctx)
@@ -157,7 +157,7 @@ func (w *purge) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := clearCommittedExchanges(ctx, w.store, w.Spools); err != nil { // also when an earlier purge could not clear them
+	if err := removeCommittedExchangesFromSpools(ctx, w.store, w.Spools); err != nil { // also when an earlier purge could not clear them
 		return err
 	}
 	return w.purgeNewBodies(ctx)
@@ -253,9 +253,10 @@ func (w *purge) selectNonCommit(ctx context.Context, rev string) (selected bool,
 	return true, w.selectObject(ctx, id)
 }
 
-// findCommitsWithPurgedContent finds the commits whose content or label is purged, and the edits of
-// the selected commits.
-func (w *purge) findCommitsWithPurgedContent(ctx context.Context) error {
+// addAffectedCommitsToResult adds to the result the commits whose content or label is purged, the edits
+// of the selected commits, and the selected objects that no commit has as content or label. It selects
+// nothing more to purge.
+func (w *purge) addAffectedCommitsToResult(ctx context.Context) error {
 	var edits []*commit.Commit
 	isContent := map[objects.ID]bool{}
 	for c, err := range everReachable(ctx, w.store) {

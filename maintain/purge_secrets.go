@@ -28,7 +28,7 @@ func (w *purge) selectSecrets(ctx context.Context) error {
 			case w.selectedIDs[l.Object]:
 				continue
 			case w.Mask && l.Where == inContent:
-				w.masked[l.Object] = maskedEdit(l.Commit.Block, w.Rules)
+				w.masked[l.Object] = maskSecretsAndDropSeal(l.Commit.Block, w.Rules)
 			}
 			w.selectedIDs[l.Object] = true
 			if err := w.selectObject(ctx, l.Object); err != nil {
@@ -39,9 +39,9 @@ func (w *purge) selectSecrets(ctx context.Context) error {
 	return nil
 }
 
-// maskedEdit returns the block of the edit that masks the secrets of a block. Changed reasoning
-// loses the provider's seal.
-func maskedEdit(b content.Block, rules []string) content.Block {
+// maskSecretsAndDropSeal returns a block, which has secrets that the rules find, with these masked and
+// without its seal, as an edit commits it.
+func maskSecretsAndDropSeal(b content.Block, rules []string) content.Block {
 	b, _ = history.MaskBlock(b, rules...)
 	if b.Kind() == content.KindReasoning {
 		if edited, err := content.WithText(b, b.String()); err == nil {

@@ -142,7 +142,7 @@ func (w *recovery) finish() error {
 		return err
 	}
 	targets := w.intactAndRescueRefs()
-	if err := w.replaceRefs(targets); err != nil {
+	if err := w.setRefsAndDeleteOthers(targets); err != nil {
 		return err
 	}
 	var roots []objects.ID
@@ -279,23 +279,23 @@ func (w *recovery) addRescueRefs(targets map[string]objects.ID) {
 		}
 	}
 	reached := w.graph.reachableFromIDs(roots)
-	inside := make([]bool, len(w.graph.nodes))
+	hasChild := make([]bool, len(w.graph.nodes))
 	for n := range w.graph.nodes {
 		for _, to := range w.graph.linksFrom(int32(n))[:w.graph.nodes[n].parents] {
-			inside[to] = true
+			hasChild[to] = true
 		}
 	}
 	for n, at := range w.graph.nodes {
-		if at.kind == objects.KindCommit && !reached[n] && !inside[n] && w.hasCommitContentAndOrigin(w.graph.ids[n]) {
+		if at.kind == objects.KindCommit && !reached[n] && !hasChild[n] && w.hasCommitContentAndOrigin(w.graph.ids[n]) {
 			name := freeRescueName("lost/"+w.graph.ids[n].Short(), time.UnixMilli(0), targets)
 			targets[name], w.result.Rescued[name] = w.graph.ids[n], name
 		}
 	}
 }
 
-// replaceRefs moves the refs from where the log left them to their targets, and deletes those that
-// have none.
-func (w *recovery) replaceRefs(targets map[string]objects.ID) error {
+// setRefsAndDeleteOthers moves the refs from where the log left them to their targets, and deletes
+// those that have none.
+func (w *recovery) setRefsAndDeleteOthers(targets map[string]objects.ID) error {
 	have, err := w.target.Refs(w.ctx, objects.RefQuery{})
 	if err != nil {
 		return err

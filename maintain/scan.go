@@ -75,12 +75,12 @@ const (
 // other error is the last element.
 func Scan(ctx context.Context, repo *tract.Repo, o ScanOptions) iter.Seq2[Leak, error] {
 	return func(yield func(Leak, error) bool) {
-		k := &scanner{ScanOptions: o, repo: repo, store: repo.Store(), seen: map[objects.ID]bool{}, names: map[string]bool{}, yield: yield}
+		k := &scanner{ScanOptions: o, repo: repo, store: repo.Store(), seen: map[objects.ID]bool{}, scannedAuthors: map[string]bool{}, yield: yield}
 		err := k.scanHistory(ctx)
 		if err == nil && k.Rev == "" {
 			err = k.scanRefs(ctx)
 		}
-		if err = cmp.Or(err, k.failed); err != nil && !k.stopped {
+		if err = cmp.Or(err, k.turnsErr); err != nil && !k.stopped {
 			yield(Leak{}, fmt.Errorf("scan: %w", err))
 		}
 	}
@@ -89,14 +89,14 @@ func Scan(ctx context.Context, repo *tract.Repo, o ScanOptions) iter.Seq2[Leak, 
 // scanner is the state of one Scan.
 type scanner struct {
 	ScanOptions
-	repo    *tract.Repo
-	store   objects.Store
-	seen    map[objects.ID]bool // the objects that were scanned
-	names   map[string]bool     // the names of authors that were scanned
-	open    map[objects.ID]bool // contents of open turns; nil before the first sealed secret
-	yield   func(Leak, error) bool
-	stopped bool  // yield returned false
-	failed  error // the error of reading the open turns, which ends the scan
+	repo             *tract.Repo
+	store            objects.Store
+	seen             map[objects.ID]bool // the objects that were scanned
+	scannedAuthors   map[string]bool     // the names of authors that were scanned
+	lastTurnContents map[objects.ID]bool // contents of the last turns with tools; nil before the first sealed secret
+	yield            func(Leak, error) bool
+	stopped          bool  // yield returned false
+	turnsErr         error // the error of reading the last turns, which ends the scan
 }
 
 // commitsToScan returns the commits to scan, and their approximate number.
@@ -143,7 +143,7 @@ func (k *scanner) scanHistory(ctx context.Context) error {
 }
 
 // ended reports whether the scan has ended.
-func (k *scanner) ended() bool { return k.stopped || k.failed != nil }
+func (k *scanner) ended() bool { return k.stopped || k.turnsErr != nil }
 
 // scan scans a commit. It yields damage of the commit and returns only other errors. loadErr is
 // the error of loading the commit.
@@ -262,7 +262,7 @@ func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 		}
 		leak.Rule, leak.Start, leak.End, leak.Line, leak.Excerpt = f.Rule, f.Start, f.End, f.Line, f.Excerpt
 		leak.Open = leak.Sealed && k.isInLastToolTurn(ctx, leak.Object)
-		if k.failed != nil {
+		if k.turnsErr != nil {
 			return
 		}
 		if k.stopped = !k.yield(leak, nil); k.stopped {
@@ -271,23 +271,24 @@ func (k *scanner) scanText(ctx context.Context, leak Leak, text string) {
 	}
 }
 
-// isInLastToolTurn reports whether content is part of an open turn.
+// isInLastToolTurn reports whether content is part of the last turn with tools of a branch or
+// of a rescued response.
 func (k *scanner) isInLastToolTurn(ctx context.Context, contentID objects.ID) bool {
-	if k.open == nil {
-		k.open = map[objects.ID]bool{}
+	if k.lastTurnContents == nil {
+		k.lastTurnContents = map[objects.ID]bool{}
 		var turns map[objects.ID]*commit.Commit
-		turns, k.failed = commitsOfLastToolTurns(ctx, k.store)
+		turns, k.turnsErr = commitsOfLastToolTurns(ctx, k.store)
 		for _, c := range turns {
-			k.open[c.ContentID] = true
+			k.lastTurnContents[c.ContentID] = true
 		}
 	}
-	return k.open[contentID]
+	return k.lastTurnContents[contentID]
 }
 
 // scanAuthor scans the name of an author, each name once.
 func (k *scanner) scanAuthor(ctx context.Context, c *commit.Commit, name string) {
-	if !k.names[name] {
-		k.names[name] = true
+	if !k.scannedAuthors[name] {
+		k.scannedAuthors[name] = true
 		k.scanText(ctx, Leak{Commit: c, Object: c.ID, Where: inAuthor}, name)
 	}
 }

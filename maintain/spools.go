@@ -11,11 +11,11 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// clearCommittedExchanges removes the committed exchanges that recorders keep in the folder "spool"
-// next to the files of a store, and in other folders.
-func clearCommittedExchanges(ctx context.Context, s objects.Store, otherFolders []string) error {
+// removeCommittedExchangesFromSpools removes the committed exchanges that recorders keep in the
+// folder "spool" next to the files of a store, and in other folders.
+func removeCommittedExchangesFromSpools(ctx context.Context, s objects.Store, otherSpools []string) error {
 	var err error
-	for _, folder := range otherFolders {
+	for _, folder := range otherSpools {
 		err = errors.Join(err, spool.Clear(folder))
 	}
 	in, ok := objects.As[objects.Maintainer](s)

@@ -60,14 +60,14 @@ func (q *geminiContentReader) Next(v rawjson.Value) (err error) {
 			blocks = append(blocks, q.userPartBlock(role, part))
 		}
 	}
-	q.setForm(cmp.Or(v.Get("role").Text(), wire.NoWireRole), blocks)
+	q.recordContentForm(cmp.Or(v.Get("role").Text(), wire.NoWireRole), blocks)
 	q.Append(role, blocks...)
 	return nil
 }
 
-// setForm records in the blocks how their content was written: the role, whether the content follows
-// another of the same role, and results out of order.
-func (q *geminiContentReader) setForm(wireRole string, blocks []content.Block) {
+// recordContentForm records in the blocks how their content was written: the role, whether the content
+// follows another of the same role, and results out of order.
+func (q *geminiContentReader) recordContentForm(wireRole string, blocks []content.Block) {
 	q.order.Note(blocks)
 	if len(blocks) > 0 {
 		form := new(rawjson.Object).Merge(q.FormOf(blocks[0]))

@@ -28,7 +28,7 @@ func encodeGemini(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 	body.Set("generationConfig", encodeGeminiGenerationConfig(t, s))
 	v, err := t.FinishBody(&body, s, "generationConfig", systemInstruction)
 	if snake := rawjson.Value(s.Extra).Get(extraSnakeCase); snake != nil {
-		v = toSnakeCase(v, snake)
+		v = restoreSnakeCase(v, snake)
 	}
 	return v, err
 }

@@ -82,6 +82,7 @@ func (n *interactionsReader) ReadEvent(name string, v rawjson.Value) error {
 		return nil
 	case "in_progress":
 		n.readHeadAndUsage(about)
+		n.EmitHead()
 		return nil
 	default:
 		return cmp.Or(n.readFinishedInteraction(about), io.EOF)
@@ -95,13 +96,13 @@ func (n *interactionsReader) readHeadAndUsage(v rawjson.Value) {
 		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
 	})
 	n.readUsage(v.Get("usage"))
-	n.EmitHead()
 }
 
 // readFinishedInteraction reads an interaction that has ended: its steps too, unless the stream
 // brought blocks. It returns the error of a failed interaction.
 func (n *interactionsReader) readFinishedInteraction(v rawjson.Value) error {
 	n.readHeadAndUsage(v)
+	n.EmitHead()
 	n.EndOpen()
 	if n.Count == 0 {
 		for step := range n.Elements(v.Get("steps")) {

@@ -125,15 +125,15 @@ func (n *interactionsReader) readStepDelta(i int64, d rawjson.Value) {
 			n.AppendText(s.BlockBuilder, text.Text())
 			d = rawjson.Without(d, "arguments")
 		}
-		s.mergeDelta(d)
+		s.setMembersFromDelta(d)
 	default:
-		s.mergeDelta(d)
+		s.setMembersFromDelta(d)
 	}
 }
 
-// mergeDelta adds the members of a delta to the members of the step. They replace those of
-// step.start.
-func (s *openStep) mergeDelta(d rawjson.Value) {
+// setMembersFromDelta sets the members of the step to those of a delta. They replace those of earlier
+// deltas and of step.start.
+func (s *openStep) setMembersFromDelta(d rawjson.Value) {
 	for key, value := range d.Members() {
 		if key != "type" && value.Kind() != rawjson.KindNull {
 			s.members.Set(key, value)

@@ -100,9 +100,9 @@ func toCamelCase(body rawjson.Value) (camel rawjson.Value, snake []string) {
 	return body, found
 }
 
-// toSnakeCase returns a request body in which the names of snake, a list of names in
+// restoreSnakeCase returns a request body in which the names of snake, a list of names in
 // snake_case, replace the same names in camelCase.
-func toSnakeCase(body, snake rawjson.Value) rawjson.Value {
+func restoreSnakeCase(body, snake rawjson.Value) rawjson.Value {
 	names := map[string]string{}
 	for name := range snake.Elements() {
 		if camel := snakeNames[name.Text()]; camel != "" {

@@ -165,7 +165,7 @@ func (c *chatReader) finishChoice(reason rawjson.Value) {
 	}
 	c.finished = true
 	c.SetHead(func(h *llm.Head) { h.Finish = rawjson.TextOrJSON(reason) })
-	c.endCalls()
+	c.endOpenCalls()
 }
 
 // Finish emits the text and the members that were held back, and reports whether the
@@ -173,7 +173,7 @@ func (c *chatReader) finishChoice(reason rawjson.Value) {
 func (c *chatReader) Finish(sawEnd bool) bool {
 	complete := c.finished || sawEnd && c.sawChoice
 	c.finishText()
-	c.finishReasoning()
+	c.finishSecondaryReasoningFields()
 	c.finishUnknownFields()
 	if c.fromBody {
 		c.EndOpen()

@@ -270,9 +270,9 @@ func (c *chatReader) readExecutedTool(v rawjson.Value) {
 	c.emitBlock(r)
 }
 
-// endCalls ends the open calls. A provider that reached the output limit stops in the middle
+// endOpenCalls ends the open calls. A provider that reached the output limit stops in the middle
 // of their arguments; such calls are marked.
-func (c *chatReader) endCalls() {
+func (c *chatReader) endOpenCalls() {
 	for _, p := range c.OpenBlocks() {
 		if !wire.IsCall(p.Block) {
 			continue

@@ -151,8 +151,8 @@ func (x *secondaryField) divergesFrom(primary []byte, primaryIsComplete bool) bo
 	return strings.TrimSpace(text[to:]) != ""
 }
 
-// beginReasoning begins a reasoning block.
-func (c *chatReader) beginReasoning(b content.Reasoning) *wire.BlockBuilder {
+// addNewReasoningBlock begins another reasoning block, and keeps it with those of this response.
+func (c *chatReader) addNewReasoningBlock(b content.Reasoning) *wire.BlockBuilder {
 	p := c.beginBlock(b)
 	c.reasoning.blocks = append(c.reasoning.blocks, p)
 	return p
@@ -163,7 +163,7 @@ func (c *chatReader) beginReasoning(b content.Reasoning) *wire.BlockBuilder {
 func (c *chatReader) addPlainReasoning(field, text string) {
 	p := c.reasoning.current
 	if p == nil || p != c.Last || p.Block.(content.Reasoning).Source != field {
-		p = c.beginReasoning(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field})
+		p = c.addNewReasoningBlock(content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field})
 		c.reasoning.current = p
 	}
 	c.appendPrimaryText(p, text)
@@ -192,7 +192,7 @@ func (c *chatReader) readReasoningDetail(v rawjson.Value) (hasText bool) {
 	}
 	p := c.reasoning.details[key]
 	if p == nil || c.fromBody || form.Seal.Type == content.Encrypted || !c.continueReasoning(p, &form) {
-		p = c.beginReasoning(content.Reasoning{Wire: form.Wire(), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"})
+		p = c.addNewReasoningBlock(content.Reasoning{Wire: form.Wire(), Format: content.FormatDetails, Source: "reasoning_details[" + kind + "]"})
 		if c.reasoning.details == nil {
 			c.reasoning.details = map[detailKey]*wire.BlockBuilder{}
 		}
@@ -264,7 +264,7 @@ func (c *chatReader) readReasoningOpaque(v rawjson.Value) {
 func (c *chatReader) emitSealWithoutText(seal content.Seal, field string) {
 	b := content.Reasoning{Wire: c.BlockForm(), Format: content.FormatParsed, Source: field}
 	b.SetSeal(seal)
-	if p := c.beginReasoning(b); !c.fromBody {
+	if p := c.addNewReasoningBlock(b); !c.fromBody {
 		c.End(p)
 	}
 }
@@ -299,17 +299,17 @@ func (c *chatReader) readThinkingPart(i rawjson.ObjectReader) {
 	form.Extra = i.Rest()
 	p := c.reasoning.current
 	if c.fromBody || p == nil || p != c.Last || p.Block.(content.Reasoning).Source != source || !c.continueReasoning(p, &form) {
-		p = c.beginReasoning(content.Reasoning{Wire: form.Wire(), Format: content.FormatMistral, Source: source})
+		p = c.addNewReasoningBlock(content.Reasoning{Wire: form.Wire(), Format: content.FormatMistral, Source: source})
 		c.reasoning.current = p
 	}
 	c.AppendText(p, text)
 }
 
-// finishReasoning runs at the end of the response. It lists the fields that repeat the
-// primary field in the extra of the first reasoning block, and keeps there the fields that
-// are blank or have only the beginning of its text. Without reasoning blocks these fields are
-// unknown fields.
-func (c *chatReader) finishReasoning() {
+// finishSecondaryReasoningFields runs at the end of the response. It ends the blocks of the fields that
+// differ from the primary field. It lists the fields that repeat it in the extra of the first reasoning
+// block, and keeps there the fields that are blank or have only the beginning of its text. Without
+// reasoning blocks these fields are unknown fields.
+func (c *chatReader) finishSecondaryReasoningFields() {
 	c.beginDivergingFields(true)
 	var same rawjson.Array
 	var less rawjson.Object

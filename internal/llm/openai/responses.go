@@ -23,7 +23,7 @@ var Responses = &wire.Dialect{
 	Sign:             sign,
 	NewReader:        func(o *wire.BlockWriter) wire.ResponseReader { return &responsesReader{BlockWriter: o} },
 	Encode:           encodeResponses,
-	Replay:           encodeAssistantItems,
+	Replay:           encodeAssistantItemsWithIDs,
 	DecodeRequest:    decodeResponsesRequest,
 	NewMessageReader: newResponsesItemReader,
 	Outline:          outlineResponsesInput,
@@ -78,7 +78,7 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	}
 	switch name {
 	case "response.created", "response.in_progress", "response.queued":
-		r.readHead(v.Get("response"))
+		r.setIDAndModel(v.Get("response"))
 		r.EmitHead()
 		return nil
 	case "response.output_item.added":
@@ -112,17 +112,17 @@ func (r *responsesReader) ReadEvent(name string, v rawjson.Value) error {
 	return nil
 }
 
-// readHead reads the id and the model of a response.
-func (r *responsesReader) readHead(v rawjson.Value) {
+// setIDAndModel sets the id and the model of the head to those of a response.
+func (r *responsesReader) setIDAndModel(response rawjson.Value) {
 	r.SetHead(func(h *llm.Head) {
-		h.ID = cmp.Or(v.Get("id").Text(), h.ID)
-		h.Model = cmp.Or(v.Get("model").Text(), h.Model)
+		h.ID = cmp.Or(response.Get("id").Text(), h.ID)
+		h.Model = cmp.Or(response.Get("model").Text(), h.Model)
 	})
 }
 
 // readEnd reads the end of a response, which repeats all items.
 func (r *responsesReader) readEnd(v rawjson.Value, status string) error {
-	r.readHead(v)
+	r.setIDAndModel(v)
 	r.readRepeatedItems(v.Get("output"))
 	r.SetHead(func(h *llm.Head) { h.Finish = status })
 	r.readUsage(v.Get("usage"))

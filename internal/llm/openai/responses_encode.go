@@ -194,7 +194,7 @@ func (p *responsesEncoder) encodeResult(r content.ToolResult) rawjson.Value {
 	o := rawjson.NewObject("type", kind, "call_id", p.callIDToSend(r.CallID))
 	switch kind {
 	case "shell_call_output":
-		o.Set("output", encodeShellOutput(r, parts))
+		o.Set("output", shellOutputChunks(r, parts))
 	case "apply_patch_call_output":
 		o.SetString("status", "completed")
 		if r.IsError {
@@ -231,11 +231,11 @@ func isContentList(v rawjson.Value) bool {
 	return v.At(0) != nil
 }
 
-// encodeShellOutput returns the output of a shell command: a list of chunks, each with its
-// outcome. chunks is the result's own JSON; if it is such a list already, it is returned.
-func encodeShellOutput(r content.ToolResult, chunks rawjson.Value) rawjson.Value {
-	if chunks.At(0).Get("outcome") != nil {
-		return chunks
+// shellOutputChunks returns the output of a shell command: a list of chunks, each with its
+// outcome. parts is the result's own JSON; if it is such a list already, it is returned.
+func shellOutputChunks(r content.ToolResult, parts rawjson.Value) rawjson.Value {
+	if parts.At(0).Get("outcome") != nil {
+		return parts
 	}
 	code := 0
 	if r.IsError {

@@ -19,9 +19,9 @@ import (
 // Messages and function calls have ids only if the provider stores responses; otherwise it
 // does not know them.
 
-// encodeAssistantItems returns the original items of one response, with their ids. Encode sends
+// encodeAssistantItemsWithIDs returns the original items of one response, with their ids. Encode sends
 // them without ids unless the provider stores responses.
-func encodeAssistantItems(t wire.Target, blocks []content.Block) rawjson.Value {
+func encodeAssistantItemsWithIDs(t wire.Target, blocks []content.Block) rawjson.Value {
 	p := responsesEncoder{Target: t, stored: true}
 	p.addAssistant(blocks)
 	if p.list.Bytes().At(0) == nil {
@@ -55,7 +55,7 @@ func (p *responsesEncoder) addAssistant(blocks []content.Block) {
 		case content.Text:
 			p.addAssistantText(b)
 		case content.Reasoning:
-			p.holdReasoning(b)
+			p.encodeAndHoldReasoning(b)
 		case content.ToolCall:
 			p.addItem(p.encodeCall(b))
 		case content.ToolResult:
@@ -166,10 +166,11 @@ func (p *responsesEncoder) addAssistantNative(b content.Native) {
 	p.parts.Add(v)
 }
 
-// holdReasoning holds reasoning until the item that follows it is added. A reasoning item
+// encodeAndHoldReasoning encodes reasoning that can be sent to this provider, and holds the item until
+// the one that follows it is added. A reasoning item
 // that has neither a seal nor a text is only a reference to a response that the provider stored; it
 // is left out if the provider stores no responses. Some servers accept no reasoning without a seal.
-func (p *responsesEncoder) holdReasoning(r content.Reasoning) {
+func (p *responsesEncoder) encodeAndHoldReasoning(r content.Reasoning) {
 	form := r.Form()
 	sealed := form.Seal.Data != ""
 	switch {

@@ -113,9 +113,9 @@ func (r *responsesReader) nativeBlock(i *rawjson.ObjectReader, itemType string) 
 	return n
 }
 
-// messageMembersAsExtra returns the extra of the first block of a message, which keeps the members of
-// the message.
-func messageMembersAsExtra(message rawjson.Value) []byte {
+// extraOfMessageItem returns the extra of the first block of a message item, which keeps the members of
+// the message. It is never empty: it marks the beginning of a message.
+func extraOfMessageItem(message rawjson.Value) []byte {
 	rest := (&rawjson.ObjectReader{Value: message, Taken: []string{"type", "content"}}).Rest()
 	if message.Get("id").Kind() == rawjson.KindString {
 		rest = rawjson.NonEmptyObject(rawjson.Without(rest, "id"))
@@ -132,14 +132,14 @@ func (r *responsesReader) messageBlocks(i *rawjson.ObjectReader) []content.Block
 	form.ID = i.TakeText("id")
 	list := i.Get("content")
 	if list.Kind() == rawjson.KindString && !rawjson.IsEmpty(list) {
-		form.Type, form.Extra = typeItemString, messageMembersAsExtra(i.Value)
+		form.Type, form.Extra = typeItemString, extraOfMessageItem(i.Value)
 		return []content.Block{content.Text{Wire: form.Wire(), Of: content.KindAssistant, Text: list.Text()}}
 	}
 	var blocks []content.Block
 	for part := range list.Elements() {
 		w := form
 		if blocks == nil {
-			w.Extra = messageMembersAsExtra(i.Value)
+			w.Extra = extraOfMessageItem(i.Value)
 		}
 		blocks = append(blocks, textOrNativeBlock(w.Wire(), part))
 	}
@@ -267,9 +267,9 @@ func (r *responsesReader) serverResultBlock(i *rawjson.ObjectReader, itemType st
 	return b
 }
 
-// outputMember returns the name of the member with the output in a result of itemType.
-func outputMember(itemType string) string {
-	if itemType == "tool_search_output" {
+// outputMember returns the name of the member with the output in a result of resultType.
+func outputMember(resultType string) string {
+	if resultType == "tool_search_output" {
 		return "tools"
 	}
 	return "output"

@@ -179,7 +179,7 @@ func (r *responsesReader) beginItem(n int64, v rawjson.Value) *responsesItem {
 		b = block
 	case content.Native:
 		if it.kind == "message" {
-			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: messageMembersAsExtra(v)}.Wire(), Of: content.KindAssistant}
+			b = content.Text{Wire: content.Form{Dialect: block.Form().Dialect, ID: it.id, Extra: extraOfMessageItem(v)}.Wire(), Of: content.KindAssistant}
 		}
 	}
 	it.blocks = []*wire.BlockBuilder{r.BeginStreamed(b)}
