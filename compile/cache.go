@@ -48,7 +48,7 @@ func promptCacheOf(r objects.Reader, o Options) *promptCache {
 // prefix is a prompt up to the last turn of a history. Only its field newest changes.
 type prefix struct {
 	tip           objects.ID // its last commit
-	count         int        // its commits
+	entryCount    int        // its commits
 	turns         int32
 	lastMessage   int   // number of the last message of the history
 	reasoningTurn int32 // the last turn that has reasoning; -1: none has
@@ -61,7 +61,7 @@ type prefix struct {
 	messageCount int                    // messages of the prompt that are complete
 	blockCount   int                    // blocks of these
 	toolMessage  *unfinishedToolMessage // a message that later results may still join; nil: none
-	calls        int                    // tool calls sent
+	callCount    int                    // tool calls sent
 	lastSent     *Entry
 
 	newest promptSlices // of the last prompt compiled from it; guarded by promptCache.mu
@@ -88,7 +88,7 @@ func (m *promptCache) walkStops() (list []walkStop) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.prefixes {
-		list = append(list, walkStop{p, p.newest.entries[p.count:]})
+		list = append(list, walkStop{p, p.newest.entries[p.entryCount:]})
 	}
 	return list
 }
@@ -117,7 +117,7 @@ func (m *promptCache) add(h *history, p *prefix, prompt promptSlices) {
 		}
 		return
 	}
-	if n := len(prompt.entries) - p.count; !changeNothingBefore(h.entries[len(h.entries)-n:]) {
+	if n := len(prompt.entries) - p.entryCount; !changeNothingBefore(h.entries[len(h.entries)-n:]) {
 		return // what comes after the prefix may have changed what is in it
 	}
 	p.newest = prompt
@@ -130,7 +130,7 @@ func (m *promptCache) add(h *history, p *prefix, prompt promptSlices) {
 func (m *promptCache) evictOldest() {
 	entries := 0
 	for i, p := range slices.Backward(m.prefixes) {
-		entries += p.count
+		entries += p.entryCount
 		if i < len(m.prefixes)-1 && (entries > maxCachedEntries || len(m.prefixes)-i > maxPrefixes) {
 			m.prefixes = slices.Clone(m.prefixes[i+1:])
 			return
@@ -186,8 +186,8 @@ func (m *promptCache) appendToPrefix(p *prefix, end promptSlices) promptSlices {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have := &p.newest
-	entries := commonPrefixLen(len(have.entries)-p.count, len(end.entries), func(i int) bool {
-		return equalEntry(&have.entries[p.count+i], &end.entries[i])
+	entries := commonPrefixLen(len(have.entries)-p.entryCount, len(end.entries), func(i int) bool {
+		return equalEntry(&have.entries[p.entryCount+i], &end.entries[i])
 	})
 	blocks := 0 // of the messages that are equal
 	messages := commonPrefixLen(len(have.messages)-p.messageCount, len(end.messages), func(i int) bool {
@@ -197,7 +197,7 @@ func (m *promptCache) appendToPrefix(p *prefix, end promptSlices) promptSlices {
 		}
 		to := blocks + len(is.Blocks)
 		for j := blocks; j < to; j++ {
-			if index := end.blockEntries[j]; have.blockEntries[p.blockCount+j] != index || int(index) >= p.count+entries {
+			if index := end.blockEntries[j]; have.blockEntries[p.blockCount+j] != index || int(index) >= p.entryCount+entries {
 				return false
 			}
 		}
@@ -205,7 +205,7 @@ func (m *promptCache) appendToPrefix(p *prefix, end promptSlices) promptSlices {
 		return true
 	})
 	return promptSlices{
-		entries:      appendShared(&have.entries, p.count, end.entries, entries),
+		entries:      appendShared(&have.entries, p.entryCount, end.entries, entries),
 		messages:     appendShared(&have.messages, p.messageCount, end.messages, messages),
 		blockEntries: appendShared(&have.blockEntries, p.blockCount, end.blockEntries, blocks),
 	}

@@ -28,7 +28,7 @@ func (h *history) buildAndCachePrompt(head objects.ID) *Prompt {
 	}
 	b.finishMessage()
 	all := h.cache.appendToPrefix(h.from.prefix, promptSlices{h.entries, b.messages, b.blockEntries})
-	if next != nil && next.count > 0 {
+	if next != nil && next.entryCount > 0 {
 		h.cache.add(h, next, all)
 	}
 	if len(all.messages) == 0 {
@@ -53,14 +53,14 @@ type messageBuilder struct {
 	tokens   Tokens
 	lastSent *Entry
 
-	open      bool // a message has begun, to which the next three belong
-	role      content.Role
-	begin     int   // the index of its first block
-	callRanks []int // of tool results: the order of their calls
+	open       bool // a message has begun, to which the next three belong
+	role       content.Role
+	firstBlock int   // the index of its first block
+	callRanks  []int // of tool results: the order of their calls
 
 	blocks            []content.Block  // of all messages; the messages are slices of it
 	movedEntryIndexes map[*Entry]int32 // of entries sent in another place; nil: not needed yet
-	calls             int              // tool calls sent
+	callCount         int              // tool calls sent
 	rankByID          map[string]int   // of the calls of this turn
 	turn              int32
 }
@@ -73,7 +73,7 @@ func (h *history) newMessageBuilder() *messageBuilder {
 	if p == nil {
 		return b
 	}
-	b.tokens, b.lastSent, b.calls = p.tokens, p.lastSent, p.calls
+	b.tokens, b.lastSent, b.callCount = p.tokens, p.lastSent, p.callCount
 	if r := p.toolMessage; r != nil {
 		b.open, b.role = true, content.RoleTool
 		b.blocks, b.blockEntries, b.callRanks = append(b.blocks, r.blocks...), append(b.blockEntries, r.entryIndexes...), append(b.callRanks, r.callRanks...)
@@ -114,7 +114,7 @@ func (b *messageBuilder) ownEntryIndex(h *history, e *Entry) int32 {
 // cached prefix are before it.
 func (h *history) indexWithPrefix(i int) int32 {
 	if p := h.from.prefix; p != nil {
-		i += p.count
+		i += p.entryCount
 	}
 	return int32(i)
 }
@@ -133,14 +133,14 @@ func (b *messageBuilder) appendBlock(h *history, e *Entry, entryIndex int32) {
 	rank := math.MaxInt
 	switch block := block.(type) {
 	case content.ToolCall:
-		b.rankByID[block.CallID] = b.calls
-		b.calls++
+		b.rankByID[block.CallID] = b.callCount
+		b.callCount++
 	case content.ToolResult:
 		rank = b.rankByID[block.CallID]
 	}
 	if !b.open || startsMessage(e, b.lastSent) {
 		b.finishMessage()
-		b.open, b.role, b.begin = true, e.Role, len(b.blocks)
+		b.open, b.role, b.firstBlock = true, e.Role, len(b.blocks)
 	}
 	b.lastSent = e
 	b.blocks, b.blockEntries = append(b.blocks, block), append(b.blockEntries, entryIndex)
@@ -167,7 +167,7 @@ func (b *messageBuilder) finishMessage() {
 		b.sortResults()
 	}
 	to := len(b.blocks)
-	b.open, b.messages = false, append(b.messages, content.Message{Role: b.role, Blocks: b.blocks[b.begin:to:to]})
+	b.open, b.messages = false, append(b.messages, content.Message{Role: b.role, Blocks: b.blocks[b.firstBlock:to:to]})
 }
 
 // sortResults sorts the tool results of the message in the order of their calls.
@@ -179,32 +179,32 @@ func (b *messageBuilder) sortResults() {
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.callRanks[i], s.callRanks[j]) })
 	for to, from := range order {
-		b.blocks[b.begin+to], b.blockEntries[b.begin+to] = s.blocks[from], s.entryIndexes[from]
+		b.blocks[b.firstBlock+to], b.blockEntries[b.firstBlock+to] = s.blocks[from], s.entryIndexes[from]
 	}
 	b.callRanks = b.callRanks[:0]
 }
 
 // copyUnfinishedToolMessage returns a copy of the message that has begun, which is one of tool results.
 func (b *messageBuilder) copyUnfinishedToolMessage() *unfinishedToolMessage {
-	return &unfinishedToolMessage{slices.Clone(b.blocks[b.begin:]), slices.Clone(b.blockEntries[b.begin:]), slices.Clone(b.callRanks)}
+	return &unfinishedToolMessage{slices.Clone(b.blocks[b.firstBlock:]), slices.Clone(b.blockEntries[b.firstBlock:]), slices.Clone(b.callRanks)}
 }
 
 // prefixBefore returns the prefix of the prompt that ends before entry i, which begins the last turn.
 func (h *history) prefixBefore(i int, b *messageBuilder) *prefix {
 	p := &prefix{
-		count: i, turns: h.turns - 1, reasoningTurn: h.reasoningBefore, lastReasoningTurn: h.reasoningTurn,
-		tokens: b.tokens, messageCount: len(b.messages), blockCount: len(b.blockEntries), lastSent: b.lastSent, calls: b.calls,
+		entryCount: i, turns: h.turns - 1, reasoningTurn: h.reasoningBefore, lastReasoningTurn: h.reasoningTurn,
+		tokens: b.tokens, messageCount: len(b.messages), blockCount: len(b.blockEntries), lastSent: b.lastSent, callCount: b.callCount,
 	}
 	switch {
 	case !b.open:
 	case b.role == content.RoleTool: // results of the next turn may follow
-		p.toolMessage, p.blockCount = b.copyUnfinishedToolMessage(), b.begin
+		p.toolMessage, p.blockCount = b.copyUnfinishedToolMessage(), b.firstBlock
 	default:
 		p.messageCount++
 	}
 	if from := h.from.prefix; from != nil {
 		p.tip, p.lastMessage = from.tip, from.lastMessage
-		p.count += from.count
+		p.entryCount += from.entryCount
 		p.messageCount += from.messageCount
 		p.blockCount += from.blockCount
 	}
