@@ -271,7 +271,7 @@ func (a *app) currentOrNewBranch(ctx context.Context) (*tract.Branch, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = fmt.Errorf("HEAD is detached at commit %s: nothing can be added", h.at.Short())
+		err = fmt.Errorf("HEAD is detached at commit %s: nothing can be added", h.commit.Short())
 		return nil, withHint(err, "tract switch -c NAME creates a branch here, tract switch NAME moves HEAD to one")
 	}
 	b := repo.Branch(name)

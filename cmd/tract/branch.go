@@ -216,7 +216,7 @@ type branchJSON struct {
 }
 
 func (a *app) headRow(ctx context.Context, h head) (r branchJSON, err error) {
-	r = branchJSON{Name: "HEAD", Ref: "HEAD", Branch: h.branch, Target: h.at}
+	r = branchJSON{Name: "HEAD", Ref: "HEAD", Branch: h.branch, Target: h.commit}
 	if h.branch != "" {
 		r.Target, err = a.repo.Branch(h.branch).Tip(ctx)
 	}

@@ -128,8 +128,8 @@ func (a *app) checkHead(ctx context.Context) (string, error) {
 	if err != nil || h.branch != "" {
 		return "on branch " + h.branch, err
 	}
-	_, err = a.resolve(ctx, h.at.String())
-	return "at commit " + h.at.Short(), err
+	_, err = a.resolve(ctx, h.commit.String())
+	return "at commit " + h.commit.Short(), err
 }
 
 // checkLeftovers names the temporary files that killed processes have left.

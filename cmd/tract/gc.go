@@ -161,5 +161,5 @@ func (a *app) detachedHead() ([]objects.ID, error) {
 	if err != nil || h.branch != "" {
 		return nil, err
 	}
-	return []objects.ID{h.at}, nil
+	return []objects.ID{h.commit}, nil
 }

@@ -15,10 +15,10 @@ import (
 // firstBranch is the default name of the first branch.
 const firstBranch = "main"
 
-// head reads HEAD. A store without the file is on its first branch.
+// head is what HEAD names: a branch or, detached, a commit.
 type head struct {
 	branch string
-	at     objects.ID // when it is on no branch
+	commit objects.ID // when it is on no branch
 }
 
 // maxHead is the number of bytes of the file HEAD that are read. No branch name is as long.
@@ -29,7 +29,7 @@ func (h head) String() string {
 	if h.branch != "" {
 		return h.branch
 	}
-	return h.at.String()
+	return h.commit.String()
 }
 
 // head reads the file HEAD of the store's folder. A store without one is on its
@@ -59,7 +59,7 @@ func parseHead(line string) (head, error) {
 		return head{branch: name}, refs.Check(name)
 	}
 	id, err := objects.ParseID(line)
-	return head{at: id}, err
+	return head{commit: id}, err
 }
 
 func (a *app) setHead(h head) error {
@@ -73,7 +73,7 @@ func (a *app) setHead(h head) error {
 	if err := p.makeFolderIfServer(); err != nil {
 		return fmt.Errorf("move HEAD: %w", err)
 	}
-	line := h.at.String()
+	line := h.commit.String()
 	if h.branch != "" {
 		line = "ref: " + refs.Heads + h.branch
 	}

@@ -185,12 +185,12 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 		defer f.Close()
 		in = f
 	}
-	n := branchNamer{as: m.o.as, sessions: map[string]string{}}
+	n := branchNamer{as: m.o.as, sessionByBranch: map[string]string{}}
 	if path != "-" {
 		n.stem = cleanName(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	}
 	if m.folder && n.as != "" {
-		n.within = true
+		n.asIsPrefix = true
 	}
 	var bad error
 	list, err := m.repo.Import(ctx, m.readMessages(name, io.TeeReader(in, m), &n, &bad), tract.ImportOptions{DryRun: m.o.dryRun})
@@ -198,7 +198,7 @@ func (m *importRun) importFile(ctx context.Context, path string) error {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	for _, b := range list {
-		m.imported = append(m.imported, importJSON{n.sessions[b.Branch], b.Branch, b.Parts, b.Added, name})
+		m.imported = append(m.imported, importJSON{n.sessionByBranch[b.Branch], b.Branch, b.Parts, b.Added, name})
 	}
 	return err
 }
@@ -241,10 +241,10 @@ func (m *importRun) readMessages(name string, in io.Reader, n *branchNamer, bad 
 
 // branchNamer names the branches of the sessions in one file.
 type branchNamer struct {
-	as, stem string
-	within   bool              // as is the first part of all branch names
-	first    string            // session whose branch is named as
-	sessions map[string]string // by the name of their branch
+	as, stem        string
+	asIsPrefix      bool              // as is the first part of all branch names
+	first           string            // session whose branch is named as
+	sessionByBranch map[string]string // by the name of their branch
 }
 
 // assignBranch returns the name of the branch for the conversation of a message, which is the same for
@@ -263,9 +263,9 @@ func (n *branchNamer) assignBranch(e *importers.Entry) (branch string) {
 	}
 	name := own
 	switch {
-	case n.as != "" && !n.within && n.first == "="+e.Session:
+	case n.as != "" && !n.asIsPrefix && n.first == "="+e.Session:
 		name = n.as
-	case n.as != "" && id == "" && !n.within:
+	case n.as != "" && id == "" && !n.asIsPrefix:
 		name = n.as + "/" + e.Session
 	case n.as != "":
 		name = n.as + "/" + own
@@ -275,7 +275,7 @@ func (n *branchNamer) assignBranch(e *importers.Entry) (branch string) {
 	if e.Thread != "" && name != "" {
 		name += "/" + e.Thread
 	}
-	n.sessions[name] = cmp.Or(id, e.Session, name)
+	n.sessionByBranch[name] = cmp.Or(id, e.Session, name)
 	return name
 }
 

@@ -271,7 +271,7 @@ func (a *app) decorations(ctx context.Context, repo *tract.Repo) (map[objects.ID
 	}
 	names := map[objects.ID][]string{}
 	if h.branch == "" {
-		names[h.at] = []string{"HEAD"}
+		names[h.commit] = []string{"HEAD"}
 	}
 	for b, err := range repo.Refs(ctx, tract.RefQuery{Limit: maxDecorated, Newest: true}) {
 		if err != nil {

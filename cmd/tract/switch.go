@@ -76,7 +76,7 @@ func (a *app) switchToBranchOrCommit(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
-	return a.setHeadAndPrint(head{at: at}, at)
+	return a.setHeadAndPrint(head{commit: at}, at)
 }
 
 func (a *app) setHeadAndPrint(h head, tip objects.ID) error {
