@@ -74,7 +74,7 @@ func (b *Branch) Compress(ctx context.Context, rng string, o CompressOptions) (*
 	text, origin := o.Text, (*commit.Origin)(nil)
 	if o.Client != nil {
 		var manifest []objects.Object
-		text, origin, manifest, err = b.generateSummary(ctx, c, o.Client, s)
+		text, origin, manifest, err = b.storeQuestionAndGenerateSummary(ctx, c, o.Client, s)
 		if err == nil {
 			err = b.repo.store.Apply(ctx, objects.Batch{Put: manifest})
 		}
@@ -213,10 +213,10 @@ const SummaryInstruction = "You keep the memory of a conversation between a user
 	"and identifiers exactly as they are, what was tried and how it ended, and what is still open. Leave out small talk and what was " +
 	"superseded. Write plain text, as short as that allows, and nothing about this task."
 
-// generateSummary asks a model for the summary of a range. The request is a short history
-// of its own, which is on no branch: generateSummary writes it to the store. manifests holds the
-// manifest that links to it, which the caller has to write.
-func (b *Branch) generateSummary(ctx context.Context, c *callOptions, client llm.Client, r *Summary) (text string, origin *commit.Origin, manifests []objects.Object, err error) {
+// storeQuestionAndGenerateSummary asks a model for the summary of a range. The request is a short
+// history of its own, which is on no branch and is written to the store. manifests holds the manifest
+// that links to it, which the caller has to write.
+func (b *Branch) storeQuestionAndGenerateSummary(ctx context.Context, c *callOptions, client llm.Client, r *Summary) (text string, origin *commit.Origin, manifests []objects.Object, err error) {
 	if len(r.Commits) > compile.MaxSources {
 		return "", nil, nil, &compile.RangeError{Why: fmt.Sprintf("a model is shown at most %d commits at once, and the range has %d", compile.MaxSources, len(r.Commits))}
 	}

@@ -92,7 +92,7 @@ func newImportedBlock(c *commit.Commit) importedBlock {
 // importedPart is where a part is: a branch after this part begins after the commit.
 type importedPart struct {
 	commit objects.ID      // see importedBranch.last
-	on     *importedBranch // the branch on which the part was found or made last
+	branch *importedBranch // the branch on which the part was found or made last
 }
 
 // Import commits messages that another program kept, in their order, with one transaction
@@ -102,7 +102,7 @@ type importedPart struct {
 // error in list, or the end of ctx, ends the import: the messages before it are committed
 // and returned with the error.
 func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error], o ImportOptions) ([]ImportResult, error) {
-	m := &importer{repo: r, options: r.defaultOptions(), dry: o.DryRun, branches: map[string]*importedBranch{}, at: map[partKey]importedPart{}}
+	m := &importer{repo: r, options: r.defaultOptions(), dryRun: o.DryRun, branches: map[string]*importedBranch{}, parts: map[partKey]importedPart{}}
 	kept := context.WithoutCancel(ctx) // a cancelled import still commits the messages it has read
 	var err error
 	for f, bad := range list {
@@ -125,35 +125,35 @@ func (r *Repo) Import(ctx context.Context, list iter.Seq2[ImportedMessage, error
 
 // importer is a running import.
 type importer struct {
-	repo     *Repo
-	options  *callOptions
-	dry      bool
-	branches map[string]*importedBranch
-	order    []*importedBranch
-	at       map[partKey]importedPart
-	writer   commit.Writer // of the batch
-	count    int           // commits in the batch
-	size     int           // bytes of content in the batch
-	flushed  int           // bytes of content in all batches before
-	writing  *importBatch  // the batch before, while it is written; nil: it was
-	failed   error         // of a batch
+	repo         *Repo
+	options      *callOptions
+	dryRun       bool
+	branches     map[string]*importedBranch
+	order        []*importedBranch
+	parts        map[partKey]importedPart
+	writer       commit.Writer // of the batch
+	batchCommits int           // commits in the batch
+	batchBytes   int           // bytes of content in the batch
+	flushedBytes int           // bytes of content in all batches before
+	writing      *importBatch  // the batch before, while it is written; nil: it was
+	failed       error         // of a batch
 }
 
 // importedBranch is a branch that an import adds to.
 type importedBranch struct {
-	name      string
-	stored    objects.ID                   // its tip in the store
-	tip       *commit.Commit               // its tip with the commits of the batch
-	last      objects.ID                   // the commit of the last part that the source had for it; zero: none, or only planned
-	known     map[commit.Key]importedBlock // in the store, but for those on base
-	base      *importedBranch              // a branch with the rest of the commits; nil: there is no rest
-	baseDepth uint64                       // the depth of the last commit of base that is on this branch too
-	ends      map[commit.Key]bool          // keys of the last response and its tool results: new parts may follow these
-	foreign   bool                         // the branch has other commits after the imported ones
-	reached   bool                         // the source has one of ends
-	ready     bool                         // new parts may be added
+	name       string
+	stored     objects.ID                   // its tip in the store
+	tip        *commit.Commit               // its tip with the commits of the batch
+	last       objects.ID                   // the commit of the last part that the source had for it; zero: none, or only planned
+	known      map[commit.Key]importedBlock // in the store, but for those on base
+	base       *importedBranch              // a branch with the rest of the commits; nil: there is no rest
+	baseDepth  uint64                       // the depth of the last commit of base that is on this branch too
+	endKeys    map[commit.Key]bool          // keys of the last response and its tool results: new parts may follow these
+	continued  bool                         // the branch has other commits after the imported ones
+	reachedEnd bool                         // the source has one of endKeys
+	canGrow    bool                         // new parts may be added
 	ImportResult
-	waiting int // parts in the batch
+	batchParts int // parts in the batch
 }
 
 // results returns what the import has done to each branch so far.
@@ -180,8 +180,8 @@ func (m *importer) loadBranch(ctx context.Context, f *ImportedMessage) (*importe
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	begin := m.at[partKey{f.Origin.Importer, f.From}].commit
-	g := &importedBranch{name: name, stored: tip, last: begin, known: map[commit.Key]importedBlock{}, ends: map[commit.Key]bool{}}
+	begin := m.parts[partKey{f.Origin.Importer, f.From}].commit
+	g := &importedBranch{name: name, stored: tip, last: begin, known: map[commit.Key]importedBlock{}, endKeys: map[commit.Key]bool{}}
 	if !tip.IsZero() {
 		if err := m.readImported(ctx, g); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
@@ -205,21 +205,21 @@ func (m *importer) readImported(ctx context.Context, g *importedBranch) error {
 			continue
 		}
 		if c.Key.Kind != commit.KeyImport {
-			g.foreign = g.foreign || len(g.known) == 0
+			g.continued = g.continued || len(g.known) == 0
 			continue
 		}
 		part := partKey{c.Key.Importer, c.Key.Text}
-		at, seen := m.at[part]
-		if b, ok := at.on.find(c.Key); ok && b.id == c.ID && closed {
-			g.base, g.baseDepth = at.on, c.Depth
+		at, seen := m.parts[part]
+		if b, ok := at.branch.find(c.Key); ok && b.id == c.ID && closed {
+			g.base, g.baseDepth = at.branch, c.Depth
 			return nil
 		}
 		if !seen {
-			m.at[part] = importedPart{c.ID, g}
+			m.parts[part] = importedPart{c.ID, g}
 		}
 		g.known[c.Key] = newImportedBlock(c)
 		if !closed {
-			g.ends[c.Key] = true
+			g.endKeys[c.Key] = true
 			closed = c.Role != content.RoleTool
 		}
 	}
@@ -258,13 +258,13 @@ func (m *importer) addMessage(ctx context.Context, f *ImportedMessage) error {
 			key = commit.Key{Kind: commit.KeyImport, Text: part.ID, Importer: f.Origin.Importer}
 		}
 		if known, ok := g.find(key); ok {
-			before, g.reached = known, g.reached || g.ends[key]
-			g.last, m.at[position] = known.id, importedPart{known.id, g}
+			before, g.reachedEnd = known, g.reachedEnd || g.endKeys[key]
+			g.last, m.parts[position] = known.id, importedPart{known.id, g}
 			g.Parts++
 			continue
 		}
 		if content.IsEmpty(part.Block) {
-			m.at[position] = importedPart{g.last, g}
+			m.parts[position] = importedPart{g.last, g}
 			continue
 		}
 		if err := m.findBranchStart(ctx, g, f); err != nil {
@@ -274,13 +274,13 @@ func (m *importer) addMessage(ctx context.Context, f *ImportedMessage) error {
 		if before, err = m.addToBatch(g, part, key, f, before); err != nil {
 			return fmt.Errorf("import into branch %s: %w", g.name, err)
 		}
-		if !m.dry {
+		if !m.dryRun {
 			g.last = before.id
 		}
-		m.at[position] = importedPart{g.last, g}
+		m.parts[position] = importedPart{g.last, g}
 	}
-	if m.count >= mostCommits || m.size >= min(max(m.flushed/4, leastBytes), mostBytes) {
-		m.flushed += m.size
+	if m.batchCommits >= mostCommits || m.batchBytes >= min(max(m.flushedBytes/4, leastBytes), mostBytes) {
+		m.flushedBytes += m.batchBytes
 		return m.startWritingBatch(ctx)
 	}
 	return nil
@@ -290,16 +290,16 @@ func (m *importer) addMessage(ctx context.Context, f *ImportedMessage) error {
 // its first new part. It refuses an existing branch that has diverged from the source.
 func (m *importer) findBranchStart(ctx context.Context, g *importedBranch, first *ImportedMessage) error {
 	switch {
-	case g.ready:
+	case g.canGrow:
 		return nil
-	case !g.stored.IsZero() && (g.foreign || !g.reached):
+	case !g.stored.IsZero() && (g.continued || !g.reachedEnd):
 		return &DivergedError{g.name}
 	case g.stored.IsZero() && first.From != "":
-		at, known := m.at[partKey{first.Origin.Importer, first.From}]
+		at, known := m.parts[partKey{first.Origin.Importer, first.From}]
 		if !known {
 			return fmt.Errorf("import into branch %s: it begins after %q, which was not imported", g.name, first.From)
 		}
-		if m.dry || at.commit.IsZero() { // zero: after parts without content
+		if m.dryRun || at.commit.IsZero() { // zero: after parts without content
 			break
 		}
 		tip, err := m.header(ctx, at.commit)
@@ -308,7 +308,7 @@ func (m *importer) findBranchStart(ctx context.Context, g *importedBranch, first
 		}
 		g.tip = tip
 	}
-	g.ready = true
+	g.canGrow = true
 	return nil
 }
 
@@ -316,7 +316,7 @@ func (m *importer) findBranchStart(ctx context.Context, g *importedBranch, first
 // the part. before is the commit of the part before it in the message. The
 // origin is that of f: a log may have the usage of a message only with its last part.
 func (m *importer) addToBatch(g *importedBranch, part ImportedPart, key commit.Key, f *ImportedMessage, before importedBlock) (importedBlock, error) {
-	if m.dry {
+	if m.dryRun {
 		g.Added++
 		return importedBlock{}, nil
 	}
@@ -333,9 +333,9 @@ func (m *importer) addToBatch(g *importedBranch, part ImportedPart, key commit.K
 		return importedBlock{}, err
 	}
 	g.tip = made[0]
-	g.waiting++
-	m.count++
-	m.size += int(g.tip.Size)
+	g.batchParts++
+	m.batchCommits++
+	m.batchBytes += int(g.tip.Size)
 	return newImportedBlock(g.tip), nil
 }
 

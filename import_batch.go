@@ -34,18 +34,18 @@ type batchBranch struct {
 // startWritingBatch waits until the batch before is written, and lets a goroutine write this one while
 // the next is made. Once a batch has failed it returns that error and writes nothing.
 func (m *importer) startWritingBatch(ctx context.Context) error {
-	if err := m.waitForBatch(); err != nil || m.count == 0 {
+	if err := m.waitForBatch(); err != nil || m.batchCommits == 0 {
 		return err
 	}
 	batch := objects.Batch{Put: m.writer.Objects(), Copies: true, Note: m.options.note(ctx, "import")}
-	m.writer, m.count, m.size = commit.Writer{}, 0, 0
+	m.writer, m.batchCommits, m.batchBytes = commit.Writer{}, 0, 0
 	m.writer.Reserve(len(batch.Put) * 9 / 8) // the next batch is about as large
 	m.writing = &importBatch{done: make(chan error, 1)}
 	for _, g := range m.order {
-		if g.waiting > 0 {
-			m.writing.branches = append(m.writing.branches, batchBranch{g, g.tip.ID, g.waiting})
+		if g.batchParts > 0 {
+			m.writing.branches = append(m.writing.branches, batchBranch{g, g.tip.ID, g.batchParts})
 			batch.Refs = append(batch.Refs, objects.RefUpdate{Name: refs.Heads + g.name, Old: g.stored, New: g.tip.ID})
-			g.waiting = 0
+			g.batchParts = 0
 		}
 	}
 	go func(done chan error) { done <- m.repo.store.Apply(ctx, batch) }(m.writing.done)

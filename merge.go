@@ -261,7 +261,7 @@ func (b *Branch) mergeSummary(ctx context.Context, c *callOptions, m MergeOption
 		if err != nil {
 			return nil, nil, err
 		}
-		if text, d.Origin, put, err = b.generateSummary(ctx, c, m.Summarize, asked); err != nil {
+		if text, d.Origin, put, err = b.storeQuestionAndGenerateSummary(ctx, c, m.Summarize, asked); err != nil {
 			return nil, nil, err
 		}
 	}
