@@ -23,7 +23,7 @@ var switchesWithoutDefault = map[string]string{
 	"toolloop.go checkAndNameResults":            "only calls and results are paired",
 	"compile/messages.go appendBlock":            "only results are sorted, by their calls",
 	"compile/tools.go pendingCalls":              "only calls and results are paired",
-	"diff/similarity.go blockName":               "others have no name",
+	"diff/similarity.go textOrToolName":          "others have no name",
 	"format/jsonreply.go blockTypeInDecodeJSON":  "what no model says counts as text",
 	"format/prompt.go heading":                   "the role and the kind are there already",
 	"format/summary.go unsanitizedSummary":       "the first line of String follows",

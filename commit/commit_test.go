@@ -176,7 +176,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Key = k
-		return c.object()
+		return c.encodeAndSetID()
 	}
 	if _, err := Parse(keyed(Key{Kind: KeyImport, Importer: "x", Block: 1})); err != nil {
 		t.Error(err)
@@ -187,12 +187,12 @@ func TestParseRefuses(t *testing.T) {
 		"a link more":    objects.New(good.Kind, good.Parents, append(good.Links, good.ID), good.Data),
 		"a parent more":  objects.New(good.Kind, []objects.ID{put[0].ID}, good.Links, good.Data),
 		"a field more":   objects.New(good.Kind, good.Parents, good.Links, append(bytes.Clone(good.Data), 0xf8, 0x01, 0x01)),
-		"no words":       without.object(),
+		"no words":       without.encodeAndSetID(),
 		"no such key":    keyed(Key{Kind: keyEnd, Text: "k"}),
 		"no key":         keyed(Key{Kind: KeyRequest}),
 		"no import":      keyed(Key{Text: "k", Importer: "x"}),
 		"no position":    keyed(Key{Kind: KeyResponse, Text: "k", Block: 1}),
-		"half a merge":   joined.object(),
+		"half a merge":   joined.encodeAndSetID(),
 		"a long number":  spelled(2, 0x08, 0x80|op, 0x00),
 		"a zero":         spelled(6, 0x08, op, 0x10, kind, 0x18, role, 0x20, 0x00),
 		"descending":     spelled(4, 0x10, kind, 0x08, op),
@@ -285,8 +285,8 @@ func FuzzParse(f *testing.F) {
 			ids[i] = objects.Hash([]byte{byte(i)})
 		}
 		obj := objects.New(objects.Kind(kind), ids[:parents&3], ids[:links&3], data)
-		if c, err := Parse(obj); err == nil && !bytes.Equal(c.object().Data, data) {
-			t.Errorf("commit %x is written %x", data, c.object().Data)
+		if c, err := Parse(obj); err == nil && !bytes.Equal(c.encodeAndSetID().Data, data) {
+			t.Errorf("commit %x is written %x", data, c.encodeAndSetID().Data)
 		}
 		if o, err := ParseOrigin(obj); err == nil && !bytes.Equal(o.Object().Data, data) {
 			t.Errorf("origin %x is written %x", data, o.Object().Data)

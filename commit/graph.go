@@ -24,7 +24,7 @@ func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, 
 		err := h.start(ctx, tips, without)
 		for err == nil {
 			var n *node
-			if n, err = h.next(ctx); n == nil {
+			if n, err = h.popReady(ctx); n == nil {
 				break
 			}
 			if !yield(n.Commit, nil) {
@@ -44,9 +44,9 @@ func history(ctx context.Context, r objects.Reader, tips, without []objects.ID, 
 func NewestFirst(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Seq2[*Commit, error] {
 	return func(yield func(*Commit, error) bool) {
 		f := newFrontier(r)
-		f.heap.before = (*node).newerThan
+		f.heap.before = (*node).compareNewestFirst
 		seen := map[objects.ID]bool{}
-		err := f.begin(ctx, tips, func(int) sides { return fromA })
+		err := f.reachAll(ctx, tips, func(int) sides { return fromA })
 		for err == nil && f.active > 0 {
 			c, _ := f.pop()
 			if seen[c.ID] = true; !yield(c, nil) {
@@ -75,7 +75,7 @@ type historyWalk struct {
 
 func (h *historyWalk) start(ctx context.Context, tips, without []objects.ID) error {
 	h.pending = map[objects.ID]*node{}
-	err := h.begin(ctx, append(tips[:len(tips):len(tips)], without...), func(i int) sides {
+	err := h.reachAll(ctx, append(tips[:len(tips):len(tips)], without...), func(i int) sides {
 		if i < len(tips) {
 			return fromA
 		}
@@ -86,12 +86,12 @@ func (h *historyWalk) start(ctx context.Context, tips, without []objects.ID) err
 			h.tips = append(h.tips, n)
 		}
 	}
-	slices.SortFunc(h.tips, func(a, b *node) int { return b.deeperThan(a) })
+	slices.SortFunc(h.tips, func(a, b *node) int { return b.compareDeepestFirst(a) })
 	return err
 }
 
-// next returns the commit to yield next; nil: there is none.
-func (h *historyWalk) next(ctx context.Context) (*node, error) {
+// popReady removes the commit to yield next, and returns it; nil: there is none.
+func (h *historyWalk) popReady(ctx context.Context) (*node, error) {
 	for len(h.ready) == 0 && len(h.tips) > 0 {
 		tip := h.tips[len(h.tips)-1]
 		h.tips = h.tips[:len(h.tips)-1]
@@ -126,7 +126,7 @@ func (h *historyWalk) makeParentsReady(ctx context.Context, n *node) error {
 		if parent.Depth+h.maxDepthGap < n.Depth {
 			parent.children--
 			h.tips = append(h.tips, parent)
-			slices.SortFunc(h.tips, func(a, b *node) int { return b.deeperThan(a) })
+			slices.SortFunc(h.tips, func(a, b *node) int { return b.compareDeepestFirst(a) })
 			continue
 		}
 		if err := h.exploreDeeperThan(ctx, parent.Depth); err != nil {
@@ -166,7 +166,7 @@ func (h *historyWalk) exploreDeeperThan(ctx context.Context, depth uint64) error
 // no common ancestor, several after criss-cross merges.
 func MergeBases(ctx context.Context, r objects.Reader, a, b objects.ID) ([]objects.ID, error) {
 	f := newFrontier(r)
-	err := f.begin(ctx, []objects.ID{a, b}, func(i int) sides { return fromA << i })
+	err := f.reachAll(ctx, []objects.ID{a, b}, func(i int) sides { return fromA << i })
 	var bases []objects.ID
 	for err == nil && f.active > 0 {
 		c, p := f.pop()
@@ -219,11 +219,11 @@ type node struct {
 }
 
 func newFrontier(r objects.Reader) *frontier {
-	return &frontier{r: r, onFrontier: map[objects.ID]*node{}, readAhead: map[objects.ID]*Commit{}, pageSize: minPage, heap: nodeHeap{before: (*node).deeperThan}}
+	return &frontier{r: r, onFrontier: map[objects.ID]*node{}, readAhead: map[objects.ID]*Commit{}, pageSize: minPage, heap: nodeHeap{before: (*node).compareDeepestFirst}}
 }
 
-// begin puts the tips on the frontier.
-func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) sides) error {
+// reachAll puts the tips on the frontier. sidesOf returns the sides of tip i.
+func (f *frontier) reachAll(ctx context.Context, tips []objects.ID, sidesOf func(i int) sides) error {
 	if len(tips) > 2 {
 		known, err := objects.ReadAll(ctx, f.r, tips, Parse)
 		if err != nil {
@@ -235,7 +235,7 @@ func (f *frontier) begin(ctx context.Context, tips []objects.ID, of func(i int) 
 		if id.IsZero() {
 			continue
 		}
-		if err := f.reach(ctx, id, of(i)); err != nil {
+		if err := f.reach(ctx, id, sidesOf(i)); err != nil {
 			return err
 		}
 	}
@@ -337,12 +337,12 @@ func (e *nodeHeap) Pop() any {
 	return n
 }
 
-// deeperThan orders commits: the deepest first, then the latest.
-func (n *node) deeperThan(m *node) int {
+// compareDeepestFirst compares commits for a sort: the deepest first, then the latest.
+func (n *node) compareDeepestFirst(m *node) int {
 	return cmp.Or(cmp.Compare(m.Depth, n.Depth), m.Time.Compare(n.Time), m.ID.Compare(n.ID))
 }
 
-// newerThan orders commits: the latest first, then the deepest.
-func (n *node) newerThan(m *node) int {
+// compareNewestFirst compares commits for a sort: the latest first, then the deepest.
+func (n *node) compareNewestFirst(m *node) int {
 	return cmp.Or(m.Time.Compare(n.Time), cmp.Compare(m.Depth, n.Depth), m.ID.Compare(n.ID))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// object returns the object of c and sets the id of c.
-func (c *Commit) object() objects.Object {
+// encodeAndSetID returns the object of c, and sets the id of c to that of the object.
+func (c *Commit) encodeAndSetID() objects.Object {
 	var links []objects.ID
 	has := c.linkBits()
 	for i, id := range c.linkIDs() {
@@ -26,7 +26,9 @@ func (c *Commit) object() objects.Object {
 }
 
 // linkIDs returns what c may link to, in the order of links; zero ids are not links.
-func (c *Commit) linkIDs() [3]objects.ID { return [3]objects.ID{c.ContentID, c.OriginID, c.LabelID} }
+func (c *Commit) linkIDs() (contentOriginLabel [3]objects.ID) {
+	return [3]objects.ID{c.ContentID, c.OriginID, c.LabelID}
+}
 
 // linkBits returns a bit for each of linkIDs that is a link.
 func (c *Commit) linkBits() (bits uint64) {
@@ -115,7 +117,10 @@ func (c *Commit) parseRecord(obj *objects.Object, lastAuthor string) (err error)
 			return err
 		}
 	}
-	return c.setLinks(obj.Links, links)
+	if err = c.setLinks(obj.Links, links); err != nil {
+		return err
+	}
+	return c.check()
 }
 
 // decodeHeader sets the fields of c from the record of a commit, and returns the bits of its
@@ -126,8 +131,7 @@ func (c *Commit) decodeHeader(record []byte) (links uint64, err error) {
 	return links, r.Err()
 }
 
-// setLinks sets the ids that c links to and checks the commit. The bits of has are those of
-// linkBits.
+// setLinks sets the ids that c links to. The bits of has are those of linkBits.
 func (c *Commit) setLinks(links []objects.ID, has uint64) error {
 	for i, id := range []*objects.ID{&c.ContentID, &c.OriginID, &c.LabelID} {
 		if has&(1<<i) != 0 && len(links) > 0 {
@@ -138,7 +142,7 @@ func (c *Commit) setLinks(links []objects.ID, has uint64) error {
 	if has != 0 || len(links) != 0 {
 		return fmt.Errorf("commit record: %w: its links do not match it", canonical.ErrMalformed)
 	}
-	return c.check()
+	return nil
 }
 
 func malformed(why string) error {

@@ -89,7 +89,7 @@ func (w *Writer) Write(parent *Commit, d *Draft) (*Commit, error) {
 			c.Depth = max(c.Depth, p.Depth+1)
 		}
 	}
-	w.appendObject(c.object())
+	w.appendObject(c.encodeAndSetID())
 	return c, c.check()
 }
 

@@ -37,15 +37,15 @@ type Block interface {
 	withEditedText(text string) Block
 	// withWire returns the block with another form.
 	withWire(w Wire) Block
-	// rewriteText returns the block with r applied to every text in it that people can
+	// rewriteOutsideForm returns the block with r applied to every text in it that people can
 	// read, not to ids nor to its form.
-	rewriteText(r rewriter) Block
-	// remains returns what stays of the block when its content is purged, with the form w:
+	rewriteOutsideForm(r rewriter) Block
+	// afterPurge returns what stays of the block when its content is purged, with the form w:
 	// nothing that was said, but what other blocks know it by.
-	remains(w Wire) Block
-	// fields writes the fields of its kind to a record, or returns the block with those of
+	afterPurge(w Wire) Block
+	// fieldsOfKind writes the fields of its kind to a record, or returns the block with those of
 	// a record that is read.
-	fields(r *canonical.Record) Block
+	fieldsOfKind(r *canonical.Record) Block
 }
 
 // IsEmpty reports whether a block is a text without text or seal, or reasoning without text, seal

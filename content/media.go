@@ -46,16 +46,16 @@ func (m Media) withWire(w Wire) Block {
 	return m
 }
 
-// rewriteText leaves data that is not text unchanged.
-func (m Media) rewriteText(r rewriter) Block {
+// rewriteOutsideForm leaves data that is not text unchanged.
+func (m Media) rewriteOutsideForm(r rewriter) Block {
 	if utf8.ValidString(m.Data) && strings.IndexByte(m.Data, 0) < 0 {
-		r.text(&m.Data)
+		r.rewrite(&m.Data)
 	}
-	r.text(&m.Name, &m.URL)
+	r.rewrite(&m.Name, &m.URL)
 	return m
 }
 
-func (m Media) remains(w Wire) Block { return Media{Wire: w, Of: m.Of, MediaType: m.MediaType} }
+func (m Media) afterPurge(w Wire) Block { return Media{Wire: w, Of: m.Of, MediaType: m.MediaType} }
 
 // The fields of the record of a [Media].
 const (
@@ -65,7 +65,7 @@ const (
 	fieldData
 )
 
-func (m Media) fields(r *canonical.Record) Block {
+func (m Media) fieldsOfKind(r *canonical.Record) Block {
 	r.String(fieldMediaType, &m.MediaType)
 	r.String(fieldMediaName, &m.Name)
 	r.String(fieldURL, &m.URL)

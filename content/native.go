@@ -31,17 +31,17 @@ func (n Native) withWire(w Wire) Block {
 	return n
 }
 
-func (n Native) rewriteText(r rewriter) Block {
-	r.text(&n.JSON)
+func (n Native) rewriteOutsideForm(r rewriter) Block {
+	r.rewrite(&n.JSON)
 	return n
 }
 
-func (n Native) remains(Wire) Block { return Native{} }
+func (n Native) afterPurge(Wire) Block { return Native{} }
 
 // The field of the record of a [Native].
 const fieldJSON = firstOfKind
 
-func (n Native) fields(r *canonical.Record) Block {
+func (n Native) fieldsOfKind(r *canonical.Record) Block {
 	r.String(fieldJSON, &n.JSON)
 	return n
 }

@@ -75,13 +75,13 @@ func (r Reasoning) withWire(w Wire) Block {
 	return r
 }
 
-func (r Reasoning) rewriteText(by rewriter) Block {
-	by.parts(&r.Parts)
-	by.text(&r.Text)
+func (r Reasoning) rewriteOutsideForm(by rewriter) Block {
+	by.rewriteList(&r.Parts)
+	by.rewrite(&r.Text)
 	return r
 }
 
-func (r Reasoning) remains(w Wire) Block {
+func (r Reasoning) afterPurge(w Wire) Block {
 	return Reasoning{Wire: w, Format: r.Format, Source: r.Source}
 }
 
@@ -95,7 +95,7 @@ const (
 	fieldCloseTag
 )
 
-func (r Reasoning) fields(record *canonical.Record) Block {
+func (r Reasoning) fieldsOfKind(record *canonical.Record) Block {
 	record.String(fieldFormat, (*string)(&r.Format))
 	record.String(fieldSource, &r.Source)
 	record.String(fieldReasoningText, &r.Text)

@@ -29,7 +29,7 @@ func Encode(b Block) []byte {
 	kind, form := b.Kind(), b.Form()
 	canonical.Number(&r, fieldKind, &kind, uint64(len(kinds)))
 	form.fields(&r)
-	b.fields(&r)
+	b.fieldsOfKind(&r)
 	return r.Bytes()
 }
 
@@ -81,11 +81,11 @@ func decode(record []byte, shared bool) (Block, error) {
 	case b == nil:
 		r.Refuse(fmt.Sprintf("unknown kind %d", kind))
 	case r.NextField() >= firstOfKind: // as most: it has no form
-		b = b.fields(r)
+		b = b.fieldsOfKind(r)
 	default:
 		var form Form
 		form.fields(r)
-		b = b.withWire(form.Wire()).fields(r)
+		b = b.withWire(form.Wire()).fieldsOfKind(r)
 	}
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("content record: %w", err)

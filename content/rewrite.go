@@ -7,9 +7,9 @@ import "slices"
 // which f has to leave valid. Of media it is the URL, the name, and the bytes when they
 // are text. What ties blocks together (ids, the name of a tool) and the seal stay.
 func RewriteText(b Block, f func(string) string) Block {
-	b = b.rewriteText(f)
+	b = b.rewriteOutsideForm(f)
 	if form := b.Form(); len(form.Extra) > 0 {
-		rewriter(f).raw(&form.Extra)
+		rewriter(f).rewriteBytes(&form.Extra)
 		b = b.withWire(form.Wire())
 	}
 	return b
@@ -18,8 +18,8 @@ func RewriteText(b Block, f func(string) string) Block {
 // rewriter returns what replaces a text.
 type rewriter func(string) string
 
-// text replaces the texts in fields.
-func (f rewriter) text(fields ...*string) {
+// rewrite replaces the texts in fields; empty ones stay.
+func (f rewriter) rewrite(fields ...*string) {
 	for _, s := range fields {
 		if *s != "" {
 			*s = f(*s)
@@ -27,19 +27,19 @@ func (f rewriter) text(fields ...*string) {
 	}
 }
 
-// raw is text for bytes, which others may share.
-func (f rewriter) raw(field *[]byte) {
+// rewriteBytes is rewrite for bytes, which others may share.
+func (f rewriter) rewriteBytes(field *[]byte) {
 	s := string(*field)
-	if f.text(&s); s != string(*field) {
+	if f.rewrite(&s); s != string(*field) {
 		*field = []byte(s)
 	}
 }
 
-// parts is text for a list, which others may share.
-func (f rewriter) parts(field *[]string) {
+// rewriteList is rewrite for a list, which others may share.
+func (f rewriter) rewriteList(field *[]string) {
 	*field = slices.Clone(*field)
 	for i := range *field {
-		f.text(&(*field)[i])
+		f.rewrite(&(*field)[i])
 	}
 }
 

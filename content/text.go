@@ -63,12 +63,12 @@ func (t Text) withWire(w Wire) Block {
 	return t
 }
 
-func (t Text) rewriteText(r rewriter) Block {
-	r.text(&t.Name, &t.Text)
+func (t Text) rewriteOutsideForm(r rewriter) Block {
+	r.rewrite(&t.Name, &t.Text)
 	return t
 }
 
-func (t Text) remains(w Wire) Block {
+func (t Text) afterPurge(w Wire) Block {
 	left := Text{Wire: w, Of: t.Of}
 	if t.Of == KindSystem {
 		left.Name = t.Name // it may replace another of the same name
@@ -82,7 +82,7 @@ const (
 	fieldText
 )
 
-func (t Text) fields(r *canonical.Record) Block {
+func (t Text) fieldsOfKind(r *canonical.Record) Block {
 	r.String(fieldTextName, &t.Name)
 	r.String(fieldText, &t.Text)
 	return t

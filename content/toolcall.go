@@ -34,12 +34,12 @@ func (c ToolCall) withWire(w Wire) Block {
 	return c
 }
 
-func (c ToolCall) rewriteText(r rewriter) Block {
-	r.text(&c.Arguments)
+func (c ToolCall) rewriteOutsideForm(r rewriter) Block {
+	r.rewrite(&c.Arguments)
 	return c
 }
 
-func (c ToolCall) remains(w Wire) Block {
+func (c ToolCall) afterPurge(w Wire) Block {
 	return ToolCall{Wire: w, CallID: c.CallID, Name: c.Name, Server: c.Server}
 }
 
@@ -51,7 +51,7 @@ const (
 	fieldCallServer
 )
 
-func (c ToolCall) fields(r *canonical.Record) Block {
+func (c ToolCall) fieldsOfKind(r *canonical.Record) Block {
 	r.String(fieldCallID, &c.CallID)
 	r.String(fieldCallName, &c.Name)
 	r.String(fieldArguments, &c.Arguments)

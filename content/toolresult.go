@@ -40,13 +40,13 @@ func (r ToolResult) withWire(w Wire) Block {
 	return r
 }
 
-func (r ToolResult) rewriteText(by rewriter) Block {
-	by.raw(&r.Parts)
-	by.text(&r.Text)
+func (r ToolResult) rewriteOutsideForm(by rewriter) Block {
+	by.rewriteBytes(&r.Parts)
+	by.rewrite(&r.Text)
 	return r
 }
 
-func (r ToolResult) remains(w Wire) Block {
+func (r ToolResult) afterPurge(w Wire) Block {
 	return ToolResult{Wire: w, CallID: r.CallID, Name: r.Name, IsError: r.IsError, Server: r.Server}
 }
 
@@ -60,7 +60,7 @@ const (
 	fieldResultServer
 )
 
-func (r ToolResult) fields(record *canonical.Record) Block {
+func (r ToolResult) fieldsOfKind(record *canonical.Record) Block {
 	record.String(fieldResultCallID, &r.CallID)
 	record.String(fieldResultName, &r.Name)
 	record.String(fieldResultText, &r.Text)

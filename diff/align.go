@@ -33,12 +33,12 @@ func anchors[T any, K comparable](a, b []T, key func(T) K) []pair {
 			pairs = append(pairs, pair{i, p.b})
 		}
 	}
-	return ascending(pairs)
+	return longestAscending(pairs)
 }
 
-// ascending returns the longest part of pairs, which ascend in a, that ascends in b
+// longestAscending returns the longest part of pairs, which ascend in a, that ascends in b
 // too.
-func ascending(pairs []pair) []pair {
+func longestAscending(pairs []pair) []pair {
 	var ends []int // ends[n]: the pair that ends the best run of n+1 pairs
 	before := make([]int, len(pairs))
 	for i, p := range pairs {
@@ -94,8 +94,8 @@ func newGrid(rows, cols int) *grid {
 	return g
 }
 
-// bounds returns the first and the last column of a row.
-func (g *grid) bounds(row int) (lo, hi int) {
+// columnsOf returns the first and the last column of a row.
+func (g *grid) columnsOf(row int) (first, last int) {
 	if g.band == 0 {
 		return 0, g.cols
 	}
@@ -104,8 +104,8 @@ func (g *grid) bounds(row int) (lo, hi int) {
 	return max(0, middle-g.band-slope), min(g.cols, middle+g.band+slope)
 }
 
-// align pairs blocks so that the sum of their similarities is greatest.
-func align(a, b []*Block) []pair {
+// alignBySimilarity pairs blocks so that the sum of their similarities is greatest.
+func alignBySimilarity(a, b []*Block) []pair {
 	left, right := minHashes(a), minHashes(b)
 	g := newGrid(len(a), len(b))
 	g.fill(func(i, j int) int { return similarity(a[i], b[j], left[i], right[j]) })
@@ -117,7 +117,7 @@ func (g *grid) fill(score func(i, j int) int) {
 	best := make([]int, g.cols+1) // of the row above; beyond its band, its last
 	now := make([]int, g.cols+1)
 	for i := 1; i <= g.rows; i++ {
-		lo, hi := g.bounds(i)
+		lo, hi := g.columnsOf(i)
 		g.step[i] = make([]step, hi-lo+1)
 		for j := lo; j <= hi; j++ {
 			now[j] = best[j]
@@ -142,7 +142,7 @@ func (g *grid) fill(score func(i, j int) int) {
 func (g *grid) trace() []pair {
 	var pairs []pair
 	for i, j := g.rows, g.cols; i > 0 && j >= 0; {
-		lo, hi := g.bounds(i)
+		lo, hi := g.columnsOf(i)
 		switch {
 		case j > hi:
 			j = hi

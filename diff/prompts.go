@@ -12,7 +12,7 @@ import (
 // texts.
 func Prompts(a, b *compile.Prompt) *Diff {
 	d := &Diff{A: a.Head, B: b.Head}
-	d.byCommit(blocks(a), blocks(b))
+	d.pairByCommit(blocks(a), blocks(b))
 	return d
 }
 
@@ -65,12 +65,12 @@ func (d *Diff) addUnpaired(a, b []*Block) {
 	}
 }
 
-func (d *Diff) byCommit(a, b []*Block) {
-	d.addPairs(a, b, anchors(a, b, func(b *Block) objects.ID { return b.Commit }), d.byContent)
+func (d *Diff) pairByCommit(a, b []*Block) {
+	d.addPairs(a, b, anchors(a, b, func(b *Block) objects.ID { return b.Commit }), d.pairByContent)
 }
 
-func (d *Diff) byContent(a, b []*Block) {
-	d.addPairs(a, b, anchors(a, b, func(b *Block) roleAndContent { return b.roleAndContent }), d.bySimilarity)
+func (d *Diff) pairByContent(a, b []*Block) {
+	d.addPairs(a, b, anchors(a, b, func(b *Block) roleAndContent { return b.roleAndContent }), d.pairBySimilarity)
 }
 
 // addPairs adds the pairs, and calls between with the blocks between two pairs.
@@ -87,15 +87,15 @@ func (d *Diff) addPairs(a, b []*Block, pairs []pair, between func(a, b []*Block)
 	}
 }
 
-// bySimilarity pairs similar blocks so that pairs do not cross and the sum of their
+// pairBySimilarity pairs similar blocks so that pairs do not cross and the sum of their
 // similarities is greatest.
-func (d *Diff) bySimilarity(a, b []*Block) {
+func (d *Diff) pairBySimilarity(a, b []*Block) {
 	if len(a) == 0 || len(b) == 0 {
 		d.addUnpaired(a, b)
 		return
 	}
 	i, j := 0, 0
-	for _, p := range align(a, b) {
+	for _, p := range alignBySimilarity(a, b) {
 		d.addUnpaired(a[i:p.a], b[j:p.b])
 		d.addPair(a[p.a], b[p.b])
 		i, j = p.a+1, p.b+1

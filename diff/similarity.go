@@ -19,7 +19,7 @@ func similarity(a, b *Block, left, right *minHash) int {
 	if a.roleAndContent == b.roleAndContent {
 		return identical
 	}
-	if a.Role != b.Role || a.Kind != b.Kind || blockName(a.Content) != blockName(b.Content) {
+	if a.Role != b.Role || a.Kind != b.Kind || textOrToolName(a.Content) != textOrToolName(b.Content) {
 		return 0
 	}
 	score := left.jaccard(right)
@@ -32,9 +32,9 @@ func similarity(a, b *Block, left, right *minHash) int {
 	return score
 }
 
-// blockName returns the name of a text or of the called tool. Blocks with different names
+// textOrToolName returns the name of a text or of the called tool. Blocks with different names
 // are not paired.
-func blockName(b content.Block) string {
+func textOrToolName(b content.Block) string {
 	switch b := b.(type) {
 	case content.Text:
 		return b.Name

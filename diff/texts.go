@@ -35,7 +35,7 @@ func Texts(a, b string, o TextOptions) []Span {
 		o.Timeout = defaultTimeout
 	}
 	c := &comparer{deadline: time.Now().Add(o.Timeout)}
-	head, tail := commonLines(a, b)
+	head, tail := commonLineBytes(a, b)
 	c.addSame(a[:head])
 	c.compareLines(a[head:len(a)-tail], b[head:len(b)-tail], o.Words)
 	c.addSame(a[len(a)-tail:])
@@ -46,9 +46,9 @@ func Texts(a, b string, o TextOptions) []Span {
 	return c.spans
 }
 
-// commonLines returns how many bytes of whole lines both texts begin with, and end
+// commonLineBytes returns how many bytes of whole lines both texts begin with, and end
 // with.
-func commonLines(a, b string) (head, tail int) {
+func commonLineBytes(a, b string) (head, tail int) {
 	n := min(len(a), len(b))
 	for head < n && a[head] == b[head] {
 		head++

@@ -81,7 +81,7 @@ func Load(ctx context.Context, r Reader, w LoadRequest) (err error) {
 	if b, ok := r.(BulkReader); ok {
 		rest, err = b.Load(ctx, w)
 	} else {
-		rest = w.all()
+		rest = w.allIndices()
 	}
 	if err != nil || len(rest) == 0 {
 		return err
@@ -89,8 +89,8 @@ func Load(ctx context.Context, r Reader, w LoadRequest) (err error) {
 	return w.get(ctx, r, rest)
 }
 
-// all lists every place.
-func (w *LoadRequest) all() []int {
+// allIndices lists every place.
+func (w *LoadRequest) allIndices() []int {
 	list := make([]int, w.Len)
 	for i := range list {
 		list[i] = i
@@ -168,7 +168,7 @@ var (
 func (v *verified) Load(ctx context.Context, w LoadRequest) (rest []int, err error) {
 	b, ok := v.Store.(BulkReader)
 	if !ok {
-		return w.all(), nil
+		return w.allIndices(), nil
 	}
 	if v.checks {
 		return b.Load(ctx, w)

@@ -26,8 +26,8 @@ func (m *Cache) Get(key any, f func() any) any {
 	return v
 }
 
-// forget empties the cache.
-func (m *Cache) forget() {
+// clear empties the cache.
+func (m *Cache) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = nil

@@ -10,7 +10,7 @@ import (
 // *[NotFoundError] for an object that does not exist.
 func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		end, diverged, err := walkEnd(ctx, get, tip, o)
+		end, diverged, err := nearestCommonAncestor(ctx, get, tip, o.Stop)
 		if err != nil {
 			yield(Object{}, err)
 			return
@@ -34,12 +34,12 @@ func Walk(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOpti
 	}
 }
 
-// walkEnd returns the commit before which a walk from tip ends: the nearest common
-// ancestor of tip and one of o.Stop. diverged reports whether that commit is not in
-// o.Stop, or whether there is none although o.Stop has commits.
-func walkEnd(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainOptions) (end ID, diverged bool, err error) {
+// nearestCommonAncestor returns, of the common ancestors of tip and each of the stops, the one that is
+// nearest to tip. diverged reports whether it is not one of the stops, or whether there is none although
+// there are stops.
+func nearestCommonAncestor(ctx context.Context, get func(ID) (Object, error), tip ID, stops []ID) (nearestBase ID, diverged bool, err error) {
 	nearest := -1
-	for _, stop := range o.Stop {
+	for _, stop := range stops {
 		if stop.IsZero() {
 			continue
 		}
@@ -51,12 +51,12 @@ func walkEnd(ctx context.Context, get func(ID) (Object, error), tip ID, o ChainO
 		case base.IsZero():
 			diverged = diverged || nearest < 0
 		case nearest < 0 || steps < nearest:
-			end, nearest, diverged = base, steps, base != stop
+			nearestBase, nearest, diverged = base, steps, base != stop
 		case steps == nearest:
 			diverged = diverged && base != stop
 		}
 	}
-	return end, diverged, nil
+	return nearestBase, diverged, nil
 }
 
 // commonAncestor returns the nearest common ancestor of tip and stop, and how many
@@ -71,10 +71,10 @@ func commonAncestor(ctx context.Context, get func(ID) (Object, error), tip, stop
 		if steps, ok := onTip[stop]; ok && !stop.IsZero() {
 			return stop, steps, nil
 		}
-		if tip, err = parentOf(ctx, get, tip); err != nil {
+		if tip, err = firstParentOf(ctx, get, tip); err != nil {
 			return ID{}, 0, err
 		}
-		if stop, err = parentOf(ctx, get, stop); err != nil {
+		if stop, err = firstParentOf(ctx, get, stop); err != nil {
 			return ID{}, 0, err
 		}
 		onTip[tip], onStop[stop] = n+1, n+1
@@ -82,7 +82,8 @@ func commonAncestor(ctx context.Context, get func(ID) (Object, error), tip, stop
 	return ID{}, 0, nil
 }
 
-func parentOf(ctx context.Context, get func(ID) (Object, error), id ID) (ID, error) {
+// firstParentOf reads an object and returns its first parent; zero for a root and for the zero id.
+func firstParentOf(ctx context.Context, get func(ID) (Object, error), id ID) (ID, error) {
 	if id.IsZero() {
 		return ID{}, nil
 	}

@@ -126,7 +126,7 @@ func Purge(ctx context.Context, s Store, list []Tombstone, progress func(done, t
 	}
 	purged, err = in.Purge(ctx, unique, progress)
 	if m, ok := s.(Cacher); ok {
-		m.Cache().forget()
+		m.Cache().clear()
 	}
 	return purged, err
 }

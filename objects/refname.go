@@ -16,13 +16,14 @@ const maxRefName = 255
 // at least two more parts, in printable UTF-8 of at most 255 bytes, with none of
 // what paths, shells and revisions could take for something else.
 func CheckRefName(name string) error {
-	if err := checkRefName(name); err != "" {
-		return fmt.Errorf("ref name %.100q: %s", name, err)
+	if problem := refNameProblem(name); problem != "" {
+		return fmt.Errorf("ref name %.100q: %s", name, problem)
 	}
 	return nil
 }
 
-func checkRefName(name string) string {
+// refNameProblem returns what is wrong with the name of a ref, in words; empty: nothing.
+func refNameProblem(name string) string {
 	switch {
 	case len(name) > maxRefName:
 		return fmt.Sprintf("longer than %d bytes", maxRefName)

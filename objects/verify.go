@@ -34,7 +34,7 @@ type verified struct {
 func (v *verified) Cache() *Cache {
 	if v.purges != nil {
 		if n := v.purges(); v.seenPurges.Load() != n {
-			v.cache.forget() // first, so that no caller gets the old values
+			v.cache.clear() // first, so that no caller gets the old values
 			v.seenPurges.Store(n)
 		}
 	}

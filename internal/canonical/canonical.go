@@ -70,7 +70,7 @@ func NewReader(b []byte) (r Record) {
 // then parts of it, without a copy.
 func (r *Record) Read(b []byte, shared bool) {
 	r.reading, r.rest, r.shared, r.err = true, b, shared, nil
-	r.next()
+	r.readTag()
 }
 
 // Bytes returns the record that was written. It stays valid until the next write.
@@ -97,8 +97,8 @@ func (r *Record) fail(format string, args ...any) {
 	r.rest, r.field = nil, 0
 }
 
-// next reads the tag of the next field.
-func (r *Record) next() {
+// readTag reads the tag of the next field.
+func (r *Record) readTag() {
 	r.field = 0
 	if len(r.rest) == 0 {
 		return
@@ -122,7 +122,7 @@ func (r *Record) readNumber(field int) (v uint64, ok bool) {
 		return 0, false
 	}
 	r.rest = r.rest[n:]
-	r.next()
+	r.readTag()
 	return v, true
 }
 
@@ -138,7 +138,7 @@ func (r *Record) readBytes(field int, repeated bool) (b []byte, ok bool) {
 		return nil, false
 	}
 	b, r.rest = r.rest[n:][:size:size], r.rest[n+int(size):]
-	r.next()
+	r.readTag()
 	return b, true
 }
 

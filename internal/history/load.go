@@ -22,11 +22,11 @@ type loader func(context.Context, objects.Reader, ...*commit.Commit) error
 // Load reads the content, the origin and the label of one commit. Of a damaged commit it
 // reads what it can, and returns a *[commit.DamagedError].
 func Load(ctx context.Context, r objects.Reader, c *commit.Commit) error {
-	return load(ctx, r, c, commit.LoadAll)
+	return loadOne(ctx, r, c, commit.LoadAll)
 }
 
-// load is Load with a loader.
-func load(ctx context.Context, r objects.Reader, c *commit.Commit, loadAll loader) error {
+// loadOne is Load with a loader: damage is a *[commit.DamagedError].
+func loadOne(ctx context.Context, r objects.Reader, c *commit.Commit, loadAll loader) error {
 	err := commit.Load(ctx, r, c) // LoadAll stops at damage, and reads the content last
 	if err != nil && !IsDamaged(err) {
 		return err
@@ -50,7 +50,7 @@ func loadEach(ctx context.Context, r objects.Reader, commits []*commit.Commit, l
 	}
 	damaged = make([]error, len(commits))
 	for i, c := range commits {
-		damaged[i] = load(ctx, r, c, loadAll)
+		damaged[i] = loadOne(ctx, r, c, loadAll)
 		if damaged[i] != nil && !errors.As(damaged[i], new(*commit.DamagedError)) {
 			return nil, damaged[i]
 		}

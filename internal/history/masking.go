@@ -37,7 +37,7 @@ func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
 	masked := make([]commit.Draft, len(drafts))
 	for i, d := range drafts {
 		if d = m.maskLabelAndOrigin(d, origins); d.Block != nil {
-			d.Block = m.maskBlockByMode(d.Block, m.isFromOtherProgram(&d))
+			d.Block = m.reportAndMaskBlock(d.Block, m.isFromOtherProgram(&d))
 		}
 		masked[i] = d
 	}
@@ -48,7 +48,7 @@ func (m *Masker) Drafts(drafts []commit.Draft) []commit.Draft {
 func (m *Masker) Blocks(list []content.Block) []content.Block {
 	masked := make([]content.Block, len(list))
 	for i, b := range list {
-		masked[i] = m.maskBlockByMode(b, m.External)
+		masked[i] = m.reportAndMaskBlock(b, m.External)
 	}
 	return masked
 }
@@ -58,9 +58,9 @@ func (m *Masker) isFromOtherProgram(d *commit.Draft) bool {
 	return m.External || d.Origin != nil && (d.Origin.Source == commit.SourceImport || d.Origin.Source == commit.SourceRemote)
 }
 
-// maskBlockByMode reports the secrets of a block, and masks them if the mode requires it for such a
+// reportAndMaskBlock reports the secrets of a block, and masks them if the mode requires it for such a
 // block. fromOtherProgram tells that the block comes from another program.
-func (m *Masker) maskBlockByMode(b content.Block, fromOtherProgram bool) content.Block {
+func (m *Masker) reportAndMaskBlock(b content.Block, fromOtherProgram bool) content.Block {
 	if m.Mode == MaskOff {
 		return b
 	}

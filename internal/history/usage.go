@@ -28,7 +28,7 @@ type Cost struct {
 func ReasoningCost(o *commit.Origin, blocks []*commit.Commit) Cost {
 	var a responseBlocks
 	for _, c := range blocks {
-		a.add(c)
+		a.countBlock(c)
 	}
 	return a.reasoningCost(o)
 }
@@ -56,8 +56,8 @@ func importKeyOf(o *commit.Origin) importKey {
 	return importKey{o.Session, o.Importer, o.ResponseID}
 }
 
-// add counts a block.
-func (a *responseBlocks) add(c *commit.Commit) {
+// countBlock adds the size of a block to the sums.
+func (a *responseBlocks) countBlock(c *commit.Commit) {
 	if c.Kind == content.KindReasoning {
 		a.reasoning += compile.Estimate(c.Kind.PromptBytes(c.Size))
 	} else {
@@ -66,7 +66,7 @@ func (a *responseBlocks) add(c *commit.Commit) {
 }
 
 // reasoningCost returns the cost of the reasoning.
-func (a *responseBlocks) reasoningCost(o *commit.Origin) Cost {
+func (a *responseBlocks) reasoningCost(o *commit.Origin) (ofReasoning Cost) {
 	switch u := o.Usage; {
 	case u.Reasoning > 0:
 		return Cost{Tokens: u.Reasoning}
@@ -102,14 +102,14 @@ func Responses(ctx context.Context, r objects.Reader, tips []objects.ID) iter.Se
 				continue
 			}
 			if known := seen[c.OriginID]; known != nil {
-				known.add(c)
+				known.countBlock(c)
 				continue
 			}
 			if len(page) >= usagePage && !flush() {
 				return
 			}
 			a := &responseBlocks{last: c}
-			a.add(c)
+			a.countBlock(c)
 			seen[c.OriginID], page = a, append(page, a)
 		}
 		flush()

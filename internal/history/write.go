@@ -44,7 +44,7 @@ func Write(
 	err = s.Update(ctx, ref, build)
 	if objects.IsUnknown(err) && len(commits) > 0 {
 		err = s.Update(ctx, ref, func(at objects.ID) (objects.Batch, error) {
-			if containsMove(ctx, s, at, move) {
+			if historyContains(ctx, s, at, move.New, move.Old) {
 				return objects.Batch{}, nil
 			}
 			return build(at)
@@ -63,19 +63,19 @@ func Apply(ctx context.Context, s objects.Store, b objects.Batch) error {
 		return err
 	}
 	err = s.Apply(ctx, b)
-	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) && containsMove(ctx, s, moved.Have, b.Refs[0]) {
+	if moved := (*objects.ConflictError)(nil); errors.As(err, &moved) && historyContains(ctx, s, moved.Have, b.Refs[0].New, b.Refs[0].Old) {
 		return nil // the first attempt moved the ref, and another writer moved it on
 	}
 	return err
 }
 
-// containsMove reports whether the new target of an update is on the history of tip, after the old one.
-func containsMove(ctx context.Context, r objects.Reader, tip objects.ID, u objects.RefUpdate) bool {
-	for c, err := range commit.Walk(ctx, r, tip, 0, u.Old) {
+// historyContains reports whether a commit is on the history of tip, later than the commit after.
+func historyContains(ctx context.Context, r objects.Reader, tip, id, after objects.ID) bool {
+	for c, err := range commit.Walk(ctx, r, tip, 0, after) {
 		if err != nil {
 			return false
 		}
-		if c.ID == u.New {
+		if c.ID == id {
 			return true
 		}
 	}

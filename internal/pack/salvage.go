@@ -21,7 +21,7 @@ func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 		}
 	}
 	for _, header := range headers {
-		p := tableParser{table: &Table{n: n, ids: idsIn(bytes.Clone(ids)), rows: make([]row, n)}, arena: new(Arena), rest: header}
+		p := tableParser{table: &Table{n: n, ids: idsWithoutCopy(bytes.Clone(ids)), rows: make([]row, n)}, arena: new(Arena), rest: header}
 		p.parseHeader()
 		size := len(header) - len(p.rest)
 		if p.err != nil || 2*size+headerLength > len(table) {
@@ -29,15 +29,15 @@ func SalvageTable(n int, ids, table []byte) (tables []*Table) {
 		}
 		p.rest = table[size : len(table)-size-headerLength]
 		if p.takeColumns(); p.err == nil {
-			tables = append(tables, p.parseValidRows())
+			tables = append(tables, p.salvageRows())
 		}
 	}
 	return tables
 }
 
-// parseValidRows makes the rows that are valid. At a checkpoint it goes on with what the header says
+// salvageRows makes the rows that are valid, and rows of kind 0 for the others. At a checkpoint it goes on with what the header says
 // precedes the object, whatever it has parsed before.
-func (p *tableParser) parseValidRows() *Table {
+func (p *tableParser) salvageRows() *Table {
 	t, at := p.table, p.table.initialCounts()
 	for i := range t.rows {
 		if i > 0 && i%checkpointEvery == 0 {

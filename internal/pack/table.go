@@ -66,8 +66,8 @@ const MaxObjects = 1 << 12
 
 const idSize = len(objects.ID{})
 
-// idsIn returns the adjacent ids that bytes hold, without a copy.
-func idsIn(b []byte) []objects.ID {
+// idsWithoutCopy returns the adjacent ids that bytes hold. They share the memory of b.
+func idsWithoutCopy(b []byte) []objects.ID {
 	return unsafe.Slice((*objects.ID)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/idSize)
 }
 
@@ -113,7 +113,7 @@ func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 	}
 	from, nextExplicit := len(*room), int(t.rows[i].firstExplicit)
 	for _, delta := range f.deltas {
-		*room = append(*room, t.ids[t.target(i, delta, &nextExplicit)])
+		*room = append(*room, t.ids[t.edgeTarget(i, delta, &nextExplicit)])
 	}
 	middle, end := from+f.parents, from+n
 	if f.parents > 0 {
@@ -131,14 +131,14 @@ func (t *Table) Edges(i int, room *[]objects.ID) (parents, links []objects.ID) {
 func (t *Table) EdgeNumbers(i int, list []int) []int {
 	nextExplicit := int(t.rows[i].firstExplicit)
 	for _, delta := range t.templates[t.rows[i].template].deltas {
-		list = append(list, t.target(i, delta, &nextExplicit))
+		list = append(list, t.edgeTarget(i, delta, &nextExplicit))
 	}
 	return list
 }
 
-// target returns the number of what object i refers to by an edge. nextExplicit is the index of
+// edgeTarget returns the index in ids of what object i refers to by an edge. nextExplicit is the index of
 // the next explicit target.
-func (t *Table) target(i int, delta byte, nextExplicit *int) int {
+func (t *Table) edgeTarget(i int, delta byte, nextExplicit *int) int {
 	if delta > 0 {
 		return i - int(delta)
 	}

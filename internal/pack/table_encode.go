@@ -34,7 +34,7 @@ func EncodeTable(list []objects.Object, skip int) (ids, table, body []byte) {
 			}
 		}
 	}
-	return e.ids, e.encodeTable(), body
+	return e.ids, e.encodeWithoutIDs(), body
 }
 
 // tableEncoder is the state of an EncodeTable.
@@ -113,8 +113,8 @@ func (e *tableEncoder) encodeEdge(i int, id *objects.ID) (delta byte) {
 	return 0
 }
 
-// encodeTable returns the table without the ids.
-func (e *tableEncoder) encodeTable() []byte {
+// encodeWithoutIDs returns the table without the ids.
+func (e *tableEncoder) encodeWithoutIDs() []byte {
 	b := make([]byte, 0, 2*len(e.templates)+8*len(e.template)+len(e.data))
 	b = binary.AppendUvarint(b, uint64(len(e.numbers)))
 	b = append(b, e.templates...)

@@ -21,7 +21,7 @@ func ParseTable(n int, ids, table []byte, a *Arena) (*Table, error) {
 		a = new(Arena)
 	}
 	t := &hugepage.Take(&a.tables, 1)[0]
-	*t = Table{n: n, ids: idsIn(ids)}
+	*t = Table{n: n, ids: idsWithoutCopy(ids)}
 	p := tableParser{table: t, rest: table, arena: a}
 	p.parseHeader()
 	header := table[:len(table)-len(p.rest)]
@@ -90,9 +90,9 @@ func (p *tableParser) parseHeader() {
 			return
 		}
 	}
-	p.templates = p.readColumnWidth(t.n, 2)
-	p.sizes = p.readColumnWidth(p.readNumber(t.n), 4)
-	t.explicitTargets = p.readColumnWidth(p.readNumber(t.n*2*objects.MaxEdges), 4)
+	p.templates = column{n: t.n, width: p.readWidth(2)}
+	p.sizes = column{n: p.readNumber(t.n), width: p.readWidth(4)}
+	t.explicitTargets = column{n: p.readNumber(t.n * 2 * objects.MaxEdges), width: p.readWidth(4)}
 	p.checkpoints = hugepage.Take(&p.arena.counts, (t.n-1)/checkpointEvery)
 	t.contentSize = p.readNumber(maxData)
 	c := t.initialCounts()
@@ -155,14 +155,14 @@ func (p *tableParser) take(n int) []byte {
 	return b
 }
 
-// readColumnWidth reads the width of a column of n numbers, at most maxWidth bytes.
-func (p *tableParser) readColumnWidth(n, maxWidth int) column {
+// readWidth reads how many bytes each number of a column has, up to a limit.
+func (p *tableParser) readWidth(limit int) int {
 	width := int(p.readByte())
-	if width > maxWidth {
+	if width > limit {
 		p.fail("numbers of %d bytes", width)
-		return column{}
+		return 0
 	}
-	return column{n: n, width: width}
+	return width
 }
 
 // sizedTemplate is added to the kind of a template whose objects have an entry in the

@@ -18,7 +18,7 @@ func (e *NameError) Error() string { return fmt.Sprintf("name %.100q: %s", e.Nam
 // Hint names a valid name that stands for the invalid one; empty when there is none.
 func (e *NameError) Hint() string {
 	escaped := Escape(e.Name)
-	if e.Name == "" || wrongName(escaped) != "" {
+	if e.Name == "" || nameProblem(escaped) != "" {
 		return ""
 	}
 	return fmt.Sprintf("choose another name, or use %s, which stands for it", escaped)
@@ -37,7 +37,7 @@ func Escape(name string) string {
 	switch {
 	case name == "":
 		return emptyName
-	case !strings.Contains(name, "%") && wrongName(name) == "":
+	case !strings.Contains(name, "%") && nameProblem(name) == "":
 		return name
 	}
 	var b strings.Builder

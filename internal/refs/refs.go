@@ -37,13 +37,14 @@ const (
 
 // Check returns a *[NameError] for a name that a branch or a tag cannot have.
 func Check(name string) error {
-	if why := wrongName(name); why != "" {
+	if why := nameProblem(name); why != "" {
 		return &NameError{Name: name, Why: why}
 	}
 	return nil
 }
 
-func wrongName(name string) string {
+// nameProblem returns what is wrong with the name of a branch or tag, in words; empty: nothing.
+func nameProblem(name string) string {
 	if name == "" {
 		return "the name is empty"
 	}

@@ -66,12 +66,12 @@ func orHead(rev string) string {
 
 func (r Resolver) resolve(ctx context.Context, rev string, kind objects.Kind) (objects.ID, error) {
 	if text, ok := strings.CutPrefix(rev, ":/"); ok {
-		return r.findText(ctx, rev, text)
+		return r.findText(ctx, text)
 	}
 	base, steps := splitSteps(rev)
-	id, err := r.base(ctx, rev, base, kind)
+	id, err := r.resolveBase(ctx, rev, base, kind)
 	for i := 0; err == nil && i < len(steps); i++ {
-		id, err = r.step(ctx, rev, id, steps[i])
+		id, err = r.applyStep(ctx, rev, id, steps[i])
 	}
 	return id, err
 }
@@ -94,9 +94,10 @@ func splitSteps(rev string) (base string, steps []string) {
 	return base, steps
 }
 
-func (r Resolver) base(ctx context.Context, rev, base string, kind objects.Kind) (objects.ID, error) {
+// resolveBase returns what a revision without steps names. rev is the whole revision, for errors.
+func (r Resolver) resolveBase(ctx context.Context, rev, base string, kind objects.Kind) (objects.ID, error) {
 	if name, when, ok := strings.Cut(base, "@{"); ok && strings.HasSuffix(when, "}") {
-		return r.refAt(ctx, rev, name, strings.TrimSuffix(when, "}"))
+		return r.resolveRefAt(ctx, rev, name, strings.TrimSuffix(when, "}"))
 	}
 	if base == "@" {
 		base = "HEAD"
@@ -111,23 +112,24 @@ func (r Resolver) base(ctx context.Context, rev, base string, kind objects.Kind)
 		}
 		base = Heads + r.Head
 	}
-	if ref, err := r.ref(ctx, base); err != nil || !ref.Target.IsZero() {
+	if ref, err := r.findTagOrBranch(ctx, base); err != nil || !ref.Target.IsZero() {
 		return ref.Target, err
 	}
 	if after, ok := strings.CutPrefix(base, Heads); ok {
 		return objects.ID{}, &UnknownError{Rev: rev, Why: fmt.Sprintf("branch %q has no commits yet", after)}
 	}
-	if id, err := r.digits(ctx, base, kind); err != nil || !id.IsZero() {
+	if id, err := r.idOfPrefix(ctx, base, kind); err != nil || !id.IsZero() {
 		return id, err
 	}
 	if id, err := r.findToolCall(ctx, base); err != nil || !id.IsZero() {
 		return id, err
 	}
-	return objects.ID{}, r.unknown(ctx, rev, base)
+	return objects.ID{}, r.newUnknownError(ctx, rev, base)
 }
 
-// ref returns the ref of a name: of the full name, of a tag, of a branch.
-func (r Resolver) ref(ctx context.Context, name string) (objects.Ref, error) {
+// findTagOrBranch returns the tag of a name, else the branch of it, or the ref of a full name; the zero
+// ref when there is none.
+func (r Resolver) findTagOrBranch(ctx context.Context, name string) (objects.Ref, error) {
 	if name == "" {
 		return objects.Ref{}, nil
 	}
@@ -142,22 +144,24 @@ func (r Resolver) ref(ctx context.Context, name string) (objects.Ref, error) {
 	return found[0], nil
 }
 
-// digits returns the only object whose id begins with s; zero when there is none.
-func (r Resolver) digits(ctx context.Context, s string, kind objects.Kind) (objects.ID, error) {
-	if len(s) < minPrefix || len(s) > 64 || strings.Trim(strings.ToLower(s), "0123456789abcdef") != "" {
+// idOfPrefix returns the id of the only object of a kind (0: of any) whose id begins with prefix; zero
+// when there is none.
+func (r Resolver) idOfPrefix(ctx context.Context, prefix string, kind objects.Kind) (zeroIfNone objects.ID, err error) {
+	if len(prefix) < minPrefix || len(prefix) > 64 || strings.Trim(strings.ToLower(prefix), "0123456789abcdef") != "" {
 		return objects.ID{}, nil
 	}
-	ids, err := r.Store.Find(ctx, kind, s, candidates)
+	ids, err := r.Store.Find(ctx, kind, prefix, candidates)
 	switch {
 	case err != nil || len(ids) == 0:
 		return objects.ID{}, err
 	case len(ids) > 1:
-		return objects.ID{}, &AmbiguousError{Rev: s, Candidates: ids}
+		return objects.ID{}, &AmbiguousError{Rev: prefix, Candidates: ids}
 	}
 	return ids[0], nil
 }
 
-func (r Resolver) step(ctx context.Context, rev string, id objects.ID, step string) (objects.ID, error) {
+// applyStep returns the commit to which one step, such as ~2, leads from the commit id.
+func (r Resolver) applyStep(ctx context.Context, rev string, id objects.ID, step string) (objects.ID, error) {
 	switch {
 	case step == "^{message}":
 		return r.walkBack(ctx, id, func(c *commit.Commit) bool { return c.Op != commit.Append || c.Index == 0 })
@@ -204,27 +208,27 @@ func (r Resolver) secondParent(ctx context.Context, rev string, id objects.ID) (
 	return c.SecondParent(), nil
 }
 
-// walkBack returns the first commit, from id back by first parents, that is ok; zero when none
-// is.
-func (r Resolver) walkBack(ctx context.Context, id objects.ID, ok func(*commit.Commit) bool) (objects.ID, error) {
+// walkBack returns the first commit, from id back by first parents, that matches; zero when none
+// does.
+func (r Resolver) walkBack(ctx context.Context, id objects.ID, matches func(*commit.Commit) bool) (objects.ID, error) {
 	for c, err := range commit.Walk(ctx, r.Store, id, 0) {
 		if err != nil {
 			return objects.ID{}, err
 		}
-		if ok(c) {
+		if matches(c) {
 			return c.ID, nil
 		}
 	}
 	return objects.ID{}, nil
 }
 
-// refAt returns where a ref was: some moves ago, or at a time.
-func (r Resolver) refAt(ctx context.Context, rev, name, when string) (objects.ID, error) {
+// resolveRefAt returns what a ref named: when is a number of moves ago, or a time.
+func (r Resolver) resolveRefAt(ctx context.Context, rev, name, when string) (objects.ID, error) {
 	if name == "" || name == "HEAD" || name == "@" {
 		name = r.Head
 	}
 	full := Heads + name
-	if ref, err := r.ref(ctx, name); err != nil {
+	if ref, err := r.findTagOrBranch(ctx, name); err != nil {
 		return objects.ID{}, err
 	} else if ref.Name != "" {
 		full = ref.Name
@@ -243,7 +247,7 @@ func (r Resolver) refAt(ctx context.Context, rev, name, when string) (objects.ID
 			return objects.ID{}, err
 		}
 		if oldest = e; !e.Note.Time.After(t) {
-			return target(rev, full, e)
+			return targetAfter(rev, full, e)
 		}
 	}
 	if oldest.Seq == 0 {
@@ -261,7 +265,7 @@ func (r Resolver) movesAgo(ctx context.Context, rev, full string, moves int) (ob
 	case err != nil:
 		return objects.ID{}, err
 	case len(entries) > moves:
-		return target(rev, full, entries[moves])
+		return targetAfter(rev, full, entries[moves])
 	case len(entries) == moves && moves > 0:
 		for _, u := range entries[moves-1].Refs {
 			if u.Name == full && !u.Old.IsZero() {
@@ -295,8 +299,8 @@ func Log(ctx context.Context, r objects.RefReader, ref string) iter.Seq2[objects
 	}
 }
 
-// target returns where a log entry left a ref.
-func target(rev, full string, e objects.LogEntry) (objects.ID, error) {
+// targetAfter returns what the ref with a full name named after a log entry.
+func targetAfter(rev, full string, e objects.LogEntry) (objects.ID, error) {
 	for _, u := range e.Refs {
 		if u.Name == full && !u.New.IsZero() {
 			return u.New, nil
@@ -322,10 +326,10 @@ func (r Resolver) now() time.Time {
 	return time.Now()
 }
 
-// unknown returns the error for a base that names nothing, with a similar name.
-func (r Resolver) unknown(ctx context.Context, rev, base string) error {
+// newUnknownError returns the error for a base that names nothing, with a similar name.
+func (r Resolver) newUnknownError(ctx context.Context, rev, base string) error {
 	e := &UnknownError{Rev: rev}
-	if id, err := r.digits(ctx, base, 0); err == nil && !id.IsZero() {
+	if id, err := r.idOfPrefix(ctx, base, 0); err == nil && !id.IsZero() {
 		o, err := objects.Read(ctx, r.Store, id)
 		if err == nil && o.Kind != objects.KindCommit {
 			e.Why = fmt.Sprintf("it is a %s, not a commit", o.Kind)

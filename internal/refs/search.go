@@ -19,17 +19,18 @@ func (r Resolver) findToolCall(ctx context.Context, id string) (objects.ID, erro
 	if len(id) < 2 || len(id) > maxCallID || strings.ContainsAny(id, " \t\n") {
 		return objects.ID{}, nil
 	}
-	return r.search(ctx,
+	return r.findNewest(ctx,
 		func(c *commit.Commit) bool { return c.Kind == content.KindToolCall && c.Op == commit.Append },
 		func(b content.Block) bool { call, ok := b.(content.ToolCall); return ok && call.CallID == id })
 }
 
-// findText returns the newest commit whose text contains text.
-func (r Resolver) findText(ctx context.Context, rev, text string) (objects.ID, error) {
+// findText returns the commit that :/text names: the newest with the text, first on the history of HEAD.
+func (r Resolver) findText(ctx context.Context, text string) (objects.ID, error) {
+	rev := ":/" + text
 	if text == "" {
 		return objects.ID{}, &UnknownError{Rev: rev, Why: "want text after :/"}
 	}
-	id, err := r.search(ctx,
+	id, err := r.findNewest(ctx,
 		func(c *commit.Commit) bool { return c.Op != commit.Annotate && c.Op != commit.Merge },
 		func(b content.Block) bool { return strings.Contains(b.String(), text) })
 	if err == nil && id.IsZero() {
@@ -41,12 +42,12 @@ func (r Resolver) findText(ctx context.Context, rev, text string) (objects.ID, e
 // searchPage is the number of commits that are read at once.
 const searchPage = 256
 
-// search walks back from HEAD, then from all branches, the last moved first, and returns
+// findNewest walks back from HEAD, then from all branches, the last moved first, and returns
 // the first commit whose header and block match. It looks at no commit twice.
-func (r Resolver) search(ctx context.Context, header func(*commit.Commit) bool, block func(content.Block) bool) (objects.ID, error) {
+func (r Resolver) findNewest(ctx context.Context, matchesHeader func(*commit.Commit) bool, matchesBlock func(content.Block) bool) (objects.ID, error) {
 	var tips []objects.ID
 	if r.Head != "" {
-		if id, err := r.base(ctx, "HEAD", "HEAD", objects.KindCommit); err == nil {
+		if id, err := r.resolveBase(ctx, "HEAD", "HEAD", objects.KindCommit); err == nil {
 			tips = append(tips, id)
 		}
 	}
@@ -64,18 +65,18 @@ func (r Resolver) search(ctx context.Context, header func(*commit.Commit) bool, 
 			if err != nil {
 				return objects.ID{}, err
 			}
-			if !header(c) {
+			if !matchesHeader(c) {
 				continue
 			}
 			if page = append(page, c); len(page) < searchPage {
 				continue
 			}
-			if id, err := r.firstMatch(ctx, page, block); err != nil || !id.IsZero() {
+			if id, err := r.firstMatch(ctx, page, matchesBlock); err != nil || !id.IsZero() {
 				return id, err
 			}
 			page = page[:0]
 		}
-		if id, err := r.firstMatch(ctx, page, block); err != nil || !id.IsZero() {
+		if id, err := r.firstMatch(ctx, page, matchesBlock); err != nil || !id.IsZero() {
 			return id, err
 		}
 	}
@@ -83,9 +84,9 @@ func (r Resolver) search(ctx context.Context, header func(*commit.Commit) bool, 
 }
 
 // firstMatch returns the first of some commits whose block matches; zero when none does.
-func (r Resolver) firstMatch(ctx context.Context, page []*commit.Commit, block func(content.Block) bool) (objects.ID, error) {
+func (r Resolver) firstMatch(ctx context.Context, page []*commit.Commit, matchesBlock func(content.Block) bool) (objects.ID, error) {
 	err := commit.Load(ctx, r.Store, page...)
-	i := slices.IndexFunc(page, func(c *commit.Commit) bool { return err == nil && block(c.Block) })
+	i := slices.IndexFunc(page, func(c *commit.Commit) bool { return err == nil && matchesBlock(c.Block) })
 	if i < 0 {
 		return objects.ID{}, err
 	}

@@ -38,14 +38,14 @@ func ParseTime(s string, now time.Time) (time.Time, error) {
 	case "yesterday":
 		return now.Add(-24 * time.Hour), nil
 	}
-	if d, ok := ago(text); ok {
+	if d, ok := parseAgo(text); ok {
 		return now.Add(-d), nil
 	}
 	return time.Time{}, fmt.Errorf("time %q: want a date such as 2026-11-21 or 2026-11-21T10:00, yesterday, or 2 hours ago", s)
 }
 
-// ago parses "2 hours ago", "2.hours.ago", "2 hours" and "2h".
-func ago(s string) (time.Duration, bool) {
+// parseAgo parses "2 hours ago", "2.hours.ago", "2 hours" and "2h".
+func parseAgo(s string) (time.Duration, bool) {
 	s = strings.ToLower(s)
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return d, true

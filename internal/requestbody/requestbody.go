@@ -55,8 +55,8 @@ type Body struct {
 	manifest objects.ID // that links to it; zero: not known
 }
 
-// key returns the key of a body in a cache: the manifest that links to it, as long as it is known.
-func (b *Body) key() objects.ID { return cmp.Or(b.manifest, b.ID) }
+// manifestOrID returns the key of a body in a cache: the manifest that links to it, as long as it is known.
+func (b *Body) manifestOrID() objects.ID { return cmp.Or(b.manifest, b.ID) }
 
 // record is the object of a body without its frame.
 type record struct {
@@ -92,7 +92,7 @@ func parse(obj objects.Object) (*record, error) {
 		r.Refuse(fmt.Sprintf("a %s with %d parents", obj.Kind, len(obj.Parents)))
 	case d.prefix+d.suffix > d.size || d.base.IsZero() && d.prefix+d.suffix > 0:
 		r.Refuse(fmt.Sprintf("%d and %d bytes of a base in %d", d.prefix, d.suffix, d.size))
-	case d.base.IsZero() && d.chain != units(d.size), !d.base.IsZero() && (d.chain <= units(d.size) || d.chain > maxChain):
+	case d.base.IsZero() && d.chain != chainUnits(d.size), !d.base.IsZero() && (d.chain <= chainUnits(d.size) || d.chain > maxChain):
 		r.Refuse(fmt.Sprintf("a chain of %d", d.chain))
 	case len(d.frame) > 0 && len(d.chunks) > 0:
 		r.Refuse("a frame and chunks")
@@ -110,12 +110,13 @@ func Check(obj objects.Object) error {
 	return err
 }
 
-// units returns what a body adds to a chain.
-func units(size int) uint64 { return max(1, uint64(size+chainUnit-1)/chainUnit) }
+// chainUnits returns what a body of a size adds to the length of a chain.
+func chainUnits(size int) uint64 { return max(1, uint64(size+chainUnit-1)/chainUnit) }
 
-// dictionary returns the part of a base that a difference of so many bytes after a prefix refers to; empty: none.
-func dictionary(base []byte, prefix, bytes int) []byte {
-	if bytes < minDifference {
+// dictionary returns the part of a base with which the changed bytes after a prefix are compressed;
+// empty: none.
+func dictionary(base []byte, prefix, changed int) []byte {
+	if changed < minDifference {
 		return nil
 	}
 	begin := max(0, prefix-dictionaryBefore)
@@ -125,7 +126,7 @@ func dictionary(base []byte, prefix, bytes int) []byte {
 // Encode returns the objects of a body, the last of which is the body itself: a difference to base,
 // or the whole body if base is nil or its chain is too long. The body must have MaxSize bytes at most.
 func Encode(data []byte, masked bool, base *Body) (*Body, []objects.Object) {
-	d := record{size: len(data), hash: objects.Hash(data), masked: masked, chain: units(len(data))}
+	d := record{size: len(data), hash: objects.Hash(data), masked: masked, chain: chainUnits(len(data))}
 	var parents, chunks []objects.ID
 	var old []byte
 	if base != nil && base.chain+d.chain <= maxChain {
@@ -188,7 +189,7 @@ func (d *record) decode(base *Body) (*Body, error) {
 	if base != nil {
 		old = base.Data
 	}
-	if d.prefix+d.suffix > len(old) || base != nil && d.chain != base.chain+units(d.size) {
+	if d.prefix+d.suffix > len(old) || base != nil && d.chain != base.chain+chainUnits(d.size) {
 		return nil, errors.New("does not fit its base")
 	}
 	changed := d.size - d.prefix - d.suffix
@@ -224,22 +225,23 @@ func Read(ctx context.Context, s Store, id objects.ID) (*Body, error) {
 	return b, nil
 }
 
-// read reads a body; of is the difference to it that is being read, or nil.
-func read(ctx context.Context, s Store, id objects.ID, of *record) (*Body, error) {
+// read reads a body. difference is the record that has the body as its base; nil when the body itself is
+// asked for.
+func read(ctx context.Context, s Store, id objects.ID, difference *record) (*Body, error) {
 	c := cacheOf(s)
 	if b := c.Get(id); b != nil {
 		return b, nil
 	}
 	d, err := readRecord(ctx, s, id)
-	if err == nil && of != nil && of.chain != d.chain+units(of.size) {
-		err = of.corrupt(errors.New("its chain does not fit its base"))
+	if err == nil && difference != nil && difference.chain != d.chain+chainUnits(difference.size) {
+		err = difference.corruptError(errors.New("its chain does not fit its base"))
 	}
 	var base *Body
 	if err == nil && !d.base.IsZero() {
 		d.frame = nil // there may be maxChain of them
 		base, err = read(ctx, s, d.base, d)
 		if errors.Is(err, objects.ErrPurged) {
-			return readCopy(ctx, s, d, err)
+			return readWholeCopy(ctx, s, d, err)
 		}
 		if err == nil {
 			d, err = readRecord(ctx, s, id)
@@ -250,7 +252,7 @@ func read(ctx context.Context, s Store, id objects.ID, of *record) (*Body, error
 	}
 	b, err := d.load(ctx, s, base)
 	if err == nil {
-		c.Put(b.key(), b, len(b.Data)) // also those in between: a scan reads the newest body first
+		c.Put(b.manifestOrID(), b, len(b.Data)) // also those in between: a scan reads the newest body first
 	}
 	return b, err
 }
@@ -263,8 +265,10 @@ func readRecord(ctx context.Context, r objects.Reader, id objects.ID) (*record, 
 	return parse(obj)
 }
 
-// corrupt returns the error of a damaged body.
-func (d *record) corrupt(cause error) error { return &objects.CorruptError{ID: d.id, Cause: cause} }
+// corruptError returns the error of a damaged body.
+func (d *record) corruptError(cause error) error {
+	return &objects.CorruptError{ID: d.id, Cause: cause}
+}
 
 // load reads the chunks of a body, if there are any, and decodes it.
 func (d *record) load(ctx context.Context, r objects.Reader, base *Body) (*Body, error) {
@@ -274,27 +278,27 @@ func (d *record) load(ctx context.Context, r objects.Reader, base *Body) (*Body,
 			return nil, err
 		}
 		if chunk.Kind != objects.KindChunk || len(d.frame)+len(chunk.Data) > MaxSize+MaxSize/64 {
-			return nil, d.corrupt(fmt.Errorf("chunk %s does not fit", id.Short()))
+			return nil, d.corruptError(fmt.Errorf("chunk %s does not fit", id.Short()))
 		}
 		d.frame = append(d.frame, chunk.Data...)
 	}
 	b, err := d.decode(base)
 	if err != nil {
-		return nil, d.corrupt(fmt.Errorf("body: %w", err))
+		return nil, d.corruptError(fmt.Errorf("body: %w", err))
 	}
 	return b, nil
 }
 
-// readCopy reads the whole copy of a body whose base was purged, which is cause; cause is returned
+// readWholeCopy reads the whole copy of a body whose base was purged, which is cause; cause is returned
 // if there is none. The body keeps its id and its chain, which later differences build on.
-func readCopy(ctx context.Context, s Store, d *record, cause error) (*Body, error) {
+func readWholeCopy(ctx context.Context, s Store, d *record, cause error) (*Body, error) {
 	ref, err := objects.ReadRef(ctx, s, CopyRef(d.id))
 	if err != nil || ref.Target.IsZero() {
 		return nil, errors.Join(err, cause)
 	}
 	whole, err := readRecord(ctx, s, ref.Target)
 	if err == nil && (!whole.base.IsZero() || whole.hash != d.hash || whole.masked != d.masked) {
-		err = whole.corrupt(fmt.Errorf("it is no copy of body %s", d.id.Short()))
+		err = whole.corruptError(fmt.Errorf("it is no copy of body %s", d.id.Short()))
 	}
 	if err != nil {
 		return nil, err
@@ -302,7 +306,7 @@ func readCopy(ctx context.Context, s Store, d *record, cause error) (*Body, erro
 	b, err := whole.load(ctx, s, nil)
 	if err == nil {
 		b.ID, b.chain = d.id, d.chain
-		cacheOf(s).Put(b.key(), b, len(b.Data))
+		cacheOf(s).Put(b.manifestOrID(), b, len(b.Data))
 	}
 	return b, err
 }
@@ -346,9 +350,9 @@ func Keep(s objects.Reader, manifest objects.ID, b, base *Body) {
 	b.manifest = manifest
 	c := cacheOf(s)
 	if base != nil {
-		c.Remove(base.key())
+		c.Remove(base.manifestOrID())
 	}
-	c.Put(b.key(), b, len(b.Data))
+	c.Put(b.manifestOrID(), b, len(b.Data))
 }
 
 // maxCached is the largest sum of the sizes of the bodies in a cache, in bytes.

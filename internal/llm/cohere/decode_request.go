@@ -56,15 +56,15 @@ func (q *messageReader) Next(v rawjson.Value) error {
 	return nil
 }
 
-// setForm records in the first block of message m of the model how it was written: whether its
+// setForm records in the first block of a message of the model how the message was written: whether its
 // content is a string, and which members are empty.
-func setForm(m rawjson.Value, blocks []content.Block) {
+func setForm(written rawjson.Value, blocks []content.Block) {
 	if len(blocks) == 0 {
 		return
 	}
 	var form, empty rawjson.Object
-	form.SetTrue("string", m.Get("content").Kind() == rawjson.KindString)
-	for key, member := range m.Members() {
+	form.SetTrue("string", written.Get("content").Kind() == rawjson.KindString)
+	for key, member := range written.Members() {
 		if rawjson.IsEmpty(member) {
 			empty.Set(key, member)
 		}

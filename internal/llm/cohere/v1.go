@@ -17,14 +17,14 @@ import (
 func convertV1Request(v rawjson.Value) rawjson.Value {
 	r := v1Reader{}
 	if preamble := v.Get("preamble"); preamble.Text() != "" {
-		r.addTextMessage("system", preamble)
+		r.addMessage("system", preamble)
 	}
 	for message := range v.Get("chat_history").Elements() {
 		r.addHistoryMessage(message)
 	}
 	r.addResults(v.Get("tool_results"))
 	if message := v.Get("message"); message.Text() != "" {
-		r.addTextMessage("user", message)
+		r.addMessage("user", message)
 	}
 	body := rawjson.NewObject("messages", r.list.Bytes(), "tools", convertV1Tools(v.Get("tools")))
 	return body.Merge(rawjson.Without(v, "message", "chat_history", "preamble", "tool_results", "tools")).Bytes()
@@ -37,8 +37,8 @@ type v1Reader struct {
 	open  []rawjson.Value // calls without a result, with their ids
 }
 
-// addTextMessage adds a message with a text, which may be empty.
-func (r *v1Reader) addTextMessage(role string, text rawjson.Value) {
+// addMessage adds a message with a text, which may be empty.
+func (r *v1Reader) addMessage(role string, text rawjson.Value) {
 	r.list.Add(rawjson.NewObject("role", role, "content", text).Bytes())
 }
 
@@ -47,9 +47,9 @@ func (r *v1Reader) addHistoryMessage(v rawjson.Value) {
 	text := v.Get("message")
 	switch v.Get("role").Text() {
 	case "SYSTEM":
-		r.addTextMessage("system", text)
+		r.addMessage("system", text)
 	case "USER":
-		r.addTextMessage("user", text)
+		r.addMessage("user", text)
 	case "TOOL":
 		r.addResults(v.Get("tool_results"))
 	default:
@@ -71,18 +71,15 @@ func (r *v1Reader) addHistoryMessage(v rawjson.Value) {
 func (r *v1Reader) addResults(list rawjson.Value) {
 	for v := range list.Elements() {
 		o := rawjson.NewObject("role", "tool", "content", string(v.Get("outputs")))
-		if i := r.indexOfCall(v.Get("call")); i >= 0 {
-			o.Set("tool_call_id", r.open[i].Get("id"))
-			r.open = slices.Delete(r.open, i, i+1)
-		}
+		o.Set("tool_call_id", r.takeCall(v.Get("call")).Get("id"))
 		r.list.Add(o.Bytes())
 	}
 }
 
-// indexOfCall returns the index in open of the call that a result repeats; -1 if there is none. A
+// takeCall removes the call that a result repeats from open, and returns it; nil if there is none. A
 // call has no id: it is the first with the same name and arguments, or else the first with the
 // same name, because some clients repeat the name alone.
-func (r *v1Reader) indexOfCall(repeated rawjson.Value) int {
+func (r *v1Reader) takeCall(repeated rawjson.Value) (call rawjson.Value) {
 	sameName := func(call rawjson.Value) bool {
 		return call.Get("function", "name").Text() == repeated.Get("name").Text()
 	}
@@ -92,7 +89,11 @@ func (r *v1Reader) indexOfCall(repeated rawjson.Value) int {
 	if same < 0 {
 		same = slices.IndexFunc(r.open, sameName)
 	}
-	return same
+	if same >= 0 {
+		call = r.open[same]
+		r.open = slices.Delete(r.open, same, same+1)
+	}
+	return call
 }
 
 // convertV1Calls returns calls in the form of version 2. The id of a call is idPrefix, a slash and

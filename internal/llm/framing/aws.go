@@ -54,7 +54,7 @@ func readAWS(r io.Reader, yield func(Frame, error) bool) {
 // checksums. Memory grows with the bytes that came, not with the announced length.
 func readAWSMessage(r io.Reader, message *bytes.Buffer) error {
 	if _, err := io.CopyN(message, r, awsPrelude); err != nil {
-		return truncatedAWS(err, message)
+		return eofInsideMessage(err, message)
 	}
 	head := message.Bytes()
 	length, headers := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
@@ -67,7 +67,7 @@ func readAWSMessage(r io.Reader, message *bytes.Buffer) error {
 		return fmt.Errorf("%w: event stream: a message of %d bytes with %d of headers", llm.ErrProtocol, length, headers)
 	}
 	if _, err := io.CopyN(message, r, int64(length)-awsPrelude); err != nil {
-		return truncatedAWS(err, message)
+		return eofInsideMessage(err, message)
 	}
 	body := message.Bytes()[:length-awsTrailer]
 	if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(message.Bytes()[len(body):]) {
@@ -77,8 +77,8 @@ func readAWSMessage(r io.Reader, message *bytes.Buffer) error {
 	return nil
 }
 
-// truncatedAWS returns the error for a message that ends too early.
-func truncatedAWS(err error, message *bytes.Buffer) error {
+// eofInsideMessage returns err, or io.ErrUnexpectedEOF for an io.EOF inside the message.
+func eofInsideMessage(err error, message *bytes.Buffer) error {
 	if err == io.EOF && message.Len() > 0 {
 		return io.ErrUnexpectedEOF
 	}

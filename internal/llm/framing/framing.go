@@ -49,7 +49,7 @@ func read(r io.Reader, f llm.Framing, limit int) iter.Seq2[Frame, error] {
 			}
 			return
 		}
-		alone := f == llm.FramingAuto
+		mayBeWhole := f == llm.FramingAuto
 		if f == llm.FramingAuto || f == llm.FramingStream {
 			begin, _ := r.Peek(2) // of a body of one byte, that one
 			f = detect(begin)
@@ -60,7 +60,7 @@ func read(r io.Reader, f llm.Framing, limit int) iter.Seq2[Frame, error] {
 		case llm.FramingArray:
 			readArray(r, yield)
 		case llm.FramingLines:
-			readTexts(r, alone, yield)
+			readTexts(r, mayBeWhole, yield)
 		case llm.FramingAWS:
 			readAWS(r, yield)
 		default:

@@ -13,17 +13,17 @@ import (
 	"github.com/tract-vcs/tract/llm"
 )
 
-// readTexts yields consecutive JSON texts. With alone, a text that nothing follows is the
+// readTexts yields consecutive JSON texts. With mayBeWhole, a text that nothing follows is the
 // whole response.
-func readTexts(r *bufio.Reader, alone bool, yield func(Frame, error) bool) {
+func readTexts(r *bufio.Reader, mayBeWhole bool, yield func(Frame, error) bool) {
 	d := json.NewDecoder(progressReader{r})
 	for n := 0; ; n++ {
 		var text json.RawMessage
 		if err := d.Decode(&text); err != nil {
-			endOfTexts(d, err, yield)
+			yieldRestOrError(d, err, yield)
 			return
 		}
-		if !yield(Frame{Data: text, Whole: alone && n == 0 && !d.More()}, nil) {
+		if !yield(Frame{Data: text, Whole: mayBeWhole && n == 0 && !d.More()}, nil) {
 			return
 		}
 	}
@@ -33,7 +33,7 @@ func readTexts(r *bufio.Reader, alone bool, yield func(Frame, error) bool) {
 func readArray(r *bufio.Reader, yield func(Frame, error) bool) {
 	d := json.NewDecoder(progressReader{r})
 	if begin, err := d.Token(); begin != json.Delim('[') {
-		endOfTexts(d, cmp.Or(err, fmt.Errorf("%w: no list of events: %v in it", llm.ErrProtocol, begin)), yield)
+		yieldRestOrError(d, cmp.Or(err, fmt.Errorf("%w: no list of events: %v in it", llm.ErrProtocol, begin)), yield)
 		return
 	}
 	for d.More() {
@@ -43,7 +43,7 @@ func readArray(r *bufio.Reader, yield func(Frame, error) bool) {
 			err = fmt.Errorf("%w: no list of events: %q in it", llm.ErrProtocol, rawjson.Excerpt(text))
 		}
 		if err != nil {
-			endOfTexts(d, err, yield)
+			yieldRestOrError(d, err, yield)
 			return
 		}
 		if !yield(Frame{Data: text}, nil) {
@@ -51,15 +51,15 @@ func readArray(r *bufio.Reader, yield func(Frame, error) bool) {
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		endOfTexts(d, err, yield)
+		yieldRestOrError(d, err, yield)
 		return
 	}
 	yield(Frame{Last: true}, nil)
 }
 
-// endOfTexts yields the error that ended the reading, if it was one. Of a connection that
+// yieldRestOrError yields the error that ended the reading, if it was one. Of a connection that
 // broke off it yields the truncated text: parsing it gives the error.
-func endOfTexts(d *json.Decoder, err error, yield func(Frame, error) bool) {
+func yieldRestOrError(d *json.Decoder, err error, yield func(Frame, error) bool) {
 	switch syntax := (*json.SyntaxError)(nil); {
 	case err == io.EOF:
 	case errors.Is(err, io.ErrUnexpectedEOF):

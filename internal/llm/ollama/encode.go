@@ -110,7 +110,7 @@ func (p *encoder) encodeAssistant(blocks []content.Block) rawjson.Value {
 			if p.Owns(b) && b.Format == content.FormatThinkTags {
 				texts += b.Open + b.Text + b.Close
 			} else {
-				reasoning += p.reasoningText(b, reasoning != "")
+				reasoning += p.thinkingText(b, reasoning != "")
 			}
 		case content.ToolCall:
 			calls.Add(p.encodeCall(b))
@@ -133,9 +133,9 @@ func (p *encoder) textWithEmptyTags(b content.Text) string {
 	return p.Extra(b).Get(wire.ExtraBefore).Text() + b.Text
 }
 
-// reasoningText returns the text of reasoning. It is plain text here, so reasoning of
+// thinkingText returns the text of reasoning for the member thinking. It is plain text there, so reasoning of
 // other dialects is sent too; a blank line separates it from previous reasoning.
-func (p *encoder) reasoningText(r content.Reasoning, hasPrevious bool) string {
+func (p *encoder) thinkingText(r content.Reasoning, hasPrevious bool) string {
 	text := r.String()
 	if hasPrevious && text != "" && !p.Owns(r) {
 		return "\n\n" + text

@@ -124,26 +124,31 @@ const (
 func (o *reader) addText(text, source string) {
 	if o.current == nil || o.current != o.Last || o.current.Done || o.source != source {
 		o.endOpenBlock()
-		o.current, o.source = o.Begin(o.newBlock(source)), source
+		o.beginBlock(source)
 	}
 	o.AppendText(o.current, text)
 }
 
-// newBlock returns an empty block for text of a source.
-func (o *reader) newBlock(source string) content.Block {
-	open := o.emptyTags
+// beginBlock begins a block for text of a source. A block of the content takes the empty tags before it.
+func (o *reader) beginBlock(source string) {
+	tags := o.emptyTags
+	if source != sourceThinking {
+		o.emptyTags = ""
+	}
+	var b content.Block
 	switch source {
 	case sourceThinking:
-		return content.Reasoning{Wire: o.BlockForm(), Format: content.FormatParsed, Source: source}
+		b = content.Reasoning{Wire: o.BlockForm(), Format: content.FormatParsed, Source: source}
 	case sourceTags:
-		o.emptyTags = ""
-		return content.Reasoning{Wire: o.BlockForm(), Format: content.FormatThinkTags, Source: source, Open: open}
+		b = content.Reasoning{Wire: o.BlockForm(), Format: content.FormatThinkTags, Source: source, Open: tags}
+	default:
+		text := content.Text{Wire: o.BlockForm(), Of: content.KindAssistant}
+		if tags != "" {
+			text.SetExtra(rawjson.WithMember(nil, wire.ExtraBefore, rawjson.AppendString(nil, tags)))
+		}
+		b = text
 	}
-	b := content.Text{Wire: o.BlockForm(), Of: content.KindAssistant}
-	if o.emptyTags = ""; open != "" {
-		b.SetExtra(rawjson.WithMember(nil, wire.ExtraBefore, rawjson.AppendString(nil, open)))
-	}
-	return b
+	o.current, o.source = o.Begin(b), source
 }
 
 // endOpenBlock ends the block that is open.

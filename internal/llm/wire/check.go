@@ -115,7 +115,7 @@ var CommonRules = []Rule{
 		Name:     "seal-of-another-model",
 		Evidence: "a seal is opened only by the model family that made it; it is left out, and inside a tool loop its provider may demand it",
 		Warns:    true,
-		Find:     (*Checker).findForeignSeals,
+		Find:     (*Checker).findUnsentSeals,
 	},
 	{
 		Name:     RuleCannotStop,
@@ -223,9 +223,9 @@ func (c *Checker) findEmptyContent() {
 	}
 }
 
-// findForeignSeals reports blocks of the open turn whose seal is not sent. Closed turns need
+// findUnsentSeals reports blocks of the open turn whose seal is not sent. Closed turns need
 // no seals.
-func (c *Checker) findForeignSeals() {
+func (c *Checker) findUnsentSeals() {
 	for i := OpenTurnStart(c.Request.Messages); i < len(c.Request.Messages); i++ {
 		for j, b := range c.Request.Messages[i].Blocks {
 			seal := b.Form().Seal

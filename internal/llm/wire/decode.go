@@ -75,7 +75,7 @@ func readFrames(r ResponseReader, o *BlockWriter, list iter.Seq2[framing.Frame, 
 		case f.Last:
 			return true, nil
 		case f.Failed:
-			return false, frameError(o.Provider, f)
+			return false, errorOfFailedFrame(o.Provider, f)
 		}
 		v, err := rawjson.Parse(f.Data)
 		if err != nil {

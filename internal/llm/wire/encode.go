@@ -16,7 +16,10 @@ import (
 // reasoning off, the model gets the effort of its OffRule and no budget.
 func (t Target) Encode(req *llm.Request) (rawjson.Value, error) {
 	sent := *req
-	sent.Messages = t.withoutUnsendableBlocks(req.Messages)
+	sent.Messages = slices.Clone(req.Messages)
+	for i, m := range sent.Messages {
+		sent.Messages[i].Blocks = t.sendableBlocks(m)
+	}
 	if r := req.Settings.Reasoning; IsReasoningOff(r) {
 		sent.Settings.Reasoning = llm.Reasoning{Disabled: true, Effort: t.OffRule().Effort, Summary: r.Summary, Native: r.Native, Hidden: r.Hidden || r.Disabled}
 	}
@@ -26,7 +29,7 @@ func (t Target) Encode(req *llm.Request) (rawjson.Value, error) {
 // Replay returns the part of the next request that repeats one response, as valid UTF-8; nil
 // when nothing of the response can be sent.
 func (t Target) Replay(blocks []content.Block) rawjson.Value {
-	v := t.Dialect.Replay(t, t.withoutUnsendableBlocks(AssistantMessage(blocks))[0].Blocks)
+	v := t.Dialect.Replay(t, t.sendableBlocks(content.Message{Role: content.RoleAssistant, Blocks: blocks}))
 	return rawjson.ValidUTF8(bytes.Clone(v))
 }
 
@@ -35,17 +38,13 @@ func AssistantMessage(blocks []content.Block) []content.Message {
 	return []content.Message{{Role: content.RoleAssistant, Blocks: blocks}}
 }
 
-// withoutUnsendableBlocks returns the messages without the blocks for which canSend is false.
-// A message that loses all its blocks stays.
-func (t Target) withoutUnsendableBlocks(messages []content.Message) []content.Message {
-	list := slices.Clone(messages)
-	for i, m := range list {
-		unsendable := func(b content.Block) bool { return !t.canSend(m.Role, b) }
-		if slices.ContainsFunc(m.Blocks, unsendable) {
-			list[i].Blocks = slices.DeleteFunc(slices.Clone(m.Blocks), unsendable)
-		}
+// sendableBlocks returns the blocks of a message for which canSend is true.
+func (t Target) sendableBlocks(m content.Message) []content.Block {
+	unsendable := func(b content.Block) bool { return !t.canSend(m.Role, b) }
+	if slices.ContainsFunc(m.Blocks, unsendable) {
+		return slices.DeleteFunc(slices.Clone(m.Blocks), unsendable)
 	}
-	return list
+	return m.Blocks
 }
 
 // canSend reports whether a block can be sent in a message of a role. No dialect sends private

@@ -63,8 +63,8 @@ func retryDelay(details rawjson.Value) time.Duration {
 	return 0
 }
 
-// frameError returns the error in a frame that the framing marks as an error.
-func frameError(provider string, f framing.Frame) *llm.APIError {
+// errorOfFailedFrame returns the error in a frame that is Failed.
+func errorOfFailedFrame(provider string, f framing.Frame) *llm.APIError {
 	v, err := rawjson.Parse(f.Data)
 	if err != nil {
 		v = rawjson.AppendString(nil, string(f.Data))

@@ -28,7 +28,7 @@ func (t Target) DecodeMessages(req *llm.Request, body rawjson.Value, q MessageRe
 		n = c.From.elements
 	}
 	kept := -1
-	if c.tracksList(list, member) {
+	if c.isMemberOfBody(list, member) {
 		c.Member, c.Elements = member, -c.Tail
 		for range list.Elements() {
 			c.Elements++

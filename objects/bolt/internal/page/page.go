@@ -53,7 +53,7 @@ func openPage(a *Arena, f io.ReaderAt, m Meta, id uint64) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.setFlags(flags); err != nil {
+	if err := p.setType(flags); err != nil {
 		return nil, err
 	}
 	if need := HeaderSize + p.Count*ElementSize; need > len(p.head) {
@@ -70,7 +70,7 @@ func parseInline(b []byte) (*Page, error) {
 		return nil, fmt.Errorf("an inline page of %d bytes", len(b))
 	}
 	p := &Page{head: b, Size: len(b), Count: int(Order.Uint16(b[10:]))}
-	if err := p.setFlags(Order.Uint16(b[8:])); err != nil {
+	if err := p.setType(Order.Uint16(b[8:])); err != nil {
 		return nil, err
 	}
 	if !p.Leaf {
@@ -79,7 +79,8 @@ func parseInline(b []byte) (*Page, error) {
 	return p, nil
 }
 
-func (p *Page) setFlags(flags uint16) error {
+// setType sets the type that the flags give, and checks that the elements fit the page.
+func (p *Page) setType(flags uint16) error {
 	if flags != BranchFlag && flags != LeafFlag {
 		return fmt.Errorf("page %d has type %#x", p.ID, flags)
 	}
@@ -161,8 +162,9 @@ func (p *Page) search(key []byte) (i int, exact bool, err error) {
 	return low, false, nil
 }
 
-// childOf returns the element of a branch below which key belongs.
-func (p *Page) childOf(key []byte) (int, error) {
+// childIndex returns the index of the element of a branch below which key belongs.
+func (p *Page) childIndex(key []byte) (i int, err error) {
+
 	i, exact, err := p.search(key)
 	if !exact && i > 0 {
 		i--

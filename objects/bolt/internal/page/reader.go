@@ -110,29 +110,29 @@ func (r *Reader) Top(t Tree) (*Page, error) {
 	return p, err
 }
 
-// leaf returns the leaf to which key belongs. On the way it calls visit, unless that is nil, with
-// each branch and the element of it that leads to the leaf.
-func (r *Reader) leaf(t Tree, key []byte, visit func(p *Page, i int) error) (*Page, error) {
+// findLeaf returns the leaf to which key belongs. On the way it calls visitBranch, unless that is nil,
+// with each branch and the element of it that leads to the leaf.
+func (r *Reader) findLeaf(t Tree, key []byte, visitBranch func(p *Page, i int) error) (leaf *Page, err error) {
 	p, err := r.Top(t)
 	for depth := 0; err == nil && !p.Leaf; depth++ {
 		if depth == MaxDepth {
 			return nil, fmt.Errorf("page %d: the tree has a cycle", p.ID)
 		}
-		i, err2 := p.childOf(key)
-		if err2 == nil && visit != nil {
-			err2 = visit(p, i)
+		i, err2 := p.childIndex(key)
+		if err2 == nil && visitBranch != nil {
+			err2 = visitBranch(p, i)
 		}
 		if err2 != nil {
 			return nil, err2
 		}
-		p, err = r.child(p, i)
+		p, err = r.readChild(p, i)
 	}
 	return p, err
 }
 
-// child reads the page below element i of a branch. Both must have the same first key, as
+// readChild reads the page below element i of a branch. Both must have the same first key, as
 // bbolt writes them; otherwise the branch refers to a wrong page.
-func (r *Reader) child(p *Page, i int) (*Page, error) {
+func (r *Reader) readChild(p *Page, i int) (*Page, error) {
 	c, err := r.Page(p.Element(i).Child)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (r *Reader) child(p *Page, i int) (*Page, error) {
 // Find returns the entry of a key. ok is false only if the pages show that the key is not
 // there; if damage could hide it, Find returns an error.
 func (r *Reader) Find(t Tree, key []byte) (e Entry, ok bool, err error) {
-	p, err := r.leaf(t, key, nil)
+	p, err := r.findLeaf(t, key, nil)
 	if err != nil {
 		return Entry{}, false, err
 	}
@@ -174,7 +174,7 @@ func (r *Reader) Find(t Tree, key []byte) (e Entry, ok bool, err error) {
 // Floor returns the entry with the greatest key of the leaf to which key belongs that is
 // not above key.
 func (r *Reader) Floor(t Tree, key []byte) (e Entry, ok bool, err error) {
-	p, err := r.leaf(t, key, nil)
+	p, err := r.findLeaf(t, key, nil)
 	if err != nil {
 		return Entry{}, false, err
 	}
@@ -232,9 +232,9 @@ func (r *Reader) CheckPath(t Tree, key []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.leaf(t, key, func(p *Page, i int) error {
+	_, err = r.findLeaf(t, key, func(p *Page, i int) error {
 		for k := max(i-1, 0); k <= min(i+1, p.Count-1); k++ {
-			child, err := r.child(p, k)
+			child, err := r.readChild(p, k)
 			if err == nil {
 				err = r.check(child)
 			}

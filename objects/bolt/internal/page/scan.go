@@ -41,7 +41,7 @@ func (s *scan) visit(p *Page, depth int, containsStart bool) (more bool, err err
 		first, step = p.Count-1, -1
 	}
 	if containsStart {
-		if first, err = s.start(p); err != nil {
+		if first, err = s.firstIndex(p); err != nil {
 			return false, err
 		}
 	}
@@ -50,7 +50,7 @@ func (s *scan) visit(p *Page, depth int, containsStart bool) (more bool, err err
 			more, err = s.visitEntry(p, i)
 		} else {
 			var child *Page
-			if child, err = s.reader.child(p, i); err == nil {
+			if child, err = s.reader.readChild(p, i); err == nil {
 				more, err = s.visit(child, depth+1, containsStart && i == first)
 			}
 		}
@@ -61,12 +61,12 @@ func (s *scan) visit(p *Page, depth int, containsStart bool) (more bool, err err
 	return true, nil
 }
 
-// start returns the first element to visit of a page within which the scan begins. A
+// firstIndex returns the index of the first element to visit of a page within which the scan begins. A
 // descending scan that begins behind the last key of a leaf never reads the next leaf,
 // which may begin with keys that the scan should have yielded; so it is checked here.
-func (s *scan) start(p *Page) (int, error) {
+func (s *scan) firstIndex(p *Page) (int, error) {
 	if !p.Leaf {
-		return p.childOf(s.from)
+		return p.childIndex(s.from)
 	}
 	i, _, err := p.search(s.from)
 	if !s.descending || err != nil {
