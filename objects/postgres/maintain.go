@@ -141,7 +141,7 @@ func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.Lo
 		r.state.at = positions[r.state.target] // where a ref comes to is known, and where it was between is not asked
 		statements = s.appendMove(statements, batchRow[refRow]{&w, r}, 0)
 	}
-	if err := send(ctx, tx.SendBatch, statements); err != nil || w.lost {
+	if err := send(ctx, tx.Conn(), statements); err != nil || w.lost {
 		return cmp.Or(err, errors.New("a ref has moved")) // although this transaction has the lock
 	}
 	_, err = tx.Exec(ctx, advanceSQL, int64(last))

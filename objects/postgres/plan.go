@@ -51,10 +51,9 @@ type planner struct {
 }
 
 // plan decides where the objects of a batch go that moves refs. A line is extended only by a write that moves the ref
-// that owns it, or by the process that began it; so no other commit has the next position. Every other commit begins a line of its own, and
-// plan asks the database for it, as it might be there already.
-// lookUpAll asks for everything, and has all commits begin lines: something was there of which this process did
-// not know.
+// that owns it, or by the process that began it, so no other commit has the next position. Every other commit begins a
+// line, and plan asks the database whether it is there already. lookUpAll asks for everything, and has all commits begin
+// lines: something was there of which this process did not know.
 func (s *store) plan(ctx context.Context, b *objects.Batch, refs []refRow, lookUpAll bool) (*planner, error) {
 	p := &planner{
 		put: make(map[objects.ID]*objects.Object, len(b.Put)), stored: map[objects.ID]bool{}, at: map[objects.ID]position{}, ends: map[position]bool{},
