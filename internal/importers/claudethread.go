@@ -168,8 +168,8 @@ func (c *claudeCode) findThread(l *claudeLine, parent threadPosition, messageID 
 }
 
 // newThread returns a new thread of a kind: agent, compact, fork, or empty for the first of a
-// session. parentID is the id of the line that it follows; empty: none.
-func (c *claudeCode) newThread(l *claudeLine, kind, parentID string) *thread {
+// session. It is open once it has a message. parentID is the id of the line that it follows; empty: none.
+func (c *claudeCode) newThread(l *claudeLine, kind, parentID string) (notOpen *thread) {
 	t := &thread{number: c.threadCount, session: l.session, from: parentID, side: l.side}
 	c.threadCount++
 	switch {

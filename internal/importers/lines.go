@@ -38,10 +38,10 @@ func newLines(file string, r io.Reader) *lines {
 	return &lines{file: file, src: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// nextNonblank returns the rest of the last line after the value that was read, or else the next line
+// nextRestOrLine returns the rest of the last line after the value that was read, or else the next line
 // that is not empty, without its end. After the last line it returns io.EOF. The bytes are valid
 // until the next call.
-func (l *lines) nextNonblank() ([]byte, error) {
+func (l *lines) nextRestOrLine() ([]byte, error) {
 	if len(l.rest) > 0 {
 		l.line, l.rest = l.rest, nil
 		l.valueOnLine++
@@ -62,7 +62,7 @@ func (l *lines) nextNonblank() ([]byte, error) {
 func (l *lines) nextRawLine() error {
 	l.lineNumber++
 	if l.ended == nil {
-		l.ended = l.fillBuf()
+		l.ended = l.readLineIntoBuf()
 	}
 	if l.ended == nil {
 		l.line = l.buf
@@ -70,8 +70,8 @@ func (l *lines) nextRawLine() error {
 	return l.ended
 }
 
-// fillBuf reads the next line of the file into buf.
-func (l *lines) fillBuf() error {
+// readLineIntoBuf reads the next line of the file into buf.
+func (l *lines) readLineIntoBuf() error {
 	l.buf = l.buf[:0]
 	for {
 		part, err := l.src.ReadSlice('\n')
@@ -103,28 +103,28 @@ func (l *lines) atEnd() bool {
 // records may be on one line if the end of the first was lost. It skips a line that is not JSON.
 func (l *lines) nextValidValue() (rawjson.Value, error) {
 	for {
-		line, err := l.nextNonblank()
+		line, err := l.nextRestOrLine()
 		if err != nil {
 			return nil, err
 		}
-		v, err := l.parseLeadingValue(line)
+		v, err := l.parseValueAndKeepRest(line)
 		if err == nil {
 			return v, nil
 		}
-		l.recordUnreadable(err)
+		l.recordInvalidJSON(err)
 	}
 }
 
-// recordUnreadable skips a line that is not JSON.
-func (l *lines) recordUnreadable(err error) {
+// recordInvalidJSON skips a line that is not JSON.
+func (l *lines) recordInvalidJSON(err error) {
 	if l.recordSkipped(err); l.valueOnLine == 0 {
 		l.unreadable++
 	}
 }
 
-// parseLeadingValue parses the first value of a line, and keeps the rest of the line. Only an object
+// parseValueAndKeepRest parses the first value of a line, and keeps the rest of the line. Only an object
 // or an array may be followed by another value.
-func (l *lines) parseLeadingValue(line []byte) (rawjson.Value, error) {
+func (l *lines) parseValueAndKeepRest(line []byte) (rawjson.Value, error) {
 	v, rest, err := rawjson.ParseFirst(line)
 	if k := v.Kind(); len(rest) > 0 && k != rawjson.KindObject && k != rawjson.KindArray {
 		_, err = rawjson.Parse(line)

@@ -35,7 +35,7 @@ func TestLinesComeInOrder(t *testing.T) {
 		l.src = bufio.NewReaderSize(l.src, 1<<rnd.IntN(8))
 		read := func(most int) (list []string, err error) {
 			for len(list) < most {
-				line, err := l.nextNonblank()
+				line, err := l.nextRestOrLine()
 				if err != nil {
 					return list, err
 				}
@@ -58,7 +58,7 @@ func TestLinesComeInOrder(t *testing.T) {
 // TestAFileThatGivesNothing, again and again, ends with an error.
 func TestAFileThatGivesNothing(t *testing.T) {
 	l := newLines("log", iotest.ErrReader(nil))
-	if _, err := l.nextNonblank(); !errors.Is(err, io.ErrNoProgress) {
+	if _, err := l.nextRestOrLine(); !errors.Is(err, io.ErrNoProgress) {
 		t.Error(err)
 	}
 }

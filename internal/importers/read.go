@@ -71,11 +71,11 @@ func (s *sink) yieldError(err error) {
 func (l *lines) firstValidValue() (v rawjson.Value, onlyValue bool, err error) {
 	cut := false // the line before this one, or the text over many lines, was cut off
 	for {
-		if _, err := l.nextNonblank(); err != nil {
+		if _, err := l.nextRestOrLine(); err != nil {
 			return nil, false, err
 		}
 		l.line = bytes.Clone(l.line) // reading ahead may overwrite the buffer
-		v, err = l.parseLeadingValue(bytes.TrimSpace(l.line))
+		v, err = l.parseValueAndKeepRest(bytes.TrimSpace(l.line))
 		switch {
 		case err == nil && cut && len(l.rest) > 0: // the line is part of a text over many lines
 			return nil, false, l.skippedFirst[0]
@@ -95,7 +95,7 @@ func (l *lines) firstValidValue() (v rawjson.Value, onlyValue bool, err error) {
 				return v, true, nil
 			}
 		}
-		l.recordUnreadable(err)
+		l.recordInvalidJSON(err)
 	}
 }
 

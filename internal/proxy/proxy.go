@@ -61,10 +61,10 @@ type Proxy struct {
 func New(o Options) *Proxy {
 	p := &Proxy{o: o}
 	p.forward = &httputil.ReverseProxy{
-		Rewrite:       rewrite,
+		Rewrite:       addressToTarget,
 		Transport:     o.Transport,
 		FlushInterval: -1, // each write at once
-		ErrorHandler:  p.upstreamFailed,
+		ErrorHandler:  p.answerUpstreamError,
 		ErrorLog:      log.New(io.Discard, "", 0), // a cut response is seen by the client
 	}
 	return p
@@ -100,7 +100,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !p.Allows(w, req) {
 		return
 	}
-	path, _ := p.authorized(req)
+	path, _ := p.checkToken(req)
 	if req.Header.Get("Upgrade") != "" && strings.Contains(strings.ToLower(req.Header.Get("Connection")), "upgrade") {
 		w.Header().Set("Upgrade", "HTTP/1.1")
 		refuse(w, path, http.StatusUpgradeRequired, "this proxy does not relay web sockets; send the request over HTTP")
@@ -128,7 +128,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // 401 when the token is missing or wrong, with 403 when the request comes from a web page, or
 // names a host that is not this machine.
 func (p *Proxy) Allows(w http.ResponseWriter, req *http.Request) bool {
-	path, ok := p.authorized(req)
+	path, ok := p.checkToken(req)
 	if !ok {
 		refuse(w, path, http.StatusUnauthorized, "this proxy needs its token in the X-Tract-Token header or in the path, as /t/TOKEN")
 		return false
@@ -148,9 +148,9 @@ func (p *Proxy) IsVendor(name string) bool {
 	return known && ok && err == nil && strings.EqualFold(t.URL.Host, own.Host)
 }
 
-// authorized checks the token, and returns the escaped path without it.
-func (p *Proxy) authorized(req *http.Request) (path string, ok bool) {
-	path = req.URL.EscapedPath()
+// checkToken checks the token, and returns the escaped path without it.
+func (p *Proxy) checkToken(req *http.Request) (pathWithoutToken string, ok bool) {
+	path := req.URL.EscapedPath()
 	given := req.Header.Get("X-Tract-Token")
 	if rest, found := strings.CutPrefix(path, "/t/"); found {
 		given, path, _ = strings.Cut(rest, "/")
@@ -181,9 +181,9 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// rewrite addresses a request to its target. It adds no header: ReverseProxy has removed the
+// addressToTarget addresses a request to its target. It adds no header: ReverseProxy has removed the
 // hop-by-hop headers, and the forwarding headers that a client sent are restored.
-func rewrite(r *httputil.ProxyRequest) {
+func addressToTarget(r *httputil.ProxyRequest) {
 	target := TargetOf(r.In.Context())
 	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = target.URL.Scheme, target.URL.Host, target.URL.Host
 	r.Out.URL.Path, r.Out.URL.RawPath = target.URL.Path, target.URL.RawPath
@@ -196,9 +196,9 @@ func rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // as it came, not cleaned
 }
 
-// upstreamFailed answers a request whose upstream could not be reached or broke off before
+// answerUpstreamError answers a request whose upstream could not be reached or broke off before
 // it answered. The error of a client that went away is not reported.
-func (p *Proxy) upstreamFailed(w http.ResponseWriter, req *http.Request, err error) {
+func (p *Proxy) answerUpstreamError(w http.ResponseWriter, req *http.Request, err error) {
 	if req.Context().Err() != nil {
 		return
 	}

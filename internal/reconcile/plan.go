@@ -82,8 +82,8 @@ func (b *Builder) Add(messages []content.Message, override Override) []Entry {
 	return list
 }
 
-// isResponse reports whether an entry is part of a model's response and counts.
-func (e *Entry) isResponse() bool { return e.Counts && e.Role == content.RoleAssistant }
+// isCountedResponse reports whether an entry is part of a model's response and counts.
+func (e *Entry) isCountedResponse() bool { return e.Counts && e.Role == content.RoleAssistant }
 
 // Kind is how a list continues a stored conversation.
 type Kind uint8
@@ -114,13 +114,13 @@ func Compare(known, list []Entry) *Plan {
 	c := comparison{known: known, list: list, knownOf: slices.Repeat([]int{-1}, len(list)), listedOf: slices.Repeat([]int{-1}, len(known))}
 	begin, listed := c.pairPrefix()
 	c.pairRest(begin, listed)
-	c.unpairIfSealsDiffer()
+	c.unpairLastResponseIfSealsDiffer()
 	return c.makePlan(listed)
 }
 
 // comparison pairs the entries of a list with those of the conversation. Compare works in steps:
 // pairPrefix pairs the common beginning, by the keys; pairRest pairs the rest, by the longest
-// common subsequence of units; unpairIfSealsDiffer takes pairs apart whose responses have
+// common subsequence of units; unpairLastResponseIfSealsDiffer takes pairs apart whose responses have
 // different seals; makePlan derives the plan from the pairs.
 type comparison struct {
 	known, list []Entry
@@ -273,12 +273,12 @@ func pairLCS(a, b []entryRun, match func(x, y entryRun)) {
 	}
 }
 
-// unpairIfSealsDiffer unpairs the last repeated response, and everything after it, if its reasoning
+// unpairLastResponseIfSealsDiffer unpairs the last repeated response, and everything after it, if its reasoning
 // has other seals in the list: it is another response with the same text.
-func (c *comparison) unpairIfSealsDiffer() {
+func (c *comparison) unpairLastResponseIfSealsDiffer() {
 	last := -1
 	for i := range c.list {
-		if c.knownOf[i] >= 0 && c.list[i].isResponse() {
+		if c.knownOf[i] >= 0 && c.list[i].isCountedResponse() {
 			last = i
 		}
 	}
@@ -324,7 +324,7 @@ func (c *comparison) makePlan(commonListed int) *Plan {
 	spoken := false    // a block other than an instruction is repeated
 	for i := range c.known {
 		e := &c.known[i]
-		if e.isResponse() {
+		if e.isCountedResponse() {
 			replies, lastReply = replies+1, i
 			if c.listedOf[i] >= 0 {
 				p.Replies, lastKept, repliesBefore = p.Replies+1, i, replies
@@ -336,7 +336,7 @@ func (c *comparison) makePlan(commonListed int) *Plan {
 	case lastKept == lastReply && (replies > 0 || spoken || len(c.known) == 0):
 		p.Kind, p.Base = Continues, len(c.known)
 	case lastKept >= 0:
-		p.Kind, p.Base = Forks, c.endOfRepeatedKnown(lastKept)
+		p.Kind, p.Base = Forks, c.endOfPairedKnown(lastKept)
 	case spoken && !slices.ContainsFunc(c.list[commonListed:], func(e Entry) bool { return e.Counts }):
 		p.Kind, p.Base = Repeats, slices.Max(c.knownOf)+1
 		p.Listed = len(c.list)
@@ -353,9 +353,9 @@ func (c *comparison) makePlan(commonListed int) *Plan {
 	return p
 }
 
-// endOfRepeatedKnown returns the end of the known entries that are repeated without a gap after the
+// endOfPairedKnown returns the end of the known entries that are repeated without a gap after the
 // entry last.
-func (c *comparison) endOfRepeatedKnown(last int) int {
+func (c *comparison) endOfPairedKnown(last int) int {
 	for i := last + 1; i < len(c.known) && (!c.known[i].Counts || c.listedOf[i] >= 0); i++ {
 		if c.known[i].Counts {
 			last = i

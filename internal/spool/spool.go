@@ -108,7 +108,7 @@ func Open(folder string, o Options) (*Spool, error) {
 		}
 	}
 	var err error
-	if s.lock, err = lockFolder(s.liveFolder); err != nil {
+	if s.lock, err = lockFolderIfFree(s.liveFolder); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
 	if s.lock == nil { // a process that recovers was faster, and removes the folder
@@ -128,9 +128,9 @@ func Open(folder string, o Options) (*Spool, error) {
 	return s, nil
 }
 
-// lockFolder locks the folder of a process and returns the lock file; nil if another process holds
+// lockFolderIfFree locks the folder of a process and returns the lock file; nil if another process holds
 // the lock.
-func lockFolder(dir string) (*os.File, error) {
+func lockFolderIfFree(dir string) (lock *os.File, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -213,9 +213,9 @@ func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 		if dir == s.liveFolder {
 			continue
 		}
-		if lock, _ := lockFolder(dir); lock != nil { // its process does not run
+		if lock, _ := lockFolderIfFree(dir); lock != nil { // its process does not run
 			// The lock is closed before its folder is removed: Windows does not remove open files.
-			bad := errors.Join(s.takeOverExchanges(dir, yield), lock.Close())
+			bad := errors.Join(s.moveExchangesFrom(dir, yield), lock.Close())
 			if bad == nil {
 				bad = os.RemoveAll(dir)
 			}
@@ -228,14 +228,14 @@ func (s *Spool) Recover(yield func(f *File, frames []Frame)) error {
 	return nil
 }
 
-// takeOverExchanges moves the exchanges in the folder of an ended process, whose lock the caller
+// moveExchangesFrom moves the exchanges in the folder of an ended process, whose lock the caller
 // holds, to this process, and yields them.
-func (s *Spool) takeOverExchanges(dir string, yield func(f *File, frames []Frame)) error {
-	names, err := listExchanges(dir)
+func (s *Spool) moveExchangesFrom(lockedFolder string, yield func(f *File, frames []Frame)) error {
+	paths, err := listExchanges(lockedFolder)
 	if err != nil {
 		return err
 	}
-	for _, path := range names {
+	for _, path := range paths {
 		f := s.Begin(nil)
 		if err := os.Rename(path, f.path); err != nil {
 			return err

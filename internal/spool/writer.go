@@ -86,7 +86,7 @@ func (s *Spool) writePending(f *File, more []byte) {
 // appendToFile appends data and more to a file. It reports whether the file has them; not, for example, if
 // Options.Disk is reached.
 func (s *Spool) appendToFile(f *File, data, more []byte) bool {
-	if !s.freeSpace(int64(len(data) + len(more))) {
+	if !s.removeCommittedUntilFits(int64(len(data) + len(more))) {
 		return false
 	}
 	file, err := f.open(os.O_WRONLY | os.O_APPEND)
@@ -113,9 +113,9 @@ func (f *File) open(flags int) (*os.File, error) {
 	return file, err
 }
 
-// freeSpace removes the oldest committed exchanges until a number of bytes can be written. It
+// removeCommittedUntilFits removes the oldest committed exchanges until a number of bytes can be written. It
 // reports whether they can.
-func (s *Spool) freeSpace(bytes int64) (ok bool) {
+func (s *Spool) removeCommittedUntilFits(bytes int64) (fits bool) {
 	for len(s.done) > 0 && s.size+bytes > s.o.Disk {
 		if err := overwriteAndRemove(s.done[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false
@@ -177,7 +177,7 @@ func (s *Spool) replaceFrames(f *File, kept int, frames []Frame) (size int64, ok
 		begin, data = f.size, append(slices.Clone(f.pending[:unwritten]), data...)
 	}
 	size = begin + int64(len(data))
-	if !s.freeSpace(size - f.size) {
+	if !s.removeCommittedUntilFits(size - f.size) {
 		return 0, false
 	}
 	file, err := f.open(os.O_RDWR)

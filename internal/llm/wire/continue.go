@@ -47,7 +47,8 @@ func (c *Checkpoint) restore(q MessageReader) {
 	*q.Messages() = append(outside, (*q.Messages())[c.outside:]...)
 }
 
-// isMemberOfBody reports whether a list is the value of a member of c.Body itself, and not a converted form of it.
+// isMemberOfBody reports whether a list is the value of a member of c.Body itself, and not a converted
+// form of it.
 func (c *Continuation) isMemberOfBody(list rawjson.Value, member string) bool {
 	same := c.Body.Get(member)
 	return len(same) > 0 && len(same) == len(list) && &same[0] == &list[0]
