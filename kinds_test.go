@@ -149,7 +149,8 @@ func TestAddingAKindPageIsCurrent(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "content/decision.go"), part("Create `content/decision.go`:"))
 	insert("content/content_test.go", "return map[string]Block{\n", part("to `samples` in"))
-	insert("content/rewrite_test.go", "blocks := []Block{\n", part("to `blocks` in"))
+	insert("content/rewrite_test.go", "blocks := []Block{\n", part("to `blocks` in `content/rewrite_test.go`"))
+	insert("content/remains_test.go", "blocks := []Block{\n", part("to `blocks` in `content/remains_test.go`"))
 	insert("docs/format.md", "| 12 | native | assistant | normal | 16 the item's JSON, as it came |\n", part("Add a row to the table of kinds"))
 	insert("docs/json.md", "`summary`, `native`", ", `decision`")
 

@@ -28,7 +28,9 @@ func TestRemainsHaveNoContent(t *testing.T) {
 			blocks = append(blocks, b)
 		}
 	}
+	seen := map[Kind]bool{}
 	for _, b := range blocks {
+		seen[b.Kind()] = true
 		left := Remains(b)
 		if left.Kind() != b.Kind() || RoleOf(left) != RoleOf(b) && b.Kind() != KindNative {
 			t.Errorf("of a %s is left a %s of %s", b.Kind(), left.Kind(), RoleOf(left))
@@ -41,11 +43,14 @@ func TestRemainsHaveNoContent(t *testing.T) {
 		}
 	}
 	for _, k := range Kinds() {
+		if !seen[k] {
+			t.Errorf("kind %s is not purged", k)
+		}
 		if b := EmptyBlock(k); b == nil || b.Kind() != k {
 			t.Errorf("a bare %s is %v", k, b)
 		}
 	}
-	if EmptyBlock(15) != nil {
+	if EmptyBlock(unusedKind()) != nil {
 		t.Error("there is a block of an unknown kind")
 	}
 }
