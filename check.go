@@ -240,7 +240,7 @@ func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]turn
 	var replies []turnResponse
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if e.Op == commit.Merge { // a merge is made only while no tool loop is open
+		if e.Op == commit.Merge { // a merge closes the tool loop
 			places, replies = map[objects.ID]int{}, nil
 		}
 		if e.Turn != last || e.Op != commit.Append || e.Role != content.RoleAssistant || e.Origin().IsZero() {

@@ -65,7 +65,8 @@ var ErrNotFastForward = errors.New("both have commits of their own")
 // ErrUnrelated is the error for two histories that share no commit.
 var ErrUnrelated = errors.New("the histories share no commit")
 
-// ToolLoopError is the error for a merge or a cherry-pick that would cut an open tool loop.
+// ToolLoopError is the error for a merge while tool calls wait for results or the model has not answered
+// the last result, and for a cherry-pick of a call that has no result.
 type ToolLoopError struct {
 	Operation string
 	Where     string   // a branch or a revision
@@ -133,10 +134,10 @@ func (b *Branch) merge(ctx context.Context, c *callOptions, m MergeOptions, r *M
 	case r.Base.IsZero() && !m.AllowUnrelated:
 		return ErrUnrelated
 	}
-	if err := b.repo.requireClosedLoop(ctx, "branch "+b.name, r.Ours); err != nil {
+	if err := b.repo.requireOutsideToolLoop(ctx, "branch "+b.name, r.Ours); err != nil {
 		return err
 	}
-	if err := b.repo.requireClosedLoop(ctx, rev, r.Theirs); err != nil {
+	if err := b.repo.requireOutsideToolLoop(ctx, rev, r.Theirs); err != nil {
 		return err
 	}
 	return b.joinHistories(ctx, c, m, r)
@@ -151,9 +152,9 @@ func (b *Branch) fastForward(ctx context.Context, c *callOptions, m MergeOptions
 	return b.repo.moveRefs(ctx, c, "merge", objects.RefUpdate{Name: b.ref(), Old: r.Ours, New: r.Theirs})
 }
 
-// requireClosedLoop returns a *[ToolLoopError] for a history that ends inside a tool loop:
+// requireOutsideToolLoop returns a *[ToolLoopError] for a history that ends inside a tool loop:
 // blocks that follow there would not answer its calls.
-func (r *Repo) requireClosedLoop(ctx context.Context, where string, tip objects.ID) error {
+func (r *Repo) requireOutsideToolLoop(ctx context.Context, where string, tip objects.ID) error {
 	p, err := r.promptIfLastTurnUsedTools(ctx, tip)
 	if err != nil || p == nil {
 		return err

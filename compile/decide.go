@@ -8,9 +8,10 @@ import (
 	"github.com/tract-vcs/tract/priority"
 )
 
-// openLoopLowerBound returns an index before which no entry belongs to an open tool loop of the
-// last turn; len(h.entries) when no loop can be open. It does not check that calls are unanswered.
-// A merge closes a loop, because merges are not made inside one.
+// openLoopLowerBound returns an index before which no entry belongs to the open tool loop, which is
+// the last turn, if it has tool calls; len(h.entries) when no loop is open. A loop stays open when the
+// model has answered, because providers want the reasoning of the turn back until the next user message.
+// A merge closes it, because merges are not made while calls or results wait for an answer.
 func (h *history) openLoopLowerBound() int {
 	none := len(h.entries)
 	if len(h.tools) == 0 || h.tools[len(h.tools)-1].Turn != h.turns {

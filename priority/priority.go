@@ -94,7 +94,7 @@ type Facts struct {
 	Explicit  Level  // set by a person: the last annotation on the chain, else its own priority
 	Reason    string // given with the annotation
 	Reasoning bool
-	OpenTurn  bool // belongs to a tool loop that its target wants back whole
+	OpenTurn  bool // belongs to an open tool loop (the last turn, if it has tool calls) that its target wants back whole
 	ToolTurn  bool // belongs to a closed turn with tool calls, of which its target demands the reasoning in every request
 	LastTurn  bool // belongs to the last turn that has reasoning
 }

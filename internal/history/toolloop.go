@@ -10,8 +10,8 @@ import (
 )
 
 // LastTurn yields the commits of the last turn of a history, newest first, without the user
-// message that begins it. A merge ends the walk too, because merges are not made while a tool loop
-// is open. An error is the last element.
+// message that begins it. A merge ends the walk too, because it closes
+// a tool loop. An error is the last element.
 func LastTurn(ctx context.Context, r objects.Reader, tip objects.ID) iter.Seq2[*commit.Commit, error] {
 	return func(yield func(*commit.Commit, error) bool) {
 		for c, err := range commit.Walk(ctx, r, tip, 0) {
