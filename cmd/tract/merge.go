@@ -202,7 +202,10 @@ func (a *app) printMerge(b *tract.Branch, o *mergeOptions, r *tract.MergeResult)
 		if r.Kind == tract.Squashed {
 			text += ", squashed"
 		}
-		if !r.Tip.IsZero() {
+		switch {
+		case r.Kind == tract.Merged && (o.Summary != "" || o.Summarize != nil) && len(r.Commits) > 1:
+			text += ": " + r.Commits[0].Short() + ", summary " + r.Commits[1].Short()
+		case !r.Tip.IsZero():
 			text += ": " + r.Tip.Short()
 		}
 		p.Line(text)
