@@ -206,13 +206,13 @@ func closedTurnReasoningProblems(p *compile.Prompt) (list []Problem) {
 	last := p.Entries[len(p.Entries)-1].Turn
 	calls := map[int32]bool{}
 	for i := range p.Entries {
-		if e := &p.Entries[i]; e.Sent && e.Kind == content.KindToolCall && e.Turn < last {
+		if e := &p.Entries[i]; e.InPrompt && e.Kind == content.KindToolCall && e.Turn < last {
 			calls[e.Message()] = true
 		}
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if annotated := e.Why().Annotated(); calls[e.Message()] && e.Op == commit.Append && e.Kind == content.KindReasoning && !e.Sent && (annotated || e.Tombstone() != nil) {
+		if annotated := e.Why().Annotated(); calls[e.Message()] && e.Op == commit.Append && e.Kind == content.KindReasoning && !e.InPrompt && (annotated || e.Tombstone() != nil) {
 			list = append(list, Problem{Commit: e.ID, Problem: llm.Problem{
 				Rule: ruleLeftOut, Warning: !annotated,
 				Message: "the reasoning before a tool call is left out (" + string(e.Why()) + "), and its provider wants it back in every request",
@@ -259,14 +259,14 @@ func (r *Repo) lastTurnResponses(ctx context.Context, p *compile.Prompt) ([]turn
 			places[e.Origin()], replies = at, append(replies, turnResponse{origin: origin})
 		}
 		reply := &replies[at]
-		if e.Sent {
+		if e.InPrompt {
 			reply.sent = append(reply.sent, e)
 		}
 		switch {
 		case e.Kind == content.KindReasoning:
 			own := *e // a copy, because Load changes it and prompts share entries
 			reply.reasoning = append(reply.reasoning, &own)
-		case e.Kind == content.KindToolCall && e.Sent:
+		case e.Kind == content.KindToolCall && e.InPrompt:
 			reply.calls = append(reply.calls, e)
 		}
 	}
@@ -299,9 +299,9 @@ func (l *turnResponse) reasoningProblems(targetRefuses, requiresReasoning bool, 
 	for _, e := range l.reasoning {
 		sealed := e.Block != nil && !e.Block.Form().Seal.IsZero()
 		switch {
-		case !e.Sent && (sealed || requiresReasoning || !targetRefuses):
+		case !e.InPrompt && (sealed || requiresReasoning || !targetRefuses):
 			add(ruleLeftOut, e, "reasoning of the open tool loop is left out ("+string(e.Why())+"), and its provider wants it back")
-		case e.Sent && sealed && !e.EditedBy().IsZero():
+		case e.InPrompt && sealed && !e.EditedBy().IsZero():
 			add(ruleEdited, e, "sealed reasoning of the open tool loop was edited, and its provider wants it back unchanged")
 		}
 	}

@@ -245,16 +245,16 @@ func checkPrompt(t *rapid.T, p *compile.Prompt) {
 	}
 	for _, e := range p.Entries {
 		want := 0
-		if e.Sent {
+		if e.InPrompt {
 			want = 1
 		}
 		if times[e.ID] != want {
-			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.ID.Short(), e.Op, e.Why(), times[e.ID], e.Sent)
+			t.Fatalf("%s (%s, %s) is in the prompt %d times, sent is %v", e.ID.Short(), e.Op, e.Why(), times[e.ID], e.InPrompt)
 		}
-		if e.Sent == !e.SummarizedBy().IsZero() && e.Sent {
+		if e.InPrompt == !e.SummarizedBy().IsZero() && e.InPrompt {
 			t.Fatalf("%s is sent and stood for", e.ID.Short())
 		}
-		if e.Level == priority.Pinned && !e.Sent && e.Role != content.NoRole && e.Kind != content.KindToolCall && e.Kind != content.KindToolResult {
+		if e.Level == priority.Pinned && !e.InPrompt && e.Role != content.NoRole && e.Kind != content.KindToolCall && e.Kind != content.KindToolResult {
 			t.Fatalf("%s is pinned and left out: %s", e.ID.Short(), e.Why())
 		}
 	}

@@ -287,7 +287,7 @@ func (r *Repo) incomingToSummarize(ctx context.Context, m *MergeResult) (*Summar
 	var entries []*compile.Entry
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if !wanted[e.ID] || !e.Sent || e.Level != priority.Normal || e.Kind == content.KindSystem {
+		if !wanted[e.ID] || !e.InPrompt || e.Level != priority.Normal || e.Kind == content.KindSystem {
 			continue
 		}
 		entries = append(entries, e)
@@ -330,7 +330,7 @@ func (r *Repo) squashDrafts(ctx context.Context, c *callOptions, tip *commit.Com
 		if note := last[history.ChangeKey{Target: block.ID, Op: commit.Annotate}]; note != nil {
 			d.Priority = note.Priority
 		}
-		if e := at[block.ID]; e != nil && !e.SummarizedBy().IsZero() && !e.Sent && e.Level != priority.Skip && block.Role != content.NoRole {
+		if e := at[block.ID]; e != nil && !e.SummarizedBy().IsZero() && !e.InPrompt && e.Level != priority.Skip && block.Role != content.NoRole {
 			d.Priority = priority.Skip // a summary stands for it
 		}
 		drafts, before = append(drafts, d), block

@@ -109,7 +109,7 @@ func estimates(t *testing.T, dir string, first, second recording) (plain, scaled
 		t.Fatal(err)
 	}
 	for _, e := range p.Entries {
-		if e.Sent {
+		if e.InPrompt {
 			plain += int((e.Kind.PromptBytes(int64(e.Size)) + 3) / 4)
 		}
 	}

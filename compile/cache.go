@@ -242,5 +242,5 @@ func appendShared[T any](list *[]T, n int, more []T, alreadyInList int) []T {
 // equalEntry reports whether two entries are of one commit and have the same decisions.
 func equalEntry(a, b *Entry) bool {
 	return a.ID == b.ID && (a.Block == nil) == (b.Block == nil) && (a.Tombstone() == nil) == (b.Tombstone() == nil) && a.EditedBy() == b.EditedBy() && a.SummarizedBy() == b.SummarizedBy() &&
-		a.Level == b.Level && a.Why() == b.Why() && a.Sent == b.Sent && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message && a.flags == b.flags
+		a.Level == b.Level && a.Why() == b.Why() && a.InPrompt == b.InPrompt && a.Turn == b.Turn && a.Tokens == b.Tokens && a.message == b.message && a.flags == b.flags
 }

@@ -263,7 +263,7 @@ func TestEveryCommitHasAReason(t *testing.T) {
 		}
 	}
 	last := p.Entries[len(p.Entries)-1]
-	if last.Sent || last.Why() != priority.Why("edits "+s.ids["u1"].Short()) {
+	if last.InPrompt || last.Why() != priority.Why("edits "+s.ids["u1"].Short()) {
 		t.Errorf("the edit itself: %+v", last)
 	}
 }

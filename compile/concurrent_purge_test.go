@@ -106,7 +106,7 @@ func TestContentPurgedDuringAWalkIsNotSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := p.Entries[p.IndexOf(gone.ID)]
-		if e.Sent || e.Tombstone() == nil || e.Block.String() != "" {
+		if e.InPrompt || e.Tombstone() == nil || e.Block.String() != "" {
 			t.Errorf("purged content is sent: %+v", e)
 		}
 		for _, m := range p.Messages {

@@ -60,8 +60,8 @@ func (h *history) decideLevels(o Options) {
 		level, reason := o.Policy.Decide(facts)
 		e.Level = level
 		e.setReason(reason)
-		e.Sent = e.Level != priority.Skip
-		if e.Sent && (e.Role == content.NoRole || e.Kind.Traits().Private) {
+		e.InPrompt = e.Level != priority.Skip
+		if e.InPrompt && (e.Role == content.NoRole || e.Kind.Traits().Private) {
 			e.leaveOut("a " + priority.Why(e.Kind.String()) + " is never sent")
 		}
 		h.setPromptBytesAndFlags(e, e.Priority != priority.Unset || note != nil && note.Priority != priority.Unset, hasTools)
@@ -77,7 +77,7 @@ func (h *history) setPromptBytesAndFlags(e *Entry, explicitLevel, turnHasTools b
 	}
 	bytes := e.Kind.PromptBytes(size)
 	e.promptBytes, e.Tokens = int32(min(bytes, math.MaxInt32)), int32(min(Estimate(bytes), math.MaxInt32))
-	if e.Sent && (explicitLevel || !e.isReasoning()) {
+	if e.InPrompt && (explicitLevel || !e.isReasoning()) {
 		e.flags |= counted
 	}
 	if turnHasTools && e.isReasoning() {

@@ -29,7 +29,7 @@ type Entry struct {
 	Role     content.Role
 	Priority priority.Level // given with the commit
 	Level    priority.Level // decided
-	Sent     bool
+	InPrompt bool           // a request can still omit the block; check warns of that
 
 	reason      reasonCode
 	flags       entryFlags
@@ -183,15 +183,15 @@ func (e *Entry) undecidedCopyWithoutBlock() Entry {
 
 // leaveOut leaves an entry out of the prompt, if it is sent.
 func (e *Entry) leaveOut(why priority.Why) {
-	if e.Sent {
-		e.Sent = false
+	if e.InPrompt {
+		e.InPrompt = false
 		e.setReason(why)
 	}
 }
 
 // putBack sends an entry that was left out before.
 func (e *Entry) putBack(why priority.Why) {
-	e.Sent = true
+	e.InPrompt = true
 	e.setReason(why)
 	if e.extra != nil {
 		e.extra.summarizedBy = objects.ID{}

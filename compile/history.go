@@ -209,13 +209,13 @@ func (h *history) load(ctx context.Context, r objects.Reader, entries []*Entry) 
 
 // sentSystems lists the system blocks that are sent.
 func (h *history) sentSystems() []*Entry {
-	return slices.DeleteFunc(slices.Clone(h.systems), func(e *Entry) bool { return !e.Sent })
+	return slices.DeleteFunc(slices.Clone(h.systems), func(e *Entry) bool { return !e.InPrompt })
 }
 
 // countSent returns how many entries are sent.
 func (h *history) countSent() (n int) {
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
+		if e := &h.entries[i]; e.InPrompt && e.AddsBlock() {
 			n++
 		}
 	}
@@ -226,7 +226,7 @@ func (h *history) countSent() (n int) {
 func (h *history) sentEntries() []*Entry {
 	list := make([]*Entry, 0, len(h.entries))
 	for i := range h.entries {
-		if e := &h.entries[i]; e.Sent && e.AddsBlock() {
+		if e := &h.entries[i]; e.InPrompt && e.AddsBlock() {
 			list = append(list, e)
 		}
 	}
@@ -271,7 +271,7 @@ func (h *history) dropOldestTurns(budget int) error {
 	turns[h.turns].Keep = true
 	for i := range h.entries {
 		e := &h.entries[i]
-		if !e.AddsBlock() || !e.Sent {
+		if !e.AddsBlock() || !e.InPrompt {
 			continue
 		}
 		tokens := int(e.Tokens)

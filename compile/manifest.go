@@ -51,7 +51,7 @@ const MaxSources = 28_000
 func (p *Prompt) SentFlags() []bool {
 	flags := make([]bool, len(p.Entries))
 	for i := range p.Entries {
-		flags[i] = p.Entries[i].Sent
+		flags[i] = p.Entries[i].InPrompt
 	}
 	return flags
 }

@@ -122,7 +122,7 @@ func (h *history) indexWithPrefix(i int) int32 {
 // appendBlock appends the block of an entry, if it is sent. entryIndex is the entry's index in
 // [Prompt.Entries].
 func (b *messageBuilder) appendBlock(h *history, e *Entry, entryIndex int32) {
-	if !e.Sent {
+	if !e.InPrompt {
 		return
 	}
 	if isTool(e.Kind) && e.Turn != b.turn {
@@ -229,7 +229,7 @@ func (t *Tokens) sentOrHiddenSum(e *Entry) (sum *int) {
 	switch {
 	case !e.AddsBlock():
 		return nil
-	case e.Sent:
+	case e.InPrompt:
 		return &t.Effective
 	case e.Kind == content.KindReasoning:
 		return &t.HiddenReasoning

@@ -54,7 +54,7 @@ func (h *history) leaveOutPurgedExceptResults() {
 		}
 		e.ensureExtra().tombstone = left
 		switch {
-		case !e.Sent:
+		case !e.InPrompt:
 		case e.Kind == content.KindToolResult:
 			e.setReason(WhyPurged(left))
 		default:
@@ -77,7 +77,7 @@ func (p *Prompt) FirstPurged(sent []bool) *Entry {
 // estimatedTokens returns the estimated tokens of the content that is sent, which may be the
 // placeholder.
 func (e *Entry) estimatedTokens() int {
-	if e.Sent && e.Tombstone() != nil {
+	if e.InPrompt && e.Tombstone() != nil {
 		return min(int(e.Tokens), Estimate(int64(len(PurgedPlaceholder))))
 	}
 	return int(e.Tokens)

@@ -160,7 +160,7 @@ func TestPurgeInRandomHistories(t *testing.T) {
 			}
 		}
 		for _, e := range p.Entries {
-			if e.Sent && e.Tombstone() != nil && e.Kind != content.KindToolResult {
+			if e.InPrompt && e.Tombstone() != nil && e.Kind != content.KindToolResult {
 				t.Fatalf("purged words of %s are sent", e.Kind)
 			}
 		}

@@ -129,7 +129,7 @@ func TestABudgetCountsAsThePromptDoes(t *testing.T) {
 		t.Errorf("with a budget of it: %+v, want %+v", p.Tokens, all.Tokens)
 	}
 	p := s.counted(Options{Budget: all.Tokens.Effective - 1})
-	if p.Entries[0].Sent || p.Tokens.Effective >= all.Tokens.Effective || p.Scale != all.Scale || sumsOfRows(p) != p.Tokens {
+	if p.Entries[0].InPrompt || p.Tokens.Effective >= all.Tokens.Effective || p.Scale != all.Scale || sumsOfRows(p) != p.Tokens {
 		t.Errorf("with one less: %+v of %+v", p.Tokens, all.Tokens)
 	}
 }

@@ -34,7 +34,7 @@ func (h *history) applySummaries() {
 		s := &summarySpan{entry: &h.entries[at], sentAt: -1, ids: h.mergedSummaryRanges[h.entries[at].ID]}
 		first, known := indexes[s.entry.Change().First]
 		last, knownToo := indexes[s.entry.Change().Target]
-		if !known || !knownToo || !s.entry.Sent {
+		if !known || !knownToo || !s.entry.InPrompt {
 			continue
 		}
 		s.first, s.last = first, last
@@ -94,7 +94,7 @@ func (h *history) hideCoveredAndPlace(s *summarySpan, earlier []*summarySpan, is
 func canCover(c commit.SummaryScope, e *Entry) bool {
 	reasoning := e.Kind == content.KindReasoning
 	demanded := e.Why() == priority.WhyOpenTurn || e.Why() == priority.WhyToolTurn && c == commit.ScopeReasoning
-	return e.Sent && e.Level == priority.Normal && !demanded && e.Kind != content.KindSystem &&
+	return e.InPrompt && e.Level == priority.Normal && !demanded && e.Kind != content.KindSystem &&
 		(c == commit.ScopeAll || (c == commit.ScopeReasoning) == reasoning)
 }
 
@@ -185,7 +185,7 @@ func (p *Prompt) OldTurns() (first, last objects.ID) {
 	newest := p.Entries[len(p.Entries)-1].Turn
 	turns := make([]int, newest+1)
 	for _, e := range p.Entries {
-		if e.Sent && e.Op == commit.Append && e.Kind != content.KindSystem {
+		if e.InPrompt && e.Op == commit.Append && e.Kind != content.KindSystem {
 			turns[e.Turn] += int(e.Tokens)
 		}
 	}

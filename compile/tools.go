@@ -45,7 +45,7 @@ func (h *history) callsAndResultsOfSentTurns() (list []*Entry) {
 	for i := 0; i < len(h.tools); {
 		end, sent := i, false
 		for ; end < len(h.tools) && h.tools[end].Turn == h.tools[i].Turn; end++ {
-			sent = sent || h.tools[end].Sent
+			sent = sent || h.tools[end].InPrompt
 		}
 		if sent {
 			list = append(list, h.tools[i:end]...)
@@ -132,16 +132,16 @@ func (t *turnCalls) matchAndDecidePair(result *Entry, callID string) {
 		return
 	}
 	switch pinned := call.Level == priority.Pinned || result.Level == priority.Pinned; {
-	case call.Sent == result.Sent:
-	case pinned && call.Sent && result.Level != priority.Skip:
+	case call.InPrompt == result.InPrompt:
+	case pinned && call.InPrompt && result.Level != priority.Skip:
 		result.putBack("its call is pinned")
-	case pinned && result.Sent && call.Level != priority.Skip:
+	case pinned && result.InPrompt && call.Level != priority.Skip:
 		call.putBack("its result is pinned")
-	case call.Sent && !result.SummarizedBy().IsZero():
+	case call.InPrompt && !result.SummarizedBy().IsZero():
 		result.putBack("its call is sent")
-	case result.Sent && !call.SummarizedBy().IsZero():
+	case result.InPrompt && !call.SummarizedBy().IsZero():
 		call.putBack("its result is sent")
-	case call.Sent:
+	case call.InPrompt:
 		call.leaveOut("its result is left out")
 	default:
 		result.leaveOut("its call is left out")
@@ -179,11 +179,11 @@ func (h *history) redecideReasoningWithoutCalls(o Options) {
 	}
 	sent := map[int32]bool{}
 	for _, e := range h.tools {
-		sent[e.Turn] = sent[e.Turn] || e.Sent && e.Kind == content.KindToolCall
+		sent[e.Turn] = sent[e.Turn] || e.InPrompt && e.Kind == content.KindToolCall
 	}
 	for i := range h.entries {
 		e := &h.entries[i]
-		if !e.Sent || e.Why() != priority.WhyToolTurn || sent[e.Turn] {
+		if !e.InPrompt || e.Why() != priority.WhyToolTurn || sent[e.Turn] {
 			continue
 		}
 		facts := e.policyFactsWithoutTurn(nil)
@@ -192,7 +192,7 @@ func (h *history) redecideReasoningWithoutCalls(o Options) {
 		e.Level = level
 		e.setReason(why)
 		if level == priority.Skip {
-			e.Sent = false
+			e.InPrompt = false
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (h *history) pendingCalls() []Pending {
 		}
 		switch b := h.blockOf(e).(type) {
 		case content.ToolCall:
-			if e.Sent && !b.Server {
+			if e.InPrompt && !b.Server {
 				list = append(list, Pending{Commit: e.ID, Call: b})
 			}
 		case content.ToolResult:

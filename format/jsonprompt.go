@@ -66,7 +66,7 @@ func PromptJSON(pr *compile.Prompt, target string) any {
 	for i, e := range pr.Entries {
 		v.Entries = append(v.Entries, entryJSON{
 			Commit: e.ID, Edit: e.EditedBy(), Op: e.Op.String(), Kind: e.Kind, Level: e.Level, Why: e.Why(),
-			Sent: e.Sent, Hidden: e.SummarizedBy(), Turn: int(e.Turn), Tokens: rows[i], Purged: newPurged(e.Tombstone(), 0),
+			Sent: e.InPrompt, Hidden: e.SummarizedBy(), Turn: int(e.Turn), Tokens: rows[i], Purged: newPurged(e.Tombstone(), 0),
 		})
 	}
 	for _, w := range pr.Pending {

@@ -116,7 +116,7 @@ func (p *Printer) Explain(pr *compile.Prompt) {
 // entryRow returns the table row of one commit.
 func (p *Printer) entryRow(e *compile.Entry, tokens int, block content.Block) []cell {
 	mark, body := styledCell(p.styles.added, "+"), p.styles.plain
-	if !e.Sent {
+	if !e.InPrompt {
 		mark, body = styledCell(p.styles.removed, "-"), p.styles.dim
 	}
 	kind, level, cost := e.Kind.String(), e.Level.String(), thousands(int64(tokens))

@@ -187,7 +187,7 @@ func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g.add(colorize(p.styles.id, a.Commit.ID.Short()), " ")
 	g.endLineWithSummary(a.Commit.ID.Short()+" ", commitTitle(a.Commit), Commit{Commit: a.Commit})
 	verb := "was left out of the prompt of "
-	if a.Sent {
+	if a.InPrompt {
 		verb = "was in the prompt of "
 	}
 	g.line(indent, verb, colorize(p.styles.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
@@ -207,7 +207,7 @@ func AbsenceJSON(a *inspect.Absence, in objects.ID) any {
 		Level  priority.Level   `json:"level"`
 		Why    priority.Why     `json:"why"`
 		By     *shortCommitJSON `json:"by,omitempty"`
-	}{Commit: a.Commit.ID, Prompt: in, Sent: a.Sent, Level: a.Priority, Why: a.Why}
+	}{Commit: a.Commit.ID, Prompt: in, Sent: a.InPrompt, Level: a.Priority, Why: a.Why}
 	if a.By != nil {
 		v.By = &newShortCommits([]*commit.Commit{a.By})[0]
 	}

@@ -205,7 +205,7 @@ func (w *Explanation) findPrompt(ctx context.Context, r objects.Reader) (err err
 		edits[e.EditedBy()] = true
 	}
 	for i, e := range w.Prompt.Entries {
-		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Change().Target] == i || e.Op == commit.Compress && e.Sent {
+		if e.Op == commit.Edit && edits[e.ID] || e.Op == commit.Annotate && last[e.Change().Target] == i || e.Op == commit.Compress && e.InPrompt {
 			w.Shaped = append(w.Shaped, e.Change().Clone()) // a copy, because its content will be loaded
 		}
 	}
@@ -216,7 +216,7 @@ func (w *Explanation) findPrompt(ctx context.Context, r objects.Reader) (err err
 type Absence struct {
 	Commit   *commit.Commit // the block
 	Response *commit.Commit // the response that answered the prompt; nil: the prompt was compiled for a revision
-	Sent     bool
+	InPrompt bool
 	Priority priority.Level
 	Why      priority.Why
 	By       *commit.Commit // the annotation or the summary that caused it, if one did
@@ -257,7 +257,7 @@ func WhyNot(ctx context.Context, repo *tract.Repo, rev, in string) (*Absence, er
 	if entry == nil {
 		return nil, fmt.Errorf("why not: %w", &refs.UnknownError{Rev: rev, Why: "it is not on the history of " + p.Head.Short() + ": it came later, or on another branch"})
 	}
-	a.Sent, a.Priority, a.Why = entry.Sent, entry.Level, entry.Why()
+	a.InPrompt, a.Priority, a.Why = entry.InPrompt, entry.Level, entry.Why()
 	if !entry.SummarizedBy().IsZero() {
 		if a.By, err = commit.Read(ctx, repo.Store(), entry.SummarizedBy()); err != nil {
 			return nil, fmt.Errorf("why not: %w", err)

@@ -88,7 +88,7 @@ func TestWhyNamesWhatShapedThePrompt(t *testing.T) {
 		t.Errorf("prompt %q, asked %v", texts(w.Prompt), w.Manifest.RequestSettings)
 	}
 	a := must(inspect.WhyNot(t.Context(), repo, wrong.String(), ":/Yes"))(t)
-	if a.Sent || a.By == nil || a.By.ID != skip || a.Why != "annotated: a slip" || a.Response == nil {
+	if a.InPrompt || a.By == nil || a.By.ID != skip || a.Why != "annotated: a slip" || a.Response == nil {
 		t.Errorf("why not: %+v", a)
 	}
 	if _, err := inspect.WhyNot(t.Context(), repo, "main", ":/Yes"); !errors.Is(err, objects.ErrNotFound) {

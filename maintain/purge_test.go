@@ -96,7 +96,7 @@ func TestPurgedReasoningIsInNoFile(t *testing.T) {
 		t.Errorf("show: %+v, block %+v", c.Tombstone, c.Block)
 	}
 	pr := must(repo.Compile(ctx, "main", tract.CompileOptions{IncludeReasoning: true}))(t)
-	if e := pr.Entries[1]; e.Sent || !strings.HasPrefix(string(e.Why()), "purged ") || !strings.HasSuffix(string(e.Why()), ": older than 7d") {
+	if e := pr.Entries[1]; e.InPrompt || !strings.HasPrefix(string(e.Why()), "purged ") || !strings.HasSuffix(string(e.Why()), ": older than 7d") {
 		t.Errorf("compile: %+v", e)
 	}
 	for tr, err := range inspect.Reasoning(ctx, repo, inspect.ReasoningOptions{}) {
