@@ -42,7 +42,7 @@ func (p *Printer) Diff(d *diff.Diff, s DiffStyle) {
 		return
 	}
 	if s.Stat {
-		p.writeDiffStat(d)
+		p.writeLinePerChangedBlockAndTotal(d)
 		return
 	}
 	g := p.newBuffer()
@@ -183,8 +183,8 @@ func appendDifferingExceptText(list []string, a, b reflect.Value) []string {
 // wordBorder matches where a word ends in a field name such as CallID.
 var wordBorder = regexp.MustCompile(`([a-z])([A-Z])`)
 
-// writeDiffStat writes a line for each block that is not the same, and the sum.
-func (p *Printer) writeDiffStat(d *diff.Diff) {
+// writeLinePerChangedBlockAndTotal writes a line for each block that is not the same, and the total.
+func (p *Printer) writeLinePerChangedBlockAndTotal(d *diff.Diff) {
 	var rows [][]cell
 	for _, it := range d.Items {
 		if it.Op == diff.Same {
@@ -234,7 +234,7 @@ func (p *Printer) History(h *diff.History) {
 	}{{diff.Remove, h.OnlyA}, {diff.Add, h.OnlyB}} {
 		for _, c := range side.only {
 			g.add(colorize(p.styles.forOp(side.op), marks[side.op]), " ", colorize(p.styles.id, c.ID.Short()), " ")
-			g.endLineWithSummary("+ 1234567 ", commitTitle(c), Commit{Commit: c})
+			g.endLineWithTitleAndContentSummary("+ 1234567 ", kindOrEffect(c), Commit{Commit: c})
 		}
 	}
 	switch {

@@ -58,7 +58,7 @@ func (p *Printer) Log(c Commit, s LogStyle) {
 
 // Receipt writes a line about a new commit: "[main 3fa2c1d] user: first line".
 func (p *Printer) Receipt(branch string, c Commit) {
-	p.writeReceipt(branch, c.ID, commitTitle(c.Commit), c)
+	p.writeReceipt(branch, c.ID, kindOrEffect(c.Commit), c)
 }
 
 // Edited writes a line about a new edit: "[main 3fa2c1d] edited user 9198ae4: first line", with the
@@ -71,12 +71,12 @@ func (p *Printer) Edited(branch string, edit objects.ID, block Commit) {
 func (p *Printer) writeReceipt(branch string, made objects.ID, action string, summarized Commit) {
 	g := p.newBuffer()
 	g.add("[", colorize(p.styles.ref, Line(branch)), " ", colorize(p.styles.id, made.Short()), "] ")
-	g.endLineWithSummary("["+Line(branch)+" 1234567] ", action, summarized)
+	g.endLineWithTitleAndContentSummary("["+Line(branch)+" 1234567] ", action, summarized)
 	g.flush()
 }
 
-// commitTitle returns the title of a commit: its kind, or its effect on another commit.
-func commitTitle(c *commit.Commit) string {
+// kindOrEffect returns the title of a commit: its kind, or its effect on another commit.
+func kindOrEffect(c *commit.Commit) (title string) {
 	switch c.Op {
 	case commit.Edit:
 		return "edit of " + c.Target.Short()
@@ -120,16 +120,16 @@ func (g *lineBuffer) oneline(c Commit) {
 		g.add(colorize(g.styles.ref, agents), " ")
 		before += agents + " "
 	}
-	title := commitTitle(c.Commit)
+	title := kindOrEffect(c.Commit)
 	if l := unusualLevel(c); l != "" {
 		title += " [" + l + "]"
 	}
-	g.endLineWithSummary(before, title, c)
+	g.endLineWithTitleAndContentSummary(before, title, c)
 }
 
-// endLineWithSummary adds a title and the summary of a commit to the current line, and ends it.
-// lineSoFar is what the line has already; it is only measured.
-func (g *lineBuffer) endLineWithSummary(lineSoFar, title string, c Commit) {
+// endLineWithTitleAndContentSummary adds a title and the summary of a commit's content to the
+// current line, and ends it. lineSoFar is what the line has already; it is only measured.
+func (g *lineBuffer) endLineWithTitleAndContentSummary(lineSoFar, title string, c Commit) {
 	summary := c.summary(g.cellsLeft(lineSoFar+title+": "), moreMark)
 	if summary != "" {
 		title += ": "
@@ -213,7 +213,7 @@ func (g *lineBuffer) originLinkFields(c *commit.Commit) {
 
 // kindField adds the kind of a commit, and its role and priority unless they are the default.
 func (g *lineBuffer) kindField(c Commit) {
-	title := commitTitle(c.Commit)
+	title := kindOrEffect(c.Commit)
 	if c.Op == commit.Append && c.Role != c.Kind.Traits().Role {
 		title += ", role " + c.Role.String()
 	}

@@ -10,7 +10,7 @@ import (
 // highlighted.
 func (p *Printer) Match(m inspect.Match) {
 	g := p.newBuffer()
-	g.add(colorize(p.styles.id, m.Commit.ID.Short()), " ", colorize(p.styles.forRole(m.Commit.Role), commitTitle(m.Commit)), colorize(p.styles.dim, ":"), thousands(int64(m.Line)), colorize(p.styles.dim, ":"), " ")
+	g.add(colorize(p.styles.id, m.Commit.ID.Short()), " ", colorize(p.styles.forRole(m.Commit.Role), kindOrEffect(m.Commit)), colorize(p.styles.dim, ":"), thousands(int64(m.Line)), colorize(p.styles.dim, ":"), " ")
 	body := p.styles.plain
 	if m.Commit.Kind == content.KindReasoning {
 		body = p.styles.reasoning

@@ -16,7 +16,7 @@ type Secret struct {
 // around it.
 func (p *Printer) Secret(s Secret) {
 	g := p.newBuffer()
-	g.add(colorize(p.styles.id, s.Commit.ID.Short()), " ", colorize(p.styles.forRole(s.Commit.Role), commitTitle(s.Commit)), colorize(p.styles.dim, ":"))
+	g.add(colorize(p.styles.id, s.Commit.ID.Short()), " ", colorize(p.styles.forRole(s.Commit.Role), kindOrEffect(s.Commit)), colorize(p.styles.dim, ":"))
 	if s.Where == "content" {
 		g.add(thousands(int64(s.Line)))
 	} else {

@@ -18,7 +18,7 @@ import (
 func (p *Printer) Why(w *inspect.Explanation, x *inspect.Reproduction) {
 	g := p.newBuffer()
 	g.add(colorize(p.styles.id, w.Commit.ID.Short()), " ")
-	g.endLineWithSummary(w.Commit.ID.Short()+" ", commitTitle(w.Commit), Commit{Commit: w.Commit})
+	g.endLineWithTitleAndContentSummary(w.Commit.ID.Short()+" ", kindOrEffect(w.Commit), Commit{Commit: w.Commit})
 	if w.Question != nil {
 		g.field("Asked", w.Question.ID.Short()+" "+SummaryOf(w.Question, summaryCells))
 	}
@@ -99,7 +99,7 @@ func (g *lineBuffer) requestFields(w *inspect.Explanation, x *inspect.Reproducti
 		if i == 0 {
 			name = "Shaped by:"
 		}
-		g.line(pad(name, fieldWidth), " ", colorize(g.styles.id, c.ID.Short()), " ", colorize(g.styles.changed, commitTitle(c)), colonAndSummary(c))
+		g.line(pad(name, fieldWidth), " ", colorize(g.styles.id, c.ID.Short()), " ", colorize(g.styles.changed, kindOrEffect(c)), colonAndSummary(c))
 	}
 }
 
@@ -185,7 +185,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g := p.newBuffer()
 	g.add(colorize(p.styles.id, a.Commit.ID.Short()), " ")
-	g.endLineWithSummary(a.Commit.ID.Short()+" ", commitTitle(a.Commit), Commit{Commit: a.Commit})
+	g.endLineWithTitleAndContentSummary(a.Commit.ID.Short()+" ", kindOrEffect(a.Commit), Commit{Commit: a.Commit})
 	verb := "was left out of the prompt of "
 	if a.InPrompt {
 		verb = "was in the prompt of "
@@ -193,7 +193,7 @@ func (p *Printer) Absence(a *inspect.Absence, in objects.ID) {
 	g.line(indent, verb, colorize(p.styles.id, in.Short()), ": ", a.Priority.String(), " (", Line(string(a.Why)), ")")
 	if a.By != nil {
 		by := joinNonEmpty(", ", Line(a.By.Author), p.relativeTime(a.By.Time))
-		g.line(indent, "by ", colorize(p.styles.id, a.By.ID.Short()), " ", commitTitle(a.By), colonAndSummary(a.By), colorize(p.styles.dim, " ("+by+")"))
+		g.line(indent, "by ", colorize(p.styles.id, a.By.ID.Short()), " ", kindOrEffect(a.By), colonAndSummary(a.By), colorize(p.styles.dim, " ("+by+")"))
 	}
 	g.flush()
 }

@@ -151,11 +151,11 @@ func (g *graph) checkCommits() error {
 		if !g.nodes[n].parsed {
 			continue
 		}
-		for _, bad := range [2]error{g.checkDepth(int32(n)), g.checkContentKindAndSize(int32(n))} {
-			if bad == nil {
+		for _, invalid := range [2]error{g.checkDepth(int32(n)), g.checkContentKindAndSize(int32(n))} {
+			if invalid == nil {
 				continue
 			}
-			if err := g.wrong(g.ids[n], bad); err != nil {
+			if err := g.wrong(g.ids[n], invalid); err != nil {
 				return err
 			}
 		}
@@ -163,8 +163,8 @@ func (g *graph) checkCommits() error {
 	return nil
 }
 
-// checkDepth checks the depth of a commit whose parents are all known.
-func (g *graph) checkDepth(n int32) error {
+// checkDepth returns what is wrong with the depth of a commit whose parents are all known; nil: nothing.
+func (g *graph) checkDepth(n int32) (invalid error) {
 	at, want := &g.nodes[n], uint32(0)
 	for _, p := range g.linksFrom(n)[:at.parents] {
 		parent := &g.nodes[p]
@@ -182,9 +182,9 @@ func (g *graph) checkDepth(n int32) error {
 	return nil
 }
 
-// checkContentKindAndSize checks that the content of a commit has the kind and size that the
-// commit states. A missing or damaged content is no error here: it is reported elsewhere.
-func (g *graph) checkContentKindAndSize(n int32) error {
+// checkContentKindAndSize returns what is wrong if the content of a commit has not the kind and size
+// that the commit states. A missing or damaged content is no error here: it is reported elsewhere.
+func (g *graph) checkContentKindAndSize(n int32) (invalid error) {
 	of, ok := g.contentNode(n)
 	if !ok {
 		return nil

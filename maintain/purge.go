@@ -144,6 +144,9 @@ func (w *purge) run(ctx context.Context) error {
 	if err == nil {
 		err = w.selectBodies(ctx)
 	}
+	if err == nil {
+		err = w.findBodiesToStoreWhole(ctx)
+	}
 	w.result.SizeBefore = storeSize(ctx, w.store)
 	w.result.SizeAfter = w.result.SizeBefore
 	if err != nil || w.DryRun {
@@ -169,22 +172,25 @@ func (w *purge) purgeNewBodies(ctx context.Context) error {
 	if err := w.selectBodies(ctx); err != nil || len(w.tombstones) == 0 {
 		return err
 	}
+	if err := w.findBodiesToStoreWhole(ctx); err != nil {
+		return err
+	}
 	return w.purgeSelected(ctx)
 }
 
 // selectRevs selects the content and the labels of Revs.
 func (w *purge) selectRevs(ctx context.Context) error {
-	list, err := w.listCommitsAndSelectObjects(ctx)
+	commits, err := w.listCommitsAndSelectNonCommits(ctx)
 	if err != nil {
 		return err
 	}
-	if len(list) == 1 && len(w.Revs) == 1 && list[0].ContentID.IsZero() && list[0].LabelID.IsZero() {
-		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no content", list[0].Op)}
+	if len(commits) == 1 && len(w.Revs) == 1 && commits[0].ContentID.IsZero() && commits[0].LabelID.IsZero() {
+		return &refs.UnknownError{Rev: w.Revs[0], Why: fmt.Sprintf("the %s has no content", commits[0].Op)}
 	}
-	if _, err := w.selectContents(ctx, list); err != nil {
+	if _, err := w.selectContents(ctx, commits); err != nil {
 		return err
 	}
-	for _, c := range list {
+	for _, c := range commits {
 		if !c.LabelID.IsZero() {
 			if err := w.selectObject(ctx, c.LabelID); err != nil {
 				return err
@@ -197,9 +203,9 @@ func (w *purge) selectRevs(ctx context.Context) error {
 	return nil
 }
 
-// listCommitsAndSelectObjects lists the commits that Revs name, each once, and selects the
-// other objects that they name.
-func (w *purge) listCommitsAndSelectObjects(ctx context.Context) (list []*commit.Commit, err error) {
+// listCommitsAndSelectNonCommits lists the commits that Revs name, each once, and selects the objects
+// of other kinds that they name.
+func (w *purge) listCommitsAndSelectNonCommits(ctx context.Context) (commits []*commit.Commit, err error) {
 	seen := map[objects.ID]bool{}
 	for _, rev := range w.Revs {
 		selected, err := w.selectNonCommit(ctx, rev)
@@ -218,14 +224,14 @@ func (w *purge) listCommitsAndSelectObjects(ctx context.Context) (list []*commit
 				return nil, err
 			}
 			if own := *c; !seen[c.ID] {
-				seen[c.ID], list = true, append(list, &own)
+				seen[c.ID], commits = true, append(commits, &own)
 			}
 			if !isRange { // only the commit itself, not its history
 				break
 			}
 		}
 	}
-	return list, nil
+	return commits, nil
 }
 
 // historyOfRev returns the headers of the commits in a range A..B, or those of a single revision

@@ -59,11 +59,10 @@ func (b *purgedList) union(other *purgedList) *purgedList {
 	return b
 }
 
-// selectBodies selects the bodies of requests that contain purged blocks or tools, and finds the other
-// bodies that are differences to purged ones.
+// selectBodies selects the bodies of requests that contain purged blocks or tools.
 func (w *purge) selectBodies(ctx context.Context) error {
-	all, err := w.store.Find(ctx, objects.KindBody, "", 0)
-	if err != nil || len(all) == 0 || len(w.hasTombstone) == 0 {
+	some, err := w.store.Find(ctx, objects.KindBody, "", 1)
+	if err != nil || len(some) == 0 || len(w.hasTombstone) == 0 {
 		return err
 	}
 	bodies, err := w.bodiesWithPurgedContent(ctx)
@@ -74,6 +73,18 @@ func (w *purge) selectBodies(ctx context.Context) error {
 		if err := w.selectObject(ctx, id); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// findBodiesToStoreWhole finds the bodies that stay and are differences to selected ones.
+func (w *purge) findBodiesToStoreWhole(ctx context.Context) error {
+	if len(w.hasTombstone) == 0 {
+		return nil
+	}
+	all, err := w.store.Find(ctx, objects.KindBody, "", 0)
+	if err != nil {
+		return err
 	}
 	for obj, err := range w.store.Get(ctx, all) {
 		switch {

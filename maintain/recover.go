@@ -141,7 +141,7 @@ func (w *recovery) finish() error {
 	if err := w.restoreTombstones(); err != nil {
 		return err
 	}
-	targets := w.intactAndRescueRefs()
+	targets := w.intactRefsAndRescueRefsForLost()
 	if err := w.setRefsAndDeleteOthers(targets); err != nil {
 		return err
 	}
@@ -204,9 +204,9 @@ func canApplyMoves(current map[string]objects.RefUpdate, moves []objects.RefUpda
 	return len(moves) > 0
 }
 
-// intactAndRescueRefs returns the target of each ref in the new store: of each ref whose target is
-// intact, and of a rescue ref for each that has lost its target. It counts both in w.result.
-func (w *recovery) intactAndRescueRefs() (targets map[string]objects.ID) {
+// intactRefsAndRescueRefsForLost returns the target of each ref in the new store: of each ref whose
+// target is intact, and of a rescue ref for each that has lost its target. It counts both in w.result.
+func (w *recovery) intactRefsAndRescueRefsForLost() (targets map[string]objects.ID) {
 	targets = map[string]objects.ID{}
 	for _, r := range w.refs {
 		if w.graph.has(r.Target) {

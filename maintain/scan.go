@@ -78,7 +78,7 @@ func Scan(ctx context.Context, repo *tract.Repo, o ScanOptions) iter.Seq2[Leak, 
 		k := &scanner{ScanOptions: o, repo: repo, store: repo.Store(), seen: map[objects.ID]bool{}, scannedAuthors: map[string]bool{}, yield: yield}
 		err := k.scanHistory(ctx)
 		if err == nil && k.Rev == "" {
-			err = k.scanRefs(ctx)
+			err = k.scanRefNamesAuthorsAndDescriptions(ctx)
 		}
 		if err = cmp.Or(err, k.turnsErr); err != nil && !k.stopped {
 			yield(Leak{}, fmt.Errorf("scan: %w", err))
@@ -293,9 +293,9 @@ func (k *scanner) scanAuthor(ctx context.Context, c *commit.Commit, name string)
 	}
 }
 
-// scanRefs scans the names that branches and tags have or had, the authors in the ref log,
+// scanRefNamesAuthorsAndDescriptions scans the names that branches and tags have or had, the authors in the ref log,
 // and the present and former descriptions of branches.
-func (k *scanner) scanRefs(ctx context.Context) error {
+func (k *scanner) scanRefNamesAuthorsAndDescriptions(ctx context.Context) error {
 	tips := map[string]objects.ID{}      // the last target of each ref
 	var descriptions []objects.RefUpdate // scanned after the log, which has the tip of the branch
 	for entry, err := range refs.Log(ctx, k.store, "") {

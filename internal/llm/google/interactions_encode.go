@@ -114,7 +114,7 @@ func (p *interactionsEncoder) encodeSingleBlockStep(b content.Block) rawjson.Val
 	var o *rawjson.Object
 	switch b := b.(type) {
 	case content.Reasoning:
-		o = p.encodeReasoningWithoutSeal(b)
+		o = p.encodeReasoningExceptSealAndExtra(b)
 	case content.ToolCall:
 		o = p.encodeCall(b)
 	case content.ToolResult:
@@ -135,9 +135,9 @@ func (p *interactionsEncoder) encodeSingleBlockStep(b content.Block) rawjson.Val
 	return o.Merge(p.Extra(b)).Bytes()
 }
 
-// encodeReasoningWithoutSeal returns the step of a reasoning block, to which the caller adds the seal and
+// encodeReasoningExceptSealAndExtra returns the step of a reasoning block, to which the caller adds the seal and
 // the extra; nil when it cannot be sent. The extra has the summary if that is more than texts.
-func (p *interactionsEncoder) encodeReasoningWithoutSeal(b content.Reasoning) *rawjson.Object {
+func (p *interactionsEncoder) encodeReasoningExceptSealAndExtra(b content.Reasoning) *rawjson.Object {
 	if !p.Owns(b) || b.Form().Incomplete || p.HasForeignSeal(b) {
 		return nil
 	}

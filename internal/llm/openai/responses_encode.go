@@ -25,7 +25,7 @@ func encodeResponses(t wire.Target, req *llm.Request) (rawjson.Value, error) {
 		if m.Role == content.RoleAssistant {
 			p.addAssistant(m.Blocks)
 		} else {
-			p.addMessage(m)
+			p.addUserOrSystemMessage(m)
 		}
 	}
 	p.results.Flush(&p.list)
@@ -108,9 +108,9 @@ func encodeResponsesToolChoice(choice string, tools []llm.Tool) rawjson.Value {
 	return rawjson.NewObject("type", kind, "name", choice).Bytes()
 }
 
-// addMessage adds a message of the user or of the system. Tool results become items of their
+// addUserOrSystemMessage adds a message of the user or of the system. Tool results become items of their
 // own, wherever they are in the message.
-func (p *responsesEncoder) addMessage(m content.Message) {
+func (p *responsesEncoder) addUserOrSystemMessage(m content.Message) {
 	var parts rawjson.Array
 	for _, b := range m.Blocks {
 		switch b := b.(type) {

@@ -231,7 +231,7 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	if b.Name != tool.name && b.Name != "" {
 		o.SetString("name", b.Name)
 	}
-	if tool.arguments != "" && (function || b.Arguments != "") && !hasArgumentMember(extra, tool.arguments) {
+	if tool.arguments != "" && (function || b.Arguments != "") && !hasAnyArgumentMember(extra, tool.arguments) {
 		v, err := rawjson.Parse([]byte(b.Arguments))
 		if err != nil || !tool.argumentsAreJSON {
 			v = rawjson.AppendString(nil, b.Arguments)
@@ -241,9 +241,9 @@ func (p *responsesEncoder) encodeCall(b content.ToolCall) rawjson.Value {
 	return o.Merge(extra).Bytes()
 }
 
-// hasArgumentMember reports whether extra has the arguments of a call: in usualMember, or in one
+// hasAnyArgumentMember reports whether extra has the arguments of a call: in usualMember, or in one
 // of otherArgumentMembers.
-func hasArgumentMember(extra rawjson.Value, usualMember string) bool {
+func hasAnyArgumentMember(extra rawjson.Value, usualMember string) bool {
 	for _, other := range otherArgumentMembers {
 		if extra.Get(other) != nil {
 			return true
