@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -226,6 +227,28 @@ func TestJournalWithoutItsStore(t *testing.T) {
 		if (err == nil) != (commits == 0) || err != nil && !errors.Is(err, objects.ErrCorrupt) {
 			t.Errorf("a journal of %d commits: %v", commits, err)
 		}
+	}
+}
+
+// TestFileFromBeforeTheLastCheckpoint puts an old file back. After the checkpoint no frame was written:
+// only the anchor that the checkpoint itself has written says that the journal has a newer generation.
+func TestFileFromBeforeTheLastCheckpoint(t *testing.T) {
+	s, path := fresh(t)
+	apply(t, s, "refs/heads/a", "a")
+	mustCheckpoint(t, s)
+	apply(t, s, "refs/heads/a2", "a2")
+	idle(t, s)
+	before := mustRead(t, path)
+	apply(t, s, "refs/heads/large", strings.Repeat("x", 2*maxFrameSize))
+	idle(t, s)
+	if bytes.Equal(before, mustRead(t, path)) {
+		t.Fatal("the large batch was not written by a checkpoint")
+	}
+	if err := os.WriteFile(path, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.GetRefs(t.Context(), "refs/heads/a2"); !errors.Is(err, objects.ErrCorrupt) {
+		t.Errorf("an older file: %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tract-vcs/tract/internal/faulttest"
 	"github.com/tract-vcs/tract/objects"
+	"github.com/tract-vcs/tract/objects/bolt/internal/journal"
 )
 
 // crashes is which states are tried of a trace.
@@ -74,12 +75,13 @@ func TestPowerFailure(t *testing.T) {
 }
 
 // TestPowerFailureAfterAKill kills a writer at some steps, lets another go on, and then
-// the power fails: what the first left open the second must have made durable. The first two
-// kills between a meta page of the file and its sync are tried with all that may follow, since
-// a later frame then takes the place of those that the meta page has made invalid.
+// the power fails: what the first left open the second must have made durable. Two places are
+// tried with all that may follow: the first two kills between a meta page of the file and its
+// sync, since a later frame then takes the place of those that the meta page has made invalid,
+// and the first two between a frame and its sync, since the second writer acknowledges that frame.
 func TestPowerFailureAfterAKill(t *testing.T) {
 	whole, _ := traced(t, nil, false)
-	tried, killed, unsynced := 0, 0, 0
+	tried, killed, unsynced, unsyncedFrames := 0, 0, 0, 0
 	step, syncs := rounds(41, 41, 1), 0
 	all := attempts(whole)
 	for i, s := range all {
@@ -88,7 +90,7 @@ func TestPowerFailureAfterAKill(t *testing.T) {
 			chosen = chosen || syncs%rounds(3, 3, 1) == 0
 			syncs++
 		}
-		if endsCheckpoint(all, i) && unsynced < 2 {
+		if endsCheckpoint(all, i) && unsynced < 2 || endsFrame(all, i) && unsyncedFrames < 2 {
 			chosen, every = true, 1
 		}
 		if !chosen {
@@ -102,14 +104,18 @@ func TestPowerFailureAfterAKill(t *testing.T) {
 			t.Fatalf("killed at attempt %d: the next one: %s", s.Attempt, trace.Output("2"))
 		}
 		from := trace.Starts[1]
-		if from > 0 && isMetaPage(trace.Steps[from-1]) {
+		switch {
+		case from > 0 && isMetaPage(trace.Steps[from-1]):
 			unsynced++
+		case from > 0 && isFrame(trace.Steps[from-1]):
+			unsyncedFrames++
 		}
 		tried += crashes{from: from, random: rounds(0, 0, 20), every: every}.mustSurvive(t, fmt.Sprintf("killed at attempt %d: ", s.Attempt), trace)
 		killed++
 	}
-	if t.Logf("%d kills, %d of them before the sync of a meta page, %d states", killed, unsynced, tried); unsynced < 2 {
-		t.Error("not enough writers were killed between a meta page and its sync")
+	t.Logf("%d kills, %d of them before the sync of a meta page and %d before that of a frame, %d states", killed, unsynced, unsyncedFrames, tried)
+	if unsynced < 2 || unsyncedFrames < 2 {
+		t.Error("not enough writers were killed between a meta page and its sync, or between a frame and its sync")
 	}
 }
 
@@ -128,6 +134,16 @@ func isMetaPage(s faulttest.Step) bool {
 	return s.Kind == faulttest.Write && s.Name == "s/"+fileName && s.At <= 4096
 }
 
+// endsFrame reports whether a step is the sync of a frame of the journal.
+func endsFrame(all []faulttest.Step, at int) bool {
+	return at > 0 && all[at].Kind == faulttest.Sync && all[at].Name == all[at-1].Name && isFrame(all[at-1])
+}
+
+// isFrame reports whether a step writes a frame of the journal.
+func isFrame(s faulttest.Step) bool {
+	return s.Kind == faulttest.Write && s.Name == journalPath("s/"+fileName) && bytes.HasPrefix(s.Data, []byte(journal.Magic))
+}
+
 // numbersOfWork are the numbers at which roleCrash leaves its branches.
 var numbersOfWork = map[string]int{"refs/heads/main": 14, "refs/heads/0": 3, "refs/heads/1": 3, "refs/heads/2": 3}
 
@@ -135,17 +151,22 @@ var numbersOfWork = map[string]int{"refs/heads/main": 14, "refs/heads/0": 3, "re
 // half of what it should. Whoever does the same again comes to the same store as if
 // nothing had happened: nothing is lost, nothing is there twice. And no power failure
 // takes away what was acknowledged, though the system takes for written what a failed
-// sync has left.
+// sync has left: the first syncs of frames and of meta pages fail in every run, with more states.
 func TestErrorAtEveryStep(t *testing.T) {
 	whole, _ := traced(t, nil, false)
 	faults, states, heard := 0, 0, 0
 	step := rounds(61, 43, 1)
-	all, checkpoints := attempts(whole), 0
+	all, checkpoints, frames := attempts(whole), 0, 0
 	for n, s := range all {
 		at := s.Attempt
-		always := endsCheckpoint(all, n) && checkpoints < 4
-		if always {
+		always, most := true, rounds(40, 40, 150)
+		switch {
+		case endsCheckpoint(all, n) && checkpoints < 4:
 			checkpoints++
+		case endsFrame(all, n) && frames < 2:
+			frames++
+		default:
+			always, most = false, rounds(10, 10, 150)
 		}
 		for i, fault := range []faulttest.Fault{
 			{At: at, Errno: syscall.EIO},
@@ -171,12 +192,12 @@ func TestErrorAtEveryStep(t *testing.T) {
 			if faults++; trace.Output("2") != "" {
 				heard++
 			}
-			states += crashes{from: failedAt(trace), random: rounds(0, 0, 2), most: rounds(10, 10, 150)}.mustSurvive(t, what, trace)
+			states += crashes{from: failedAt(trace), random: rounds(0, 0, 2), most: most}.mustSurvive(t, what, trace)
 		}
 	}
 	t.Logf("%d faults, of which %d were heard of; %d states", faults, heard, states)
-	if heard == 0 {
-		t.Error("nothing ever failed")
+	if heard == 0 || checkpoints < 4 || frames < 2 {
+		t.Errorf("%d faults were heard of; %d syncs of a meta page and %d of a frame were to fail", heard, checkpoints, frames)
 	}
 }
 
