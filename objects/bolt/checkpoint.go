@@ -30,9 +30,9 @@ func (s *store) checkpoint(h *handle, mark memtable.Mark, bulk ...objects.Object
 	if h.previousVersion != nil { // see fileVersion
 		_ = s.await(context.Background(), func() bool { return h.previousVersion.readers == 0 })
 	}
-	own, bound := mark != h.mark || len(bulk) > 0, h.journal.Binding
+	unjournaled, bound := mark != h.mark || len(bulk) > 0, h.journal.Binding // a batch that is in no frame
 	bound.Generation, bound.Sequence = bound.Generation+1, h.journal.Sequence
-	if own {
+	if unjournaled {
 		bound.Sequence++
 	}
 	list, err := s.checkpointChanges(h, bound, mark, bulk)
@@ -41,7 +41,7 @@ func (s *store) checkpoint(h *handle, mark memtable.Mark, bulk ...objects.Object
 	}
 	for end := time.Now().Add(s.wait); ; {
 		err = s.commitChanges(h, bound, list)
-		if !own || !errors.Is(err, errHeld) || h.broken.Load() || time.Now().After(end) {
+		if !unjournaled || !errors.Is(err, errHeld) || h.broken.Load() || time.Now().After(end) {
 			break
 		}
 		time.Sleep(maxPoll) // a call waits for this batch

@@ -210,7 +210,7 @@ func (s *store) endLease(w *writer) {
 	s.mu.Unlock()
 	if closed && !h.broken.Load() {
 		if h.journal.Length() > journalClose {
-			_ = s.checkpoint(h, h.mark) // otherwise the next process makes it
+			_ = s.checkpoint(h, h.mark) // otherwise the frames stay for a later checkpoint
 		}
 		if !h.broken.Load() {
 			h.journal.Discard()

@@ -71,9 +71,10 @@ func (l *Log) Replay(acknowledged int64, buckets int, add func([]Change)) (err e
 	return l.CheckTail(l.File, size, acknowledged)
 }
 
-// Replay reads the frames of a journal of size bytes from a position on, and passes their
-// changes to add. It returns the end of the last valid frame. Without a lock the file may be
-// shorter than it was: a writer truncates it when no frame counts.
+// Replay reads the frames of a journal of size bytes from a position on, and passes their changes
+// to add. It returns the end of the last valid frame. Either the generation or the sequence number
+// would be enough to end the journal before the frames that a checkpoint has moved; both are compared.
+// Without a lock the file may be shorter than it was: a writer truncates it when no frame counts.
 func Replay(f io.ReaderAt, size int64, p Position, buckets int, add func([]Change)) (Position, error) {
 	r := bufio.NewReader(io.NewSectionReader(f, p.End, size-p.End))
 	for {
@@ -103,9 +104,8 @@ func Replay(f io.ReaderAt, size int64, p Position, buckets int, add func([]Chang
 	}
 }
 
-// CheckTail distinguishes a journal whose last frame a crash has torn from one that lost
-// acknowledged frames, which is an error. acknowledged is 0 if nobody knows: then a valid
-// later frame shows that an earlier one was damaged.
+// CheckTail distinguishes a journal whose last frame a crash has torn from one that lost acknowledged frames,
+// which is an error. acknowledged is 0 if nobody knows: then a valid later frame shows that an earlier one was damaged.
 func (p Position) CheckTail(f io.ReaderAt, size, acknowledged int64) error {
 	if p.End < acknowledged {
 		return fmt.Errorf("it ends at %d, and %d were acknowledged", p.End, acknowledged)
