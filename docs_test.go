@@ -35,7 +35,8 @@ func tree(t *testing.T, suffix string) map[string]string {
 }
 
 // TestPromisesNameTestsThatExist keeps docs/promises.md true: the functions it
-// names are there, and so are the subtests of the conformance suite.
+// names are there, and so are the subtests of the conformance suite. The pages of docs/design
+// name tests that exist, and engine.md functions and fields that do.
 func TestPromisesNameTestsThatExist(t *testing.T) {
 	promises, err := os.ReadFile("docs/promises.md")
 	if err != nil {
@@ -61,6 +62,36 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 		if !functions[m[1]] && !strings.Contains(suite, `"`+m[1]+`"`) {
 			t.Errorf("docs/promises.md names %s, which does not exist", m[1])
 		}
+	}
+	declared, named := map[string]bool{}, 0
+	for path, code := range tree(t, ".go") {
+		if path = filepath.ToSlash(path); strings.HasPrefix(path, "objects/") || strings.HasPrefix(path, "internal/") {
+			for _, m := range regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |\t)(\w+)`).FindAllStringSubmatch(code, -1) {
+				declared[m[1]] = true
+			}
+		}
+	}
+	for path, page := range tree(t, ".md") {
+		if filepath.ToSlash(filepath.Dir(path)) != "docs/design" {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(page, -1) {
+			if !functions[m[1]] {
+				t.Errorf("%s names %s, which does not exist", path, m[1])
+			}
+		}
+		if filepath.Base(path) != "engine.md" {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`(?:\\w+\\.)*([a-z]+[A-Z]\\w*|[A-Z][a-z]+[A-Z]\\w*)(?:\\(\\))?`").FindAllStringSubmatch(page, -1) {
+			named++
+			if !declared[m[1]] {
+				t.Errorf("%s names %s, which is declared nowhere", path, m[1])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("engine.md names %d functions and fields, which cannot be all", named)
 	}
 }
 

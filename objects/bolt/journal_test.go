@@ -269,10 +269,9 @@ func TestFileFromBeforeACheckpoint(t *testing.T) {
 	}
 }
 
-// TestWriterKilledAfterACheckpoint restores the anchor from before the checkpoint, so that the next
-// writer learns about the checkpoint only from the file. That this writer syncs the file before it
-// writes over the frames is shown by TestPowerFailureAfterAKill, and that the frames do not count any
-// more by TestFrameIsBoundToItsOffset.
+// TestWriterKilledAfterACheckpoint restores the anchor from before the checkpoint, as a writer leaves it
+// that is killed before it writes the next one. That anchor names frames that do not count any more:
+// neither a reader nor a writer takes them for lost or the file for damaged, and the next frame renews it.
 func TestWriterKilledAfterACheckpoint(t *testing.T) {
 	m := newJournaled(t, 3)
 	path := filepath.Join(t.TempDir(), "x.db")
