@@ -192,7 +192,7 @@ func (c *committer) commitWithRetry(x *exchange) (done bool) {
 		}
 		if last {
 			c.failed.Add(1)
-			x.keepUncommitted()
+			x.setKeptResponse()
 			x.finishFile("failed")
 			return true
 		}

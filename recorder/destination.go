@@ -93,9 +93,9 @@ func (x *index) findDestination(ctx context.Context, req *clientRequest) (*desti
 // bestMatch returns the thread of a list that a request continues, and the plan: of the threads that share
 // the most external ids with the request, it is the one of which the request repeats the most. It
 // returns nil for an empty list.
-func (x *index) bestMatch(req *clientRequest, list []*thread) (best *thread, plan *reconcile.Plan) {
+func (x *index) bestMatch(req *clientRequest, threads []*thread) (best *thread, plan *reconcile.Plan) {
 	unchanged := func(p *reconcile.Plan) int { return p.Base - len(p.Missing) - len(p.Changed) }
-	for _, t := range withMostIDs(list, req.externalIDs) {
+	for _, t := range withMostExternalIDs(threads, req.externalIDs) {
 		p := x.planContinuation(req, t)
 		if best == nil || cmp.Or(p.Replies-plan.Replies, int(p.Kind)-int(plan.Kind), unchanged(p)-unchanged(plan)) > 0 {
 			best, plan = t, p
@@ -186,7 +186,7 @@ func (x *index) destinationOfNewSession(ctx context.Context, req *clientRequest)
 	if (len(req.externalIDs) > 0 || req.identity.agent != "") && req.earlierPending {
 		return nil, errEarly
 	}
-	list, err := x.threadsByExternalIDs(ctx, req.externalIDs)
+	list, err := x.threadsWithMostExternalIDs(ctx, req.externalIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (x *index) destinationWithoutSession(ctx context.Context, req *clientReques
 	if !hasResponse(req.entries) {
 		return x.completeDestination(ctx, req, &destination{})
 	}
-	list, err := x.threadsByExternalIDs(ctx, req.externalIDs)
+	list, err := x.threadsWithMostExternalIDs(ctx, req.externalIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (x *index) destinationByTextOrNew(ctx context.Context, req *clientRequest) 
 	var longest []*thread // of the threads that the request repeats whole
 	last := -1
 	for _, t := range x.byIdentity[""] {
-		i, repeated := at[t.lastKey()]
+		i, repeated := at[t.lastCountedKey()]
 		if !repeated || i < last || !hasResponse(t.entries) || t.bothHaveCallIDs(req) {
 			continue
 		}
@@ -430,7 +430,7 @@ func (x *index) addResponse(t *thread, r *tract.Response) {
 		}
 		block = x.maskedBlock(block)
 		t.appendEntry(rest[0], content.RoleAssistant, block, nil)
-		x.addResponseBlock(t, rest[0], block)
+		x.addResponseIDs(t, rest[0], block)
 		rest = rest[1:]
 	}
 	if n := len(r.Commits); r.ID != "" && n > 0 {

@@ -21,9 +21,9 @@
 // the ids of its calls, items and responses, its seals, or its whole text identify exactly
 // one; equal text alone never joins two conversations.
 //
-// When a provider refuses a request, a note with the refusal is committed after the
-// question. A response that broke off is kept under a rescue ref. providers.Recognize
-// decides by the URL which requests are sent to models; other requests pass through and are
-// counted. Of the request headers, only those that name the conversation are kept; of the response headers, only the request id, Retry-After and those that
-// describe the body.
+// When a provider refuses a request, a note with the refusal is committed after the question. A response that
+// broke off is kept under a rescue ref. providers.Recognize decides by the URL which requests are sent to
+// models; other requests pass through and are counted. Of the request headers, only those that name the
+// conversation are kept; of the response headers, only the request id, Retry-After and those that describe
+// the body.
 package recorder

@@ -65,7 +65,8 @@ func (c *committer) tryCommit(x *exchange) (done *tract.Recorded, branch string,
 	if err != nil {
 		return nil, "", err
 	}
-	answer := x.readOutcome(target)
+	answer, kept := x.decodeResponse(target)
+	x.keptResponse = kept
 	for range maxRaces {
 		done, branch, err = c.record(x, req, earlier, answer, target, release)
 		if moved := (*tract.ConflictError)(nil); !errors.As(err, &moved) {
@@ -252,25 +253,25 @@ type outcome struct {
 	err   error // why the response ended before its end
 }
 
-// readOutcome decodes the response of an exchange. It removes the compression of the body, and sets what
-// the spool keeps of it.
-func (x *exchange) readOutcome(target *providers.Client) outcome {
+// decodeResponse decodes the response of an exchange, and returns what the spool keeps of its body. It also
+// removes the compression of x.received.
+func (x *exchange) decodeResponse(target *providers.Client) (result outcome, kept []byte) {
 	body, broken := contentcoding.Decode(x.received, x.Response.Get("Content-Encoding"), maxBody)
 	if broken == nil {
 		x.received = body
 		x.Response.Del("Content-Encoding")
 	}
-	x.kept = x.received
-	headers, text := x.headersToCommit(), string(x.redactBytes(x.received))
+	kept = x.received
+	headers, text := x.responseHeadersToCommit(), string(x.redactBytes(x.received))
 	switch {
 	case x.Status == 0:
-		return outcome{note: "the request was not answered: " + x.redact(fmt.Sprint(x.err)), err: x.err}
+		return outcome{note: "the request was not answered: " + x.redact(fmt.Sprint(x.err)), err: x.err}, kept
 	case x.Status/100 != 2:
 		headers["status"] = fmt.Sprint(x.Status)
 		if x.err != nil && !errors.Is(x.err, errClosedEarly) {
 			text = strings.TrimSpace(text + "\n" + x.redact(x.err.Error()))
 		}
-		return outcome{note: fmt.Sprintf("the request was answered %d %s\n%s", x.Status, http.StatusText(x.Status), text), meta: headers, err: x.err}
+		return outcome{note: fmt.Sprintf("the request was answered %d %s\n%s", x.Status, http.StatusText(x.Status), text), meta: headers, err: x.err}, kept
 	}
 	reply, err := llm.Collect(target.Decode(bytes.NewReader(body)), nil)
 	if err = errors.Join(err, broken); len(body) == 0 && broken != nil {
@@ -284,29 +285,28 @@ func (x *exchange) readOutcome(target *providers.Client) outcome {
 	}
 	if reply == nil || err != nil && len(reply.Blocks) == 0 {
 		cause := errors.Join(err, x.err)
-		return outcome{note: fmt.Sprintf("the response could not be read: %s\n%s", x.redact(fmt.Sprint(cause)), text), meta: headers, err: cause}
+		return outcome{note: fmt.Sprintf("the response could not be read: %s\n%s", x.redact(fmt.Sprint(cause)), text), meta: headers, err: cause}, kept
 	}
-	x.kept = x.bodyWithoutSplitSecrets(reply.Blocks)
 	reply.Incomplete = reply.Incomplete || err != nil
-	return outcome{reply: reply, meta: headers, err: x.err}
+	return outcome{reply: reply, meta: headers, err: x.err}, x.keptResponseBody(reply.Blocks)
 }
 
-// keepUncommitted sets what the spool keeps of the response to an exchange that cannot be committed: none
+// setKeptResponse sets what the spool keeps of the response to an exchange that cannot be committed: none
 // if the decoder panics.
-func (x *exchange) keepUncommitted() {
+func (x *exchange) setKeptResponse() {
 	defer func() { _ = recover() }() // the exchange may have failed for the same reason
-	x.kept = nil
+	x.keptResponse = nil
 	target, err := x.openProvider(x.Model)
 	if err != nil {
-		x.kept = x.received
+		x.keptResponse = x.received
 		return
 	}
-	x.readOutcome(target)
+	_, x.keptResponse = x.decodeResponse(target)
 }
 
-// bodyWithoutSplitSecrets returns the received body, or the masked text of its blocks if they contain a
+// keptResponseBody returns the received body, or the masked text of its blocks if they contain a
 // secret: the events of a stream may divide the secret, so that it cannot be found in the body.
-func (x *exchange) bodyWithoutSplitSecrets(blocks []content.Block) []byte {
+func (x *exchange) keptResponseBody(blocks []content.Block) []byte {
 	var texts []string
 	secret := false
 	for _, b := range blocks {
@@ -323,7 +323,7 @@ func (x *exchange) bodyWithoutSplitSecrets(blocks []content.Block) []byte {
 // body has a hash; empty: none has it. A process may have been killed between the commit of an exchange
 // and the end of its file in the spool. Only the branch that the request repeats, or that began with it,
 // may have it.
-func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Time, body objects.ID) (branch string, err error) {
+func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Time, bodyHash objects.ID) (branch string, err error) {
 	branch = dest.taken
 	if dest.base != nil {
 		branch = dest.base.branch
@@ -343,7 +343,7 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 		if err != nil {
 			return "", err
 		}
-		if m.Sent == body {
+		if m.Sent == bodyHash {
 			return branch, nil
 		}
 	}
@@ -379,7 +379,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 			return nil, "", &storeError{err}
 		}
 		if branch != "" {
-			x.kept = nil // the branch has the response; a secret may be split over the pieces of this one
+			x.keptResponse = nil // the branch has the response; a secret may be split over the pieces of this one
 			return &tract.Recorded{}, branch, nil
 		}
 	}
@@ -390,7 +390,7 @@ func (c *committer) record(x *exchange, req *clientRequest, earlier *preparedMes
 	if result.reply != nil {
 		r.IDs = result.meta
 		if !x.purged {
-			r.Kept, r.Masked = x.keptBody(req.sent)
+			r.Kept, r.Masked = x.keptRequestBody(req.sent)
 		}
 	} else {
 		r.Note, r.Meta = strings.TrimSpace(r.Note+"\n"+result.note), result.meta

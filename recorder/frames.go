@@ -34,7 +34,7 @@ type requestHead struct {
 // responseHead is the part of a response, apart from its body, that the spool keeps.
 type responseHead struct {
 	Status   int           // 0: there was no response
-	Response http.Header   `json:"Header"` // see keptHeaders
+	Response http.Header   `json:"Header"` // see responseHeadersToKeep
 	First    time.Duration // until the headers came
 }
 
@@ -122,9 +122,9 @@ func (x *exchange) readFrames(frames []spool.Frame) (hasRequest bool) {
 	return x.whole && x.API != ""
 }
 
-// finishFile finishes the file of an exchange: the spool keeps the request, and the response with x.kept as
-// its body. Secrets in both are masked. An exchange that repeats purged content is not kept, nor is one whose
-// response is compressed, because secrets cannot be found in it.
+// finishFile finishes the file of an exchange: the spool keeps the request, and the response with
+// x.keptResponse as its body. Secrets in both are masked. An exchange that repeats purged content is not
+// kept, nor is one whose response is compressed, because secrets cannot be found in it.
 func (x *exchange) finishFile(label string) {
 	kept := 2 // the head and the body of the request
 	if x.recovered {
@@ -136,7 +136,7 @@ func (x *exchange) finishFile(label string) {
 		}
 		frames := []spool.Frame{
 			{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent},
-			{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: x.kept},
+			{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: x.keptResponse},
 			{Kind: frameResponseEnd, Data: x.encodeResponseEnd()},
 		}[kept:]
 		for i, f := range frames {

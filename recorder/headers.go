@@ -14,8 +14,8 @@ var keptResponseHeaders = map[string]string{
 	"X-Generation-Id": "request_id", "Retry-After": "retry_after", "Content-Encoding": "", "Content-Type": "",
 }
 
-// keptHeaders returns those of the response headers h that are kept, without the secrets of the request.
-func (x *exchange) keptHeaders(h http.Header) http.Header {
+// responseHeadersToKeep returns those response headers that are kept, without the secrets of the request.
+func (x *exchange) responseHeadersToKeep(h http.Header) http.Header {
 	kept := http.Header{}
 	for name := range keptResponseHeaders {
 		if value := h.Get(name); value != "" {
@@ -25,8 +25,8 @@ func (x *exchange) keptHeaders(h http.Header) http.Header {
 	return kept
 }
 
-// headersToCommit returns the response headers that are committed.
-func (x *exchange) headersToCommit() map[string]string {
+// responseHeadersToCommit returns the response headers that are committed.
+func (x *exchange) responseHeadersToCommit() map[string]string {
 	all := map[string]string{}
 	for name, as := range keptResponseHeaders {
 		if value := x.Response.Get(name); value != "" && as != "" {

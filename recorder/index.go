@@ -124,8 +124,8 @@ func (x *index) loadBranches(ctx context.Context, prefix string, suffix *regexp.
 
 // refresh returns the threads of a list in their present state: it reads those again whose
 // branches moved, and omits those whose branches no longer exist.
-func (x *index) refresh(ctx context.Context, list []*thread) (kept []*thread, err error) {
-	for _, t := range slices.Clone(list) {
+func (x *index) refresh(ctx context.Context, threads []*thread) (existing []*thread, err error) {
+	for _, t := range slices.Clone(threads) {
 		ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+t.branch)
 		if err != nil {
 			return nil, err
@@ -137,10 +137,10 @@ func (x *index) refresh(ctx context.Context, list []*thread) (kept []*thread, er
 			}
 		}
 		if now := x.threads[t.branch]; now != nil && now.identity == t.identity {
-			kept = append(kept, now)
+			existing = append(existing, now)
 		}
 	}
-	return kept, nil
+	return existing, nil
 }
 
 // readThread adds the thread of a branch, read from its history. It skips a branch that does not exist, and
@@ -192,7 +192,7 @@ func (x *index) addHistory(t *thread, commits []*commit.Commit) {
 			t.purgedContent[now.ContentID], t.purged = true, true
 		}
 		if c.Role == content.RoleAssistant {
-			x.addResponseBlock(t, c.ID, block)
+			x.addResponseIDs(t, c.ID, block)
 		}
 		if c.Origin != nil && c.Origin.ResponseID != "" {
 			x.responses[c.Origin.ResponseID] = response{t, c.ID}
@@ -201,9 +201,9 @@ func (x *index) addHistory(t *thread, commits []*commit.Commit) {
 }
 
 // appendEntry appends the block of a commit to a thread. override is that of [reconcile.Builder.Add].
-func (t *thread) appendEntry(at objects.ID, role content.Role, b content.Block, override reconcile.Override) {
+func (t *thread) appendEntry(commitID objects.ID, role content.Role, b content.Block, override reconcile.Override) {
 	entries := t.builder.Add([]content.Message{{Role: role, Blocks: []content.Block{b}}}, override)
-	entries[0].Ref = at
+	entries[0].Ref = commitID
 	t.entries = append(t.entries, entries...)
 }
 
@@ -244,12 +244,12 @@ func (x *index) removeThread(t *thread) {
 	}
 }
 
-func withoutThread(list []*thread, t *thread) []*thread {
-	return slices.DeleteFunc(slices.Clone(list), func(o *thread) bool { return o == t })
+func withoutThread(threads []*thread, t *thread) []*thread {
+	return slices.DeleteFunc(slices.Clone(threads), func(o *thread) bool { return o == t })
 }
 
-// lastKey returns the key of the last entry that counts; zero if there is none.
-func (t *thread) lastKey() (key objects.ID) {
+// lastCountedKey returns the key of the last entry that counts; zero if there is none.
+func (t *thread) lastCountedKey() (key objects.ID) {
 	for _, e := range slices.Backward(t.entries) {
 		if e.Counts {
 			return e.Key
@@ -277,11 +277,11 @@ func (x *index) addExternalIDs(t *thread, ids []string) {
 	}
 }
 
-// addResponseBlock adds the ids of a block of a response, which was committed at a commit.
-func (x *index) addResponseBlock(t *thread, at objects.ID, b content.Block) {
+// addResponseIDs adds the ids of a block of a response to a thread and to the index. commitID is its commit.
+func (x *index) addResponseIDs(t *thread, commitID objects.ID, b content.Block) {
 	x.addExternalIDs(t, externalIDsOf(content.RoleAssistant, b))
-	if id := b.Form().ID; id != "" && t.details["side"] == "" && !slices.Contains(x.items[id], at) {
-		x.items[id] = append(x.items[id], at)
+	if id := b.Form().ID; id != "" && t.details["side"] == "" && !slices.Contains(x.items[id], commitID) {
+		x.items[id] = append(x.items[id], commitID)
 	}
 }
 
@@ -339,9 +339,9 @@ func (x *index) freeBranchName(ctx context.Context, wanted, separator string) (s
 	})
 }
 
-// threadsByExternalIDs returns the threads that have the most of the ids, the longest last; none if no
+// threadsWithMostExternalIDs returns the threads that have the most of the ids, the longest last; none if no
 // thread has one of them. The caller holds the lock.
-func (x *index) threadsByExternalIDs(ctx context.Context, ids []string) ([]*thread, error) {
+func (x *index) threadsWithMostExternalIDs(ctx context.Context, ids []string) ([]*thread, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -355,13 +355,13 @@ func (x *index) threadsByExternalIDs(ctx context.Context, ids []string) ([]*thre
 		}
 	}
 	list := slices.SortedFunc(maps.Keys(found), func(a, b *thread) int { return cmp.Or(len(a.entries)-len(b.entries), cmp.Compare(a.branch, b.branch)) })
-	return x.refresh(ctx, withMostIDs(list, ids))
+	return x.refresh(ctx, withMostExternalIDs(list, ids))
 }
 
-// withMostIDs returns the threads of a list that have the most of the external ids.
-func withMostIDs(list []*thread, ids []string) (best []*thread) {
+// withMostExternalIDs returns the threads of a list that have the most of the external ids.
+func withMostExternalIDs(threads []*thread, ids []string) (best []*thread) {
 	most := 0
-	for _, t := range list {
+	for _, t := range threads {
 		n := 0
 		for _, id := range ids {
 			if t.externalIDs[id] {

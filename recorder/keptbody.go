@@ -7,9 +7,9 @@ import (
 	"github.com/tract-vcs/tract/internal/secrets"
 )
 
-// keptBody returns a request body as the store keeps it, and whether it differs from what was sent because
-// secrets were masked.
-func (x *exchange) keptBody(sent []byte) (kept []byte, masked bool) {
+// keptRequestBody returns a request body as the store keeps it, and whether it differs from what was sent
+// because secrets were masked.
+func (x *exchange) keptRequestBody(sent []byte) (kept []byte, masked bool) {
 	kept = x.maskRequest(sent)
 	masked = !bytes.Equal(kept, sent)
 	if !x.c.o.Unmasked && (x.released || x.recovered) { // the spool has masked it before
@@ -22,7 +22,7 @@ func (x *exchange) keptBody(sent []byte) (kept []byte, masked bool) {
 // searched again, because a secret may begin there and end in the new part.
 const maskOverlap = 64 << 10
 
-// maxCachedBodies is the largest sum of body sizes, in bytes, in each cache of what was made of the last requests.
+// maxCachedBodies is the largest sum of body sizes in each cache of what was made of the last requests.
 const maxCachedBodies = 16 << 20
 
 // cacheKey returns the key of an exchange in these caches: its queue and the beginning of its body, by which
@@ -32,9 +32,9 @@ func (x *exchange) cacheKey(body []byte) string {
 	return x.queueKey() + "\x00" + string(body[:min(len(body), 1<<10)])
 }
 
-// maskRequest returns the request body of an exchange in which secrets are masked, unless the Repo masks none.
-// A body without secrets is searched once, for the spool and for the store. The beginning that it shares with the
-// last body with the same cacheKey, if that had no secret, is not searched again.
+// maskRequest returns the request body of an exchange in which secrets are masked, unless the Repo masks
+// none. A body without secrets is searched once, for the spool and for the store. The beginning that it
+// shares with the last body with the same cacheKey, if that had no secret, is not searched again.
 func (x *exchange) maskRequest(body []byte) []byte {
 	if x.c.o.Unmasked || x.clean.Load() {
 		return body

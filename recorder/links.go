@@ -39,7 +39,7 @@ func (x *index) linkParent(ctx context.Context, req *clientRequest, dest *destin
 			if err != nil {
 				return err
 			}
-			if call, ok := c.Block.(content.ToolCall); ok && x.hasArgument(call, texts) {
+			if call, ok := c.Block.(content.ToolCall); ok && x.hasArgumentAmong(call, texts) {
 				dest.details[history.LinkCall], dest.details[history.LinkParent] = call.CallID, c.ID.String()
 				return nil
 			}
@@ -79,8 +79,8 @@ func userTexts(messages []content.Message) (texts []string) {
 	return texts
 }
 
-// hasArgument reports whether a string argument of a call equals one of the texts.
-func (x *index) hasArgument(call content.ToolCall, texts []string) bool {
+// hasArgumentAmong reports whether a string argument of a call is one of the texts.
+func (x *index) hasArgumentAmong(call content.ToolCall, texts []string) bool {
 	arguments, err := rawjson.Parse([]byte(x.maskedBlock(call).String()))
 	if err != nil {
 		return false

@@ -32,16 +32,16 @@ func TestRecordingWaitsForTraffic(t *testing.T) {
 					forwarded.uploads.Add(1)
 					clients.Go(func() {
 						time.Sleep(c.upload)
-						forwarded.noteForwarded()
+						forwarded.noteForwardedBytes()
 						forwarded.uploads.Add(-1)
 					})
 				}
 				if c.traffic > 0 {
-					forwarded.noteForwarded()
+					forwarded.noteForwardedBytes()
 					clients.Go(func() {
 						for time.Since(begin) < c.traffic {
 							time.Sleep(time.Millisecond)
-							forwarded.noteForwarded()
+							forwarded.noteForwardedBytes()
 						}
 					})
 				}

@@ -130,8 +130,8 @@ func (t *Transport) Stats() Stats {
 // arrive. It does not record a request that is not sent to a model, or one of a Branch that
 // commits the response itself.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := t.newExchange(req)
-	if x == nil {
+	x, recorded := t.newExchange(req)
+	if !recorded {
 		if !llm.RecordingSkipped(req.Context()) {
 			t.passed.Add(1)
 			if t.o.OnPass != nil {
@@ -160,20 +160,20 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// newExchange returns the exchange of a request; nil if the request is not recorded.
-func (t *Transport) newExchange(req *http.Request) *exchange {
+// newExchange returns the exchange of a request, if the request is recorded.
+func (t *Transport) newExchange(req *http.Request) (x *exchange, recorded bool) {
 	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || llm.RecordingSkipped(req.Context()) {
-		return nil
+		return nil, false
 	}
 	api, provider, model, ok := providers.Recognize(req.URL)
 	if !ok {
-		return nil
+		return nil, false
 	}
 	if t.o.Provider != nil {
 		provider = cmp.Or(t.o.Provider(req), provider)
 	}
 	on, _ := req.Context().Value(branchContextKey{}).(string)
-	x := &exchange{
+	x = &exchange{
 		requestHead: requestHead{
 			On: on, API: api, Provider: provider, Model: model, Base: req.URL.Scheme + "://" + req.URL.Host, Path: req.URL.Path,
 			Header: identityHeadersOf(req.Header), Started: t.clock(),
@@ -189,7 +189,7 @@ func (t *Transport) newExchange(req *http.Request) *exchange {
 			}
 		}
 	}
-	return x
+	return x, true
 }
 
 // finish ends an exchange and queues it for its commit. Only the first call has an effect.
@@ -256,27 +256,27 @@ type exchange struct {
 
 	mu sync.Mutex
 	responseHead
-	sent      []byte
-	whole     bool // sent has the whole request body
-	written   bool // the spool has the request, as far as it was read
-	received  []byte
-	kept      []byte // what the spool keeps of the received body
-	duration  time.Duration
-	done      bool
-	err       error // why the response ended, or a body is not whole; nil: they are whole
-	number    int64
-	held      int64 // bytes of its bodies when it was queued
-	released  bool  // the bodies come from the spool file
-	waited    bool  // it has waited for earlier exchanges of other queues
-	purged    bool  // it repeats content that was purged
-	recovered bool  // the spool had it from a process that has ended
+	sent         []byte
+	whole        bool // sent has the whole request body
+	written      bool // the spool has the request, as far as it was read
+	received     []byte
+	keptResponse []byte // what the spool keeps of the received body
+	duration     time.Duration
+	done         bool
+	err          error // why the response ended, or a body is not whole; nil: they are whole
+	number       int64
+	held         int64 // bytes of its bodies when it was queued
+	released     bool  // the bodies come from the spool file
+	waited       bool  // it has waited for earlier exchanges of other queues
+	purged       bool  // it repeats content that was purged
+	recovered    bool  // the spool had it from a process that has ended
 }
 
 func (x *exchange) setResponse(res *http.Response, now time.Time) {
-	x.c.traffic.noteForwarded()
+	x.c.traffic.noteForwardedBytes()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.responseHead = responseHead{res.StatusCode, x.keptHeaders(res.Header), now.Sub(x.Started)}
+	x.responseHead = responseHead{res.StatusCode, x.responseHeadersToKeep(res.Header), now.Sub(x.Started)}
 	x.writeFrame(frameResponseHead, encodeJSON(x.responseHead))
 }
 
@@ -284,7 +284,7 @@ func (x *exchange) setResponse(res *http.Response, now time.Time) {
 func (x *exchange) writeRequest() {
 	if !x.written {
 		x.written = true
-		x.c.traffic.noteForwarded()
+		x.c.traffic.noteForwardedBytes()
 		x.c.traffic.uploads.Add(-1)
 		x.writeFrame(frameRequestHead, encodeJSON(x.requestHead))
 		x.writeFrame(frameRequestBody, x.sent)
@@ -304,7 +304,7 @@ func (x *exchange) onRequestRead() {
 // appendBody appends bytes to &x.sent or &x.received, up to maxBody. Nothing is appended after the
 // first bytes that did not fit, so that a body has no gap.
 func (x *exchange) appendBody(body *[]byte, p []byte) {
-	x.c.traffic.noteForwarded()
+	x.c.traffic.noteForwardedBytes()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if left := maxBody - len(*body); len(p) > left {
