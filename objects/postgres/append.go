@@ -17,13 +17,13 @@ import (
 // one transaction, as the protocol has it for all statements up to a Sync message. An append of one
 // commit is one statement: appendSQL. More commits, blobs, and lines that begin take a statement each.
 //
-// gc and purge lock the repo and the rows of its refs, so that they miss no insert. A group that only moves refs waits for
-// these rows. Every other group begins with lockSQL, so that its later statements see what gc and purge have
-// done, unless transactions are repeatable read by default.
+// gc and purge lock the repo and the rows of its refs, so that they miss no insert. A group that only moves
+// refs waits for these rows. Every other group begins with lockSQL, so that its later statements see what gc
+// and purge have done, unless transactions are repeatable read by default.
 //
 // A ref that was deleted keeps its row. newRefSQL makes the row of a ref that never was. The swap compares
-// the hash of the newest log entry, which no two states of a ref share. Each statement after the moves tests whether
-// the first ref of its batch was moved, so that a batch that has lost inserts nothing.
+// the hash of the newest log entry, which no two states of a ref share. Each statement after the moves tests
+// whether the first ref of its batch was moved, so that a batch that has lost inserts nothing.
 const (
 	lockSQL = `select pg_advisory_xact_lock_shared($1::int, $2::int)`
 
@@ -160,7 +160,7 @@ func (q *queue) takeGroup() (group []*request) {
 func (s *store) writeGroup(ctx context.Context, group []*request) {
 	statements := s.statements(group)
 	err := s.attempt(ctx, statementTime, func(ctx context.Context) error {
-		return s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return send(ctx, c.Conn(), statements) })
+		return s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return sendAndMarkLost(ctx, c.Conn(), statements) })
 	})
 	if err != nil && len(group) > 1 && isUndone(err) {
 		for _, r := range group { // one of them failed
@@ -177,24 +177,25 @@ func (s *store) writeGroup(ctx context.Context, group []*request) {
 
 // statement is one of those that write a group.
 type statement struct {
-	sql  string
-	args []any
-	of   *write // whose ref it moves; nil: it is another statement
+	sql   string
+	args  []any
+	write *write // whose ref it moves; nil: it is another statement
 }
 
-// send runs statements, in one transaction. It marks the batches of which a ref has moved.
-func send(ctx context.Context, conn *pgx.Conn, list []statement) error {
+// sendAndMarkLost runs statements, in one transaction. It sets lost of each write whose ref has moved
+// meanwhile.
+func sendAndMarkLost(ctx context.Context, conn *pgx.Conn, list []statement) error {
 	if len(list) == 1 { // the move of a ref; as a batch it takes 3 us longer
 		tag, err := conn.Exec(ctx, list[0].sql, list[0].args...)
-		list[0].of.lost = tag.RowsAffected() == 0
+		list[0].write.lost = tag.RowsAffected() == 0
 		return err
 	}
 	batch := &pgx.Batch{}
 	for _, st := range list {
 		q := batch.Queue(st.sql, st.args...)
-		if st.of != nil {
+		if st.write != nil {
 			q.Exec(func(tag pgconn.CommandTag) error {
-				st.of.lost = st.of.lost || tag.RowsAffected() == 0
+				st.write.lost = st.write.lost || tag.RowsAffected() == 0
 				return nil
 			})
 		}
@@ -204,16 +205,16 @@ func send(ctx context.Context, conn *pgx.Conn, list []statement) error {
 
 // batchRow is a row, and the batch that it is of.
 type batchRow[T any] struct {
-	of  *write
-	row *T
+	write *write
+	row   *T
 }
 
 // sortedRows returns rows of all batches in the order of their keys.
 func sortedRows[T any](group []*request, rows func(*write) []T, compare func(a, b *T) int) (list []batchRow[T]) {
 	for _, r := range group {
-		of := rows(r.write)
-		for k := range of {
-			list = append(list, batchRow[T]{r.write, &of[k]})
+		own := rows(r.write)
+		for k := range own {
+			list = append(list, batchRow[T]{r.write, &own[k]})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b batchRow[T]) int { return compare(a.row, b.row) })
@@ -228,10 +229,10 @@ func (s *store) statements(group []*request) (list []statement) {
 	for _, r := range moves {
 		list = s.appendMove(list, r, now)
 	}
-	add := func(of *write, sql string, args ...any) {
+	add := func(w *write, sql string, args ...any) {
 		var name, newest any
-		if len(of.refs) > 0 {
-			name, newest = of.refs[0].name, of.refs[0].state.newest[:]
+		if len(w.refs) > 0 {
+			name, newest = w.refs[0].name, w.refs[0].state.newest[:]
 		}
 		list = append(list, statement{sql: sql, args: append([]any{s.repo, name, newest}, args...)})
 	}
@@ -246,14 +247,14 @@ func (s *store) statements(group []*request) (list []statement) {
 	}
 	for _, c := range sortedRows(group, func(w *write) []commitRow { return w.commits }, func(a, b *commitRow) int { return a.at.compare(b.at) }) {
 		if from := c.row.from; from.line >= 0 {
-			add(c.of, lineSQL, c.row.at.line, c.row.at.gen, from.line, from.gen)
+			add(c.write, lineSQL, c.row.at.line, c.row.at.gen, from.line, from.gen)
 		}
-		if c.row != c.of.commitOfMove() {
-			add(c.of, commitSQL, c.row.at.line, c.row.at.gen, c.row.id[:], c.row.head, idOrNull(c.row.content), c.row.body, c.of.copies, now)
+		if c.row != c.write.commitOfMove() {
+			add(c.write, commitSQL, c.row.at.line, c.row.at.gen, c.row.id[:], c.row.head, idOrNull(c.row.content), c.row.body, c.write.copies, now)
 		}
 	}
 	for _, b := range sortedRows(group, func(w *write) []blobRow { return w.blobs }, func(a, b *blobRow) int { return a.id.Compare(b.id) }) {
-		add(b.of, blobSQL, b.row.id[:], int16(b.row.kind), b.row.codec, b.row.data, now, b.of.copies)
+		add(b.write, blobSQL, b.row.id[:], int16(b.row.kind), b.row.codec, b.row.data, now, b.write.copies)
 	}
 	if len(list) > len(moves) { // not all of them are moves
 		list = slices.Insert(list, 0, statement{sql: lockSQL, args: []any{lockClass, s.lockKey()}})
@@ -267,17 +268,17 @@ func (s *store) appendMove(list []statement, r batchRow[refRow], now int64) []st
 	if r.row.before.newest.IsZero() {
 		list, newest = append(list, statement{sql: newRefSQL, args: []any{s.repo, r.row.name}}), []byte{}
 	}
-	st := statement{sql: moveSQL, of: r.of, args: []any{
+	st := statement{sql: moveSQL, write: r.write, args: []any{
 		s.repo, r.row.name, newest, idOrNull(to.target), to.at.line, to.at.gen, to.updated, int64(to.seq), to.newest[:], r.row.record, to.ownsLine,
 	}}
-	if c := r.of.commitOfMove(); c != nil && r.row == &r.of.refs[0] {
+	if c := r.write.commitOfMove(); c != nil && r.row == &r.write.refs[0] {
 		st.sql, st.args = appendSQL, append(st.args, c.head, idOrNull(c.content), c.body, now)
 	}
 	return append(list, st)
 }
 
-// commitOfMove returns the commit that appendSQL inserts together with the move of the first ref to it; nil: there
-// is none.
+// commitOfMove returns the commit that appendSQL inserts together with the move of the first ref to it; nil:
+// there is none.
 func (w *write) commitOfMove() *commitRow {
 	if len(w.refs) == 0 || len(w.commits) == 0 || w.copies {
 		return nil

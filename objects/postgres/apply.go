@@ -23,7 +23,7 @@ func (s *store) Apply(ctx context.Context, b objects.Batch) error {
 		return fmt.Errorf("store %s: %w", s.name, objects.ErrReadOnly)
 	}
 	a := apply{s: s, batch: &b}
-	err := s.repeat(ctx, func() (err error) {
+	err := s.retryWhileTransient(ctx, func() (err error) {
 		for done := false; !done && err == nil; {
 			done, err = a.try(ctx)
 		}
@@ -49,7 +49,7 @@ type apply struct {
 // at once: what this process knew of the store is out of date.
 func (a *apply) try(ctx context.Context) (done bool, err error) {
 	if a.sent != nil {
-		// It has happened if its log entry is there, or without refs, everything that it put, which the plan finds out.
+		// It has happened if its log entry is there; without refs, if all that it put is, as the plan finds out.
 		if refs := a.sent.refs; len(refs) > 0 {
 			if written, err := a.s.hasEntry(ctx, a.s, refs[0]); err != nil || written {
 				return written, err
@@ -57,11 +57,11 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 		}
 		a.sent = nil
 	}
-	refs, moved, err := a.planMoves(ctx)
+	refs, someInPlace, err := a.planMoves(ctx)
 	if err != nil {
 		return false, err
 	}
-	p, err := a.s.plan(ctx, a.batch, refs, a.lookUpAll || moved)
+	p, err := a.s.plan(ctx, a.batch, refs, a.lookUpAll || someInPlace)
 	if err != nil {
 		return false, err
 	}
@@ -69,6 +69,7 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	switch {
 	case err == nil && won:
 		a.s.cacheWritten(p)
+		a.s.sealFullLines(p.commits)
 		return true, nil
 	case err == nil, hasCode(err, codeDivisionByZero):
 		a.fresh = true
@@ -82,9 +83,9 @@ func (a *apply) try(ctx context.Context) (done bool, err error) {
 	return false, err
 }
 
-// planMoves returns the rows of the refs that the batch moves. moved says that some are already
+// planMoves returns the rows of the refs that the batch moves. someInPlace says that some are already
 // where they are to be.
-func (a *apply) planMoves(ctx context.Context) (rows []refRow, moved bool, err error) {
+func (a *apply) planMoves(ctx context.Context) (rows []refRow, someInPlace bool, err error) {
 	if len(a.batch.Refs) == 0 {
 		return nil, false, nil
 	}
@@ -93,16 +94,16 @@ func (a *apply) planMoves(ctx context.Context) (rows []refRow, moved bool, err e
 		return nil, false, err
 	}
 	moves, err := objects.PendingUpdates(a.batch.Refs, func(name string) (objects.ID, error) { return states[name].target, nil })
-	moved = len(moves) < len(a.batch.Refs)
-	if (err != nil || moved) && !a.fresh {
+	someInPlace = len(moves) < len(a.batch.Refs)
+	if (err != nil || someInPlace) && !a.fresh {
 		a.fresh = true
 		return a.planMoves(ctx)
 	}
 	if err != nil || len(moves) == 0 {
-		return nil, moved, err
+		return nil, someInPlace, err
 	}
-	rows, err = a.makeEntry(ctx, slices.Clone(moves), states)
-	return rows, moved, err
+	rows, err = a.newRefRows(ctx, slices.Clone(moves), states)
+	return rows, someInPlace, err
 }
 
 // states returns the refs of the batch: as they are in the cache at first.
@@ -121,15 +122,15 @@ func (a *apply) states(ctx context.Context) (map[string]refState, error) {
 	return a.s.states(ctx, a.s, names)
 }
 
-// makeEntry makes the log entry of moves, and the rows of the refs after it.
-func (a *apply) makeEntry(ctx context.Context, moves []objects.RefUpdate, states map[string]refState) ([]refRow, error) {
+// newRefRows returns the rows of the refs after moves, with their log entry and its number.
+func (a *apply) newRefRows(ctx context.Context, moves []objects.RefUpdate, states map[string]refState) ([]refRow, error) {
 	last := uint64(0)
 	for i := range moves {
 		before := states[moves[i].Name]
 		moves[i].Prev, last = before.newest, max(last, before.seq)
 	}
 	if a.seq <= last { // else the one of an earlier try will do
-		seq, err := a.s.nextSeq(ctx, last)
+		seq, err := a.s.drawSeq(ctx, last)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +161,7 @@ func (s *store) hasEntry(ctx context.Context, q querier, r refRow) (has bool, er
 	return has, err
 }
 
-// cacheWritten remembers what a write has changed.
+// cacheWritten puts what was written into the caches.
 func (s *store) cacheWritten(p *planner) {
 	for i := range p.refs {
 		s.cacheRef(p.refs[i].name, p.refs[i].state)
@@ -181,9 +182,13 @@ func (s *store) cacheWritten(p *planner) {
 			s.recent.forget()
 		}
 	}
+}
+
+// sealFullLines starts to seal the lines in which the commits that were written complete a segment.
+func (s *store) sealFullLines(written []commitRow) {
 	var full []int64 // lines, each once
-	for i := range p.commits {
-		if at := p.commits[i].at; at.gen%segmentSize == 0 && at.gen > 0 && !slices.Contains(full, at.line) {
+	for i := range written {
+		if at := written[i].at; at.gen%segmentSize == 0 && at.gen > 0 && !slices.Contains(full, at.line) {
 			full = append(full, at.line)
 			s.sealLater(at.line)
 		}

@@ -62,7 +62,7 @@ type auditedLine struct {
 
 func (w *auditor) run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{
-		w.reportBegin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobs, w.auditRefs, w.checkForks,
+		w.reportBegin, w.readLog, w.readNamedPositions, w.readCommits, w.readBlobsAndTombstones, w.auditRefs, w.checkForks,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (w *auditor) reportDamage(where, what, means string) error {
 // queueObject queues an object that was read from a row, until flush passes on the list.
 func (w *auditor) queueObject(where string, o objects.Object, err error) error {
 	if err != nil {
-		return call(w, w.to.Damage, objects.Damage{ID: o.ID, Where: where, What: corruptionCause(err).Error()})
+		return call(w, w.to.Damage, objects.Damage{ID: o.ID, Where: where, What: withoutCorruptError(err).Error()})
 	}
 	const most = 256
 	w.done++
@@ -136,7 +136,7 @@ func (w *auditor) readLog(ctx context.Context) error {
 		where := fmt.Sprintf("log entry %d", seq)
 		e, err := parseEntry(seq, record)
 		if err != nil {
-			return w.reportDamage(where, corruptionCause(err).Error(), "what it says of its refs is lost")
+			return w.reportDamage(where, withoutCorruptError(err).Error(), "what it says of its refs is lost")
 		}
 		for _, u := range e.Refs {
 			if u.Prev != w.newest[u.Name].entry {
@@ -206,7 +206,7 @@ func (w *auditor) auditSegment(r segmentRow, index []byte) error {
 	where := fmt.Sprintf("segment %d of line %d", r.gen0, r.line)
 	seg, err := decodeSegment(r)
 	if err != nil {
-		return w.reportDamage(where, corruptionCause(err).Error(), fmt.Sprintf("%d commits are lost", r.n))
+		return w.reportDamage(where, withoutCorruptError(err).Error(), fmt.Sprintf("%d commits are lost", r.n))
 	}
 	known, lost := map[[hintSize]byte]bool{}, 0
 	for h := range indexHints(index, "") {
@@ -274,8 +274,8 @@ func (w *auditor) queueCommit(where string, gen int64, o objects.Object) error {
 	return errors.Join(err, w.queueObject(where, o, nil))
 }
 
-// readBlobs reads blobs and tombstones.
-func (w *auditor) readBlobs(ctx context.Context) error {
+// readBlobsAndTombstones reads blobs and tombstones.
+func (w *auditor) readBlobsAndTombstones(ctx context.Context) error {
 	const tombstone = -1 // in place of a codec
 	err := w.q.query(ctx, func(row pgx.CollectableRow) error {
 		var id objects.ID
@@ -290,7 +290,7 @@ func (w *auditor) readBlobs(ctx context.Context) error {
 		}
 		t, err := objects.ParseTombstone(id, data)
 		if err != nil {
-			return call(w, w.to.Damage, objects.Damage{ID: id, Where: "tract_tombstone", What: corruptionCause(err).Error()})
+			return call(w, w.to.Damage, objects.Damage{ID: id, Where: "tract_tombstone", What: withoutCorruptError(err).Error()})
 		}
 		return call(w, w.to.Tombstone, t)
 	}, `select id, codec, data from tract_blob where repo = $1

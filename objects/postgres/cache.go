@@ -66,8 +66,8 @@ type caches struct {
 	// has none, so that whoever reads at a position verifies the id.
 	positions cache[objects.ID, position]
 
-	// ends are where lines end that no ref owns, and that this process has begun or taken over from a ref: it alone may
-	// extend them. A write takes the ends that it extends, whatever comes of it.
+	// ends are where lines end that no ref owns, and that this process has begun or taken over from a ref: it
+	// alone may extend them. A write takes the ends that it extends, whatever comes of it.
 	ends cache[position, bool]
 
 	// recent are small objects that this process has lately written, or read if they last. A compile
@@ -133,8 +133,8 @@ const (
 	drawTime    = time.Second
 )
 
-// nextSeq returns a number greater than last, which was drawn before.
-func (s *store) nextSeq(ctx context.Context, last uint64) (uint64, error) {
+// drawSeq draws a number for a log entry; it is greater than last, which was drawn before.
+func (s *store) drawSeq(ctx context.Context, last uint64) (uint64, error) {
 	after := int64(last)
 	q := &s.seqs
 	select {

@@ -86,7 +86,7 @@ func (w *walker) readOrRelocate(ctx context.Context, limit int) (list []step, er
 		if !w.isIn(r) {
 			break
 		}
-		commits, err := r.decodeCommits(w.next)
+		commits, err := r.decodeAllCommits(w.next)
 		for err == nil && w.isIn(r) {
 			commit := commits[w.at.gen-r.gen0]
 			if commit.ID != w.next {
@@ -110,16 +110,16 @@ func (w *walker) isIn(r segmentRow) bool {
 	return !w.next.IsZero() && w.at.line == r.line && w.at.gen >= r.gen0 && w.at.gen < r.gen0+int64(r.n)
 }
 
-// decodeCommits returns all commits of a row. reached is the commit that the walk has come to: the only one
-// of a row of the tail, and the one that an error names if the segment is damaged.
-func (r segmentRow) decodeCommits(reached objects.ID) (oldestFirst []objects.Object, err error) {
+// decodeAllCommits returns all commits of a row. reached is the commit that the walk has come to: the only
+// one of a row of the tail, and the one that an error names if the segment is damaged.
+func (r segmentRow) decodeAllCommits(reached objects.ID) (oldestFirst []objects.Object, err error) {
 	if r.number == tailNumber {
 		o, err := readObject(reached, r.heads)
 		return []objects.Object{o}, err
 	}
 	seg, err := decodeSegment(r)
 	if err != nil {
-		return nil, &objects.CorruptError{ID: reached, Cause: corruptionCause(err)}
+		return nil, &objects.CorruptError{ID: reached, Cause: withoutCorruptError(err)}
 	}
 	return seg.commits, nil
 }

@@ -17,8 +17,8 @@ const compressFrom = 256
 
 const idSize = uint64(len(objects.ID{}))
 
-// readObject decodes a record of package pack and verifies that it has the id. The data shares
-// the memory of b.
+// readObject decodes a record of package pack and verifies that it has the id. The data shares the memory of
+// b.
 func readObject(id objects.ID, b []byte) (objects.Object, error) {
 	o, err := pack.ParseRecord(b, new([]objects.ID))
 	if err != nil {

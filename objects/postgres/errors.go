@@ -68,11 +68,11 @@ func isUndone(err error) bool {
 // retry calls f until it succeeds or fails for good, or until it has failed for too long.
 // Between two calls no connection is held.
 func (s *store) retry(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
-	return s.repeat(ctx, func() error { return s.attempt(ctx, limit, f) })
+	return s.retryWhileTransient(ctx, func() error { return s.attempt(ctx, limit, f) })
 }
 
-// repeat is retry for an f that calls attempt itself.
-func (s *store) repeat(ctx context.Context, f func() error) error {
+// retryWhileTransient is retry for an f that calls attempt itself.
+func (s *store) retryWhileTransient(ctx context.Context, f func() error) error {
 	until := time.Now().Add(s.wait)
 	for n := 0; ; n++ {
 		err := f()
@@ -122,8 +122,7 @@ func (s *store) pause(ctx context.Context, n int) error {
 	}
 }
 
-// explain adds the store to an error of the server, and gives a context's own error
-// otherwise.
+// explain adds the store to an error of the server, and gives a context's own error otherwise.
 func (s *store) explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, objects.ErrClosed):

@@ -445,7 +445,7 @@ func TestSequenceNumbersAscend(t *testing.T) {
 		if i == 10_000 {
 			last += 5000
 		}
-		n, err := in.nextSeq(ctx, last)
+		n, err := in.drawSeq(ctx, last)
 		if err != nil || n <= last {
 			t.Fatalf("number %d is %d after %d, %v", i, n, last, err)
 		}

@@ -19,8 +19,7 @@ func indexPart(first byte) int16 { return int16(first >> 4) }
 // indexParts is how many parts there are.
 const indexParts = 16
 
-// indexHints yields the hints in a row of tract_index that may be those of ids with a
-// hexadecimal prefix.
+// indexHints yields the hints in a row of tract_index that may be those of ids with a hexadecimal prefix.
 func indexHints(data []byte, prefix string) iter.Seq[[hintSize]byte] {
 	prefix = prefix[:min(len(prefix), 2*hintSize)]
 	return func(yield func([hintSize]byte) bool) {

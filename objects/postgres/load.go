@@ -66,8 +66,7 @@ func (s *store) Load(ctx context.Context, w objects.LoadRequest) (rest []int, er
 	return rest, nil
 }
 
-// contentsOf reads the contents that are stored with commits of a line. The functions decode
-// and verify them.
+// contentsOf reads the contents that are stored with commits of a line. The functions decode and verify them.
 func (s *store) contentsOf(ctx context.Context, line, low, high int64) (map[objects.ID]func() (objects.Object, error), error) {
 	contents := map[objects.ID]func() (objects.Object, error){}
 	rows, err := collect(ctx, s, func(row pgx.CollectableRow) (segmentRow, error) { return scanSegment(row) },

@@ -41,7 +41,7 @@ select 4, number, 0, 0::smallint, null, data from tract_index where repo = $1 an
 
 const (
 	lookupIDs   = 64      // most ids of one lookup
-	lookupBytes = 8 << 20 // the limit of a lookup for Get
+	lookupBytes = 8 << 20 // maxBytes of a lookup for Get
 	lookupAll   = 0
 )
 
@@ -49,17 +49,17 @@ const (
 type lookup struct {
 	objects    map[objects.ID]found
 	tombstones map[objects.ID]error
-	hits       map[int32][]objects.ID // candidates, by the number of their segment
+	candidates map[int32][]objects.ID // ids that may be in a segment, by its number
 	size       int
-	limit      int  // about how many bytes of rows are read; lookupAll: all
+	maxBytes   int  // about how many bytes of rows are read; lookupAll: all
 	cut        bool // there were more
 }
 
 var errCut = errors.New("enough was read")
 
 // lookup looks up ids, at most lookupIDs of them.
-func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit int) (*lookup, error) {
-	l := &lookup{limit: limit, objects: map[objects.ID]found{}, tombstones: map[objects.ID]error{}, hits: map[int32][]objects.ID{}}
+func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, maxBytes int) (*lookup, error) {
+	l := &lookup{maxBytes: maxBytes, objects: map[objects.ID]found{}, tombstones: map[objects.ID]error{}, candidates: map[int32][]objects.ID{}}
 	hints, parts := make([][]byte, len(ids)), []int16{}
 	wanted := map[[hintSize]byte][]objects.ID{} // by their hint
 	for i := range ids {
@@ -84,7 +84,7 @@ func (s *store) lookup(ctx context.Context, q querier, ids []objects.ID, limit i
 		for h := range indexHints(data, "") {
 			if ids := wanted[h]; len(ids) > 0 {
 				number := int32(at.line)
-				l.hits[number] = append(l.hits[number], ids...)
+				l.candidates[number] = append(l.candidates[number], ids...)
 			}
 		}
 		return nil
@@ -116,15 +116,14 @@ func (l *lookup) add(source int, id objects.ID, at position, codec int16, data [
 	if have, ok := l.objects[id]; !ok || have.err != nil {
 		l.objects[id] = f
 	}
-	if l.size += len(data); l.size > l.limit && l.limit != lookupAll {
+	if l.size += len(data); l.size > l.maxBytes && l.maxBytes != lookupAll {
 		return errCut
 	}
 	return nil
 }
 
-// find looks up ids until it knows of each whether it exists, and calls give with those that
-// do, without a connection unless q has one. withoutData says that data of contents in segments is
-// not wanted.
+// find looks up ids until it knows of each whether it exists, and calls give with those that do, without a
+// connection unless q has one. withoutData says that data of contents in segments is not wanted.
 func (s *store) find(ctx context.Context, q querier, ids []objects.ID, withoutData bool, give func(objects.ID, found) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), lookupIDs)
@@ -158,7 +157,7 @@ func (s *store) find(ctx context.Context, q querier, ids []objects.ID, withoutDa
 
 // findInSegments looks for the candidates of a lookup that were not found intact elsewhere.
 func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, withoutData bool) error {
-	for number, ids := range l.hits {
+	for number, ids := range l.candidates {
 		ids = slices.DeleteFunc(ids, func(id objects.ID) bool { f, ok := l.objects[id]; return ok && f.err == nil })
 		if len(ids) == 0 {
 			continue
@@ -169,7 +168,7 @@ func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, withou
 		}
 		for _, id := range ids {
 			if err != nil {
-				l.objects[id] = found{object: objects.Object{ID: id}, err: &objects.CorruptError{ID: id, Cause: corruptionCause(err)}}
+				l.objects[id] = found{object: objects.Object{ID: id}, err: &objects.CorruptError{ID: id, Cause: withoutCorruptError(err)}}
 			} else if f, ok := seg.lookup(id, withoutData); ok {
 				l.objects[id] = f
 			}
@@ -178,8 +177,8 @@ func (s *store) findInSegments(ctx context.Context, q querier, l *lookup, withou
 	return nil
 }
 
-// corruptionCause returns the cause of a CorruptError; any other error as it is.
-func corruptionCause(err error) error {
+// withoutCorruptError returns the cause of a CorruptError, and any other error as it is.
+func withoutCorruptError(err error) error {
 	var c *objects.CorruptError
 	if errors.As(err, &c) {
 		return c.Cause

@@ -27,8 +27,7 @@ func (s *store) Copy(context.Context, string, func(done, total int64)) error {
 // Leftovers is objects.Maintainer. There are no files.
 func (s *store) Leftovers(context.Context) ([]string, error) { return nil, nil }
 
-// Size is objects.Maintainer. The size is that of the tables, with their indexes and the
-// rows of all repos.
+// Size is objects.Maintainer. The size is that of the tables, with their indexes and the rows of all repos.
 func (s *store) Size(ctx context.Context) (path string, bytes int64, err error) {
 	err = s.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&bytes) },
 		`select coalesce(sum(pg_total_relation_size(t::regclass)), 0)::bigint from unnest($1::text[]) t`, tables)
@@ -45,8 +44,8 @@ func (s *store) vacuum(ctx context.Context) {
 }
 
 // lockClass is the first key of the advisory lock of a repo. A write holds it shared until it is committed,
-// unless all it does is to move refs that have rows, and to insert the commits that they come to: it holds the locks
-// of these rows.
+// unless all it does is to move refs that have rows, and to insert the commits that they come to: it holds
+// the locks of these rows.
 const lockClass = 0x74726163 // "trac"
 
 // lockRepo keeps others from writing to the repo, but not from reading, until the transaction ends.
@@ -82,8 +81,8 @@ func (s *store) Restore(ctx context.Context, list []objects.LogEntry) error {
 	return nil
 }
 
-// restoreEntries appends some entries. If maybeCommitted is set, it does nothing if the transaction before it was
-// committed, which is unknown when the answer to COMMIT was lost.
+// restoreEntries appends some entries. If maybeCommitted is set, it does nothing if the transaction before it
+// was committed, which is unknown when the answer to COMMIT was lost.
 func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.LogEntry, maybeCommitted bool) error {
 	if err := s.lockRepo(ctx, tx); err != nil {
 		return err
@@ -141,7 +140,7 @@ func (s *store) restoreEntries(ctx context.Context, tx pgx.Tx, list []objects.Lo
 		r.state.at = positions[r.state.target] // where a ref comes to is known, and where it was between is not asked
 		statements = s.appendMove(statements, batchRow[refRow]{&w, r}, 0)
 	}
-	if err := send(ctx, tx.Conn(), statements); err != nil || w.lost {
+	if err := sendAndMarkLost(ctx, tx.Conn(), statements); err != nil || w.lost {
 		return cmp.Or(err, errors.New("a ref has moved")) // although this transaction has the lock
 	}
 	_, err = tx.Exec(ctx, advanceSQL, int64(last))

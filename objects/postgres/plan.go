@@ -50,10 +50,10 @@ type planner struct {
 	purges uint64                  // as they were known before the write
 }
 
-// plan decides where the objects of a batch go that moves refs. A line is extended only by a write that moves the ref
-// that owns it, or by the process that began it, so no other commit has the next position. Every other commit begins a
-// line, and plan asks the database whether it is there already. lookUpAll asks for everything, and has all commits begin
-// lines: something was there of which this process did not know.
+// plan decides where the objects of a batch go that moves refs. A line is extended only by a write that moves
+// the ref that owns it, or by the process that began it, so no other commit has the next position. Every
+// other commit begins a line, and plan asks the database whether it is there already. lookUpAll asks for
+// everything, and has all commits begin lines: something was there of which this process did not know.
 func (s *store) plan(ctx context.Context, b *objects.Batch, refs []refRow, lookUpAll bool) (*planner, error) {
 	p := &planner{
 		put: make(map[objects.ID]*objects.Object, len(b.Put)), stored: map[objects.ID]bool{}, at: map[objects.ID]position{}, ends: map[position]bool{},
@@ -120,9 +120,9 @@ func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Objec
 	return nil
 }
 
-// idsToLookUp returns the ids that must be looked up: of commits that begin a line, and of their first parents, unless
-// they are in the batch or this process knows where they are; lookUpAll: of
-// everything. hasCommits says that some are commits of the batch.
+// idsToLookUp returns the ids that must be looked up: of commits that begin a line, and of their first
+// parents, unless they are in the batch or this process knows where they are; lookUpAll: of everything.
+// hasCommits says that some are commits of the batch.
 func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (ask []objects.ID, hasCommits bool) {
 	for i := range put {
 		o := &put[i]
@@ -133,7 +133,7 @@ func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (a
 			continue
 		}
 		parent := o.FirstParent()
-		if !lookUpAll && (p.put[parent] != nil || s.mayExtend(p, parent)) {
+		if !lookUpAll && (p.put[parent] != nil || s.claimEnd(p, parent)) {
 			continue
 		}
 		ask, hasCommits = append(ask, o.ID), true
@@ -144,8 +144,9 @@ func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (a
 	return ask, hasCommits
 }
 
-// mayExtend reports whether the write may extend the line of a commit, which this process knows to be the last of it.
-func (s *store) mayExtend(p *planner, last objects.ID) bool {
+// claimEnd reports whether the write may extend the line whose last commit is last. It takes the end of the
+// line for the write: no other write of this process extends it then.
+func (s *store) claimEnd(p *planner, last objects.ID) (mayExtend bool) {
 	at, known := p.at[last]
 	if !known {
 		if at, known = s.positions.get(last); !known {

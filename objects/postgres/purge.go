@@ -79,12 +79,12 @@ func (p *purge) find(ctx context.Context, list []objects.Tombstone) error {
 	if err != nil {
 		return err
 	}
-	for number, candidates := range l.hits {
+	for number, wanted := range l.candidates {
 		seg, err := p.s.segment(ctx, p.q, number, true)
 		if err != nil {
 			return err
 		}
-		for _, id := range candidates {
+		for _, id := range wanted {
 			f, ok := seg.lookup(id, false)
 			if !ok {
 				continue

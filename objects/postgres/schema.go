@@ -18,8 +18,8 @@ const (
 //go:embed schema.sql
 var schemaSQL string
 
-// upgradeSQL upgrades version 4, which had a function that each insert of a commit called. A ref that owns no line begins one with
-// its next commit.
+// upgradeSQL upgrades version 4, which had a function that each insert of a commit called. A ref that owns no
+// line begins one with its next commit.
 const upgradeSQL = `
 drop function if exists tract_check_position;
 alter table tract_ref add owns_line bool not null default false;
@@ -28,7 +28,7 @@ update tract_schema set version = 5;`
 // schemaLock is the key of the advisory lock under which the schema is made.
 const schemaLock = 0x7472616374 // "tract"
 
-// findOrCreateRepo finds the repo of a name. If create says so it makes what is not there, and upgrades the schema.
+// findOrCreateRepo finds the repo of a name. create: it makes what is not there and upgrades the schema.
 func (s *store) findOrCreateRepo(ctx context.Context, repo string, create bool) error {
 	version := 0
 	err := s.query(ctx, func(row pgx.CollectableRow) error { return row.Scan(&version) }, `select version from tract_schema`)
@@ -38,7 +38,7 @@ func (s *store) findOrCreateRepo(ctx context.Context, repo string, create bool) 
 	case err != nil && !noTable:
 		return fmt.Errorf("open %w", err)
 	case create && (noTable || version >= oldestSchema && version < schemaVersion):
-		if err := s.makeSchema(ctx); err != nil {
+		if err := s.makeOrUpgradeSchema(ctx); err != nil {
 			return fmt.Errorf("make the schema: %w", err)
 		}
 	case noTable:
@@ -69,9 +69,9 @@ func (s *store) findOrCreateRepo(ctx context.Context, repo string, create bool) 
 	}
 }
 
-// makeSchema makes or upgrades the schema, in one transaction. Of several processes that do so at once,
-// one does and the others find it done.
-func (s *store) makeSchema(ctx context.Context) error {
+// makeOrUpgradeSchema makes or upgrades the schema, in one transaction. Of several processes that do so at
+// once, one does and the others find it done.
+func (s *store) makeOrUpgradeSchema(ctx context.Context) error {
 	return s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, int64(schemaLock)); err != nil {
 			return err

@@ -51,13 +51,12 @@ func (z *sealer) waitForSeals() {
 	z.running.Wait()
 }
 
-// seal moves commits of a line into segments while there are at least so many that are not
-// sealed.
-func (s *store) seal(ctx context.Context, line int64, least int) error {
+// seal moves commits of a line into segments while there are at least so many that are not sealed.
+func (s *store) seal(ctx context.Context, line int64, minCommits int) error {
 	for {
 		sealed := false
 		err := s.inTx(ctx, pgx.TxOptions{}, statementTime, func(ctx context.Context, tx pgx.Tx) (err error) {
-			sealed, err = s.sealOne(ctx, tx, line, least)
+			sealed, err = s.sealOne(ctx, tx, line, minCommits)
 			return err
 		})
 		if err != nil || !sealed {
@@ -68,7 +67,7 @@ func (s *store) seal(ctx context.Context, line int64, least int) error {
 
 // sealOne seals the oldest commits of a line that are not sealed. A line that another
 // process is about to seal is left to it.
-func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (sealed bool, err error) {
+func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, minCommits int) (sealed bool, err error) {
 	if _, err := tx.Exec(ctx, lockSQL, lockClass, s.lockKey()); err != nil {
 		return false, err
 	}
@@ -80,8 +79,8 @@ func (s *store) sealOne(ctx context.Context, tx pgx.Tx, line int64, least int) (
 		return false, err
 	}
 	// A range of gens that has a hole is not sealed beyond it.
-	list, put, err := s.tailEntries(ctx, q, line, from, int64(least))
-	if err != nil || len(list) < least {
+	list, put, err := s.tailEntries(ctx, q, line, from, int64(minCommits))
+	if err != nil || len(list) < minCommits {
 		return false, err
 	}
 	list = list[:segmentSize]
@@ -110,8 +109,8 @@ select $1, n - 1, $2, data from unnest($3::bytea[]) with ordinality p (data, n) 
 }
 
 // tailEntries reads and verifies successive commits of a line from a gen on, and returns the
-// youngest time at which one was put.
-func (s *store) tailEntries(ctx context.Context, q querier, line, from, most int64) (list []entry, put int64, err error) {
+// newest time at which one was put.
+func (s *store) tailEntries(ctx context.Context, q querier, line, from, most int64) (list []entry, newestPut int64, err error) {
 	err = q.query(ctx, func(row pgx.CollectableRow) error {
 		var gen, at int64
 		var id, content objects.ID
@@ -124,8 +123,8 @@ func (s *store) tailEntries(ctx context.Context, q querier, line, from, most int
 		if e.commit, err = readObject(id, head); err == nil && body != nil {
 			e.content, err = readContent(content, body)
 		}
-		list, put = append(list, e), max(put, at)
+		list, newestPut = append(list, e), max(newestPut, at)
 		return err
 	}, `select gen, id, head, content, body, put from tract_tail where repo = $1 and line = $2 and gen >= $3 order by gen limit $4`, s.repo, line, from, most)
-	return list, put, err
+	return list, newestPut, err
 }

@@ -292,8 +292,8 @@ func (w *sweeper) readRoots(ctx context.Context) error {
 	return err
 }
 
-// markReachable adds the roots that a statement inserts, reaches everything that the roots lead to, and scans the row
-// of countSQL into count.
+// markReachable adds the roots that a statement inserts, reaches everything that the roots lead to, and scans
+// the row of countSQL into count.
 func (w *sweeper) markReachable(ctx context.Context, count []any, insertRoots string, args ...any) error {
 	if _, err := w.tx.Exec(ctx, insertRoots, args...); err != nil {
 		return err
