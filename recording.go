@@ -75,7 +75,7 @@ func (b *Branch) Record(ctx context.Context, r Recording, o AppendOptions) (*Rec
 		return nil, err
 	}
 	c.external = true
-	tip, parent, err := b.requireTipOrNew(ctx, "record", r.From)
+	tip, parent, err := b.requireTipOrNoBranch(ctx, "record", r.From)
 	if err != nil {
 		return nil, err
 	}
@@ -307,30 +307,30 @@ func (r *Recording) settings() map[string]string {
 	return all
 }
 
-// requireTipOrNew returns a *[ConflictError] unless the tip of the branch is the commit start, or
-// the branch does not exist. parent is the header of start; tip is zero for a new branch.
-func (b *Branch) requireTipOrNew(ctx context.Context, command string, start objects.ID) (tip objects.ID, parent *commit.Commit, err error) {
+// requireTipOrNoBranch returns a *[ConflictError] unless the tip of the branch is wantTip, or
+// the branch does not exist. parent is the header of wantTip; tip is zero for a new branch.
+func (b *Branch) requireTipOrNoBranch(ctx context.Context, command string, wantTip objects.ID) (tip objects.ID, parent *commit.Commit, err error) {
 	if err := refs.Check(b.name); err != nil {
 		return tip, nil, fmt.Errorf("%s: branch %w", command, err)
 	}
 	if tip, err = b.Tip(ctx); err != nil {
 		return tip, nil, err
 	}
-	if !tip.IsZero() && tip != start {
-		return tip, nil, &ConflictError{Operation: command, Branch: b.name, Expected: start, Actual: tip}
+	if !tip.IsZero() && tip != wantTip {
+		return tip, nil, &ConflictError{Operation: command, Branch: b.name, Expected: wantTip, Actual: tip}
 	}
-	if parent, err = b.repo.header(ctx, start); err != nil {
+	if parent, err = b.repo.header(ctx, wantTip); err != nil {
 		err = fmt.Errorf("%s on branch %s: %w", command, b.name, err)
 	}
 	return tip, parent, err
 }
 
-// appendAfter commits drafts after the commit from, in one transaction. The tip of the
+// appendIfTipOrNoBranch commits drafts after the commit wantTip, in one transaction. The tip of the
 // branch must be that commit, or the branch must not exist: then it begins there. Otherwise
 // the error is a *[ConflictError]. With copiesStayPurged, objects of
 // the drafts that were purged stay purged.
-func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string, from objects.ID, copiesStayPurged bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
-	tip, parent, err := b.requireTipOrNew(ctx, command, from)
+func (b *Branch) appendIfTipOrNoBranch(ctx context.Context, c *callOptions, command string, wantTip objects.ID, copiesStayPurged bool, draft func(parent *commit.Commit) ([]commit.Draft, error)) ([]objects.ID, error) {
+	tip, parent, err := b.requireTipOrNoBranch(ctx, command, wantTip)
 	if err != nil {
 		return nil, err
 	}
@@ -347,9 +347,9 @@ func (b *Branch) appendAfter(ctx context.Context, c *callOptions, command string
 	batch := b.newBatch(c.note(ctx, command), tip, commits, put)
 	batch.Copies = copiesStayPurged
 	if len(commits) == 0 {
-		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: from}}
+		batch.Refs = []objects.RefUpdate{{Name: b.ref(), Old: tip, New: wantTip}}
 	}
-	if tip == from && len(commits) == 0 {
+	if tip == wantTip && len(commits) == 0 {
 		return nil, nil
 	}
 	if err = history.Apply(ctx, b.repo.store, batch); err == nil {

@@ -154,7 +154,7 @@ func (b *Branch) syncOnce(ctx context.Context, c *callOptions, list *clientMessa
 		}
 	}
 	to := b.repo.Branch(result.Branch)
-	result.Commits, err = to.appendAfter(ctx, c, "sync", at.base, !at.atTip, func(parent *commit.Commit) ([]commit.Draft, error) {
+	result.Commits, err = to.appendIfTipOrNoBranch(ctx, c, "sync", at.base, !at.atTip, func(parent *commit.Commit) ([]commit.Draft, error) {
 		var drafts []commit.Draft
 		for _, m := range messagesAfter(list.messages, at.matched) {
 			from := &originsBySource{base: commit.Origin{Session: to.name}}

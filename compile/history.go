@@ -47,8 +47,8 @@ func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []wal
 	if err != nil {
 		return nil, err
 	}
-	h.numberAndIndexEntries()
-	return h, h.loadAnnotations(ctx, r)
+	h.numberAndGroupByKind()
+	return h, h.loadAnnotationReasons(ctx, r)
 }
 
 const (
@@ -110,9 +110,9 @@ func newHistory() *history {
 	return &history{reasoningTurn: -1, edits: map[objects.ID]*commit.Commit{}, annotations: map[objects.ID]*commit.Commit{}}
 }
 
-// numberAndIndexEntries numbers turns and messages, and indexes the entries that later passes look
+// numberAndGroupByKind numbers turns and messages, and collects the entries that later passes look
 // for. Of the edits and annotations of a commit, the last one is in effect.
-func (h *history) numberAndIndexEntries() {
+func (h *history) numberAndGroupByKind() {
 	if p := h.from.prefix; p != nil {
 		h.turns, h.messages, h.reasoningTurn = p.turns, p.lastMessage, p.reasoningTurn
 	}
@@ -149,8 +149,8 @@ func (h *history) numberAndIndexEntries() {
 	}
 }
 
-// loadAnnotations loads the annotations that are in effect: their blocks are the reasons.
-func (h *history) loadAnnotations(ctx context.Context, r objects.Reader) error {
+// loadAnnotationReasons loads the blocks of the annotations that are in effect: these are the reasons.
+func (h *history) loadAnnotationReasons(ctx context.Context, r objects.Reader) error {
 	var list []*commit.Commit
 	for _, n := range h.annotations {
 		list = append(list, n)

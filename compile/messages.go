@@ -86,19 +86,19 @@ func (h *history) newMessageBuilder() *messageBuilder {
 func (b *messageBuilder) appendBlocksAt(h *history, i int) {
 	e := &h.entries[i]
 	for _, summary := range e.extraOrZero().summariesBefore {
-		b.appendBlock(h, summary, b.ownEntryIndex(h, summary))
+		b.appendBlock(h, summary, b.promptIndexOfMoved(h, summary))
 	}
 	switch replacement := e.extraOrZero().replacement; {
 	case replacement != nil && replacement != e:
-		b.appendBlock(h, replacement, b.ownEntryIndex(h, replacement))
+		b.appendBlock(h, replacement, b.promptIndexOfMoved(h, replacement))
 	case e.flags&relocated == 0 && e.Op == commit.Append:
 		b.appendBlock(h, e, h.indexWithPrefix(i))
 	}
 }
 
-// ownEntryIndex returns the index in [Prompt.Entries] that an entry has itself, though it is sent at the
-// position of another entry.
-func (b *messageBuilder) ownEntryIndex(h *history, e *Entry) int32 {
+// promptIndexOfMoved returns the index in [Prompt.Entries] of an entry that is sent at the position of
+// another entry.
+func (b *messageBuilder) promptIndexOfMoved(h *history, moved *Entry) (entryIndex int32) {
 	if b.movedEntryIndexes == nil {
 		b.movedEntryIndexes = map[*Entry]int32{}
 		for i := range h.entries {
@@ -107,7 +107,7 @@ func (b *messageBuilder) ownEntryIndex(h *history, e *Entry) int32 {
 			}
 		}
 	}
-	return b.movedEntryIndexes[e]
+	return b.movedEntryIndexes[moved]
 }
 
 // indexWithPrefix returns the index in [Prompt.Entries] of entry i of the history: the entries of the

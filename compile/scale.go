@@ -259,7 +259,7 @@ func (h *history) decidePrefixAlone(entries []Entry) (decided []Entry, sums byte
 		then.entries[i] = e.undecidedCopyWithoutBlock()
 		then.entries[i].Block = e.Block
 	}
-	then.numberAndIndexEntries()
+	then.numberAndGroupByKind()
 	then.decideLevels(Options{})
 	then.applySummaries()
 	then.replaceNamedSystems()

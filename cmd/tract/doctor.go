@@ -48,7 +48,7 @@ func (a *app) doctor(ctx context.Context) error {
 		{"permissions", a.checkPermissions},
 		{"leftovers", a.checkLeftovers},
 		{"HEAD", a.checkHead},
-		{"branches", a.checkBranches},
+		{"branches", a.checkTipsReadable},
 		{"provider", a.checkProvider},
 		{"keys", checkKeys},
 		{"terminal", a.checkTerminal},
@@ -145,8 +145,8 @@ func (a *app) checkLeftovers(ctx context.Context) (string, error) {
 	return strings.Join(names, ", ") + ": left by a killed process; the next write, backup or recover removes it", nil
 }
 
-// checkBranches reads the tip of every branch.
-func (a *app) checkBranches(ctx context.Context) (string, error) {
+// checkTipsReadable reads the tip of every branch, and returns how many branches there are.
+func (a *app) checkTipsReadable(ctx context.Context) (branchCount string, err error) {
 	repo, err := a.open(ctx, false)
 	if err != nil {
 		return "", err

@@ -55,15 +55,16 @@ func (a *app) choiceFlag(cmd *cobra.Command, to *string, name, help string, list
 	a.completeFlag(cmd, name, completeWords(list...))
 }
 
-// settingFlag adds a flag that sets a setting for one command, as --set does.
+// settingFlag is a flag that sets a setting for one command, as --set does.
 type settingFlag struct {
 	value     *string
 	name, key string
 }
 
-func (a *app) settingFlag(cmd *cobra.Command, to *string, name, short, key, help string) {
-	cmd.Flags().StringVarP(to, name, short, "", help)
-	a.settingFlags = append(a.settingFlags, settingFlag{to, name, key})
+// addSettingOverrideFlag adds a flag that overrides a setting for one command.
+func (a *app) addSettingOverrideFlag(cmd *cobra.Command, to *string, flagName, short, settingKey, help string) {
+	cmd.Flags().StringVarP(to, flagName, short, "", help)
+	a.settingFlags = append(a.settingFlags, settingFlag{to, flagName, settingKey})
 }
 
 // limit is a flag value with a count; 0 is no limit.

@@ -113,7 +113,7 @@ func (a *app) locationOfNewServerStore(args []string) (*storeLocation, error) {
 			dir = root
 		}
 	}
-	return a.serverLocation(a.storeURLFromFlagOrEnv(), dir)
+	return a.findFolderForServerStore(a.storeURLFromFlagOrEnv(), dir)
 }
 
 // writeStoreFiles writes HEAD and .gitignore and reports whether HEAD existed.

@@ -43,7 +43,7 @@ func (a *app) searchStore() (*storeLocation, error) {
 	address := a.storeURLFromFlagOrEnv()
 	switch {
 	case isServer(address):
-		return a.serverLocation(address, dir)
+		return a.findFolderForServerStore(address, dir)
 	case address != "":
 		return localLocation(address)
 	case dir != "":

@@ -20,7 +20,7 @@ import (
 
 type purgeOptions struct {
 	maintain.PurgeOptions
-	olderThanText   string // the flag; after completeOptions the effective age
+	olderThanText   string // the flag; after setAuthorAgeAndRevs the effective age
 	dryRunFlag, yes bool
 }
 
@@ -110,7 +110,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.completeOptions(ctx, a, args); err != nil {
+	if err := o.setAuthorAgeAndRevs(ctx, a, args); err != nil {
 		return err
 	}
 	run := func(dryRun bool) (*maintain.PurgeResult, error) {
@@ -167,9 +167,9 @@ func (o *purgeOptions) checkFlags(args []string) error {
 	return checkRules(o.Rules)
 }
 
-// completeOptions fills in the author, age, reason and revisions of the purge from the flags,
+// setAuthorAgeAndRevs sets the author, age, reason and revisions of the purge from the flags,
 // settings and arguments.
-func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []string) error {
+func (o *purgeOptions) setAuthorAgeAndRevs(ctx context.Context, a *app, revArgs []string) error {
 	o.Author = author(*a.loaded)
 	if o.Reasoning {
 		if e := a.reasoningTTL(); e != nil && o.olderThanText == "" {
@@ -184,10 +184,10 @@ func (o *purgeOptions) completeOptions(ctx context.Context, a *app, args []strin
 			o.Why = firstNonEmpty(o.Why, "older than "+o.olderThanText)
 		}
 	}
-	if len(args) == 0 && a.branch != "" {
-		args = []string{refs.Heads + a.branch}
+	if len(revArgs) == 0 && a.branch != "" {
+		revArgs = []string{refs.Heads + a.branch}
 	}
-	for _, rev := range args {
+	for _, rev := range revArgs {
 		spec, err := a.resolveObjectOrRange(ctx, rev)
 		if err != nil {
 			return err

@@ -28,11 +28,11 @@ type requestFlags struct {
 
 // addTarget adds the flags that select the model.
 func (o *requestFlags) addTarget(a *app, cmd *cobra.Command) {
-	a.settingFlag(cmd, &o.provider, "provider", "", "provider", "provider to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
-	a.settingFlag(cmd, &o.model, "model", "m", "model", "model to ask")
-	a.settingFlag(cmd, &o.baseURL, "base-url", "", "base_url", "address of the provider, if not its own")
-	a.settingFlag(cmd, &o.effort, "effort", "", "reasoning.effort", "reasoning effort: none, minimal, low, medium, high, xhigh, max; none turns reasoning off")
-	a.settingFlag(cmd, &o.maxTokens, "max-tokens", "", "max_output_tokens", "largest number of `tokens` in the response")
+	a.addSettingOverrideFlag(cmd, &o.provider, "provider", "", "provider", "provider to ask: a dialect, or a vendor such as anthropic, openai, deepseek, ollama")
+	a.addSettingOverrideFlag(cmd, &o.model, "model", "m", "model", "model to ask")
+	a.addSettingOverrideFlag(cmd, &o.baseURL, "base-url", "", "base_url", "address of the provider, if not its own")
+	a.addSettingOverrideFlag(cmd, &o.effort, "effort", "", "reasoning.effort", "reasoning effort: none, minimal, low, medium, high, xhigh, max; none turns reasoning off")
+	a.addSettingOverrideFlag(cmd, &o.maxTokens, "max-tokens", "", "max_output_tokens", "largest number of `tokens` in the response")
 	a.completeFlag(cmd, "provider", completeWords(providers.Names()...))
 	a.completeFlag(cmd, "effort", completeWords(settingChoices("reasoning.effort")...))
 }

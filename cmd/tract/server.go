@@ -16,19 +16,19 @@ func isServer(address string) bool {
 	return ok && (scheme == "postgres" || scheme == "postgresql")
 }
 
-// serverLocation is where a store on a server is, and which folder has HEAD and the settings
-// for it: the one of --dir or TRACT_DIR, one here or above that holds no store itself, or one
-// of the user's own for each store.
-func (a *app) serverLocation(address, dir string) (*storeLocation, error) {
+// findFolderForServerStore finds the folder that has HEAD and the settings for a store on a server:
+// explicitDir if it is not empty, one here or above that holds no store itself, or one of the user's
+// own for each store.
+func (a *app) findFolderForServerStore(address, explicitDir string) (*storeLocation, error) {
 	p := &storeLocation{url: address, server: withoutSecrets(address)}
-	if dir != "" {
-		p.root = storeFolderOf(dir)
+	if explicitDir != "" {
+		p.root = storeFolderOf(explicitDir)
 	} else if here, err := os.Getwd(); err == nil {
 		if p.root, err = findStoreFolderUpward(here); err != nil {
 			return nil, err
 		}
 	}
-	if dir == "" && (p.root == "" || hasDatabase(p.root)) {
+	if explicitDir == "" && (p.root == "" || hasDatabase(p.root)) {
 		p.root = ""
 		if own := personalStore(); own != "" {
 			p.root = filepath.Join(own, "servers", objects.Hash([]byte(p.server)).String()[:12])

@@ -114,7 +114,7 @@ func idle(t testing.TB, s objects.Store) *store {
 // writing is a handle that is open for writing, and a writer that nobody waits for.
 func writing(t *testing.T, s *store) (*handle, *writer) {
 	t.Helper()
-	h, err := s.openHandle(t.Context(), true)
+	h, err := s.lockAndOpen(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

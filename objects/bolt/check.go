@@ -104,7 +104,7 @@ func (a *checker) reportHarmless(where, what, means string) {
 
 // reportPage reports damage in a page of a bucket.
 func (a *checker) reportPage(bucket int, id uint64, err error) {
-	if a.stopUnlessDamage(err) {
+	if a.stopIfInterrupted(err) {
 		return
 	}
 	a.damaged[bucket] = true
@@ -119,8 +119,8 @@ func (a *checker) reportObject(where string, id objects.ID, err error) {
 	a.report(objects.Damage{ID: id, Where: where, What: err.Error()})
 }
 
-// stopUnlessDamage ends the audit if an error is not damage, such as a sector that the disk cannot read.
-func (a *checker) stopUnlessDamage(err error) (stopped bool) {
+// stopIfInterrupted ends the audit if an error is a stopError. Any other error is damage, which the caller reports.
+func (a *checker) stopIfInterrupted(err error) (stopped bool) {
 	if !errors.As(err, new(stopError)) {
 		return false
 	}
@@ -248,7 +248,7 @@ func (a *checker) checkFile() {
 // entries.
 func (a *checker) checkPages() {
 	a.walker.Reset(a.snapshot.meta)
-	if err := a.walker.ReadFreelist(); err != nil && !a.stopUnlessDamage(err) {
+	if err := a.walker.ReadFreelist(); err != nil && !a.stopIfInterrupted(err) {
 		a.reportDamage("free list", err, "the store is not written to; reading goes on, and tract recover makes a sound copy")
 	}
 	trees := a.trees()
@@ -330,7 +330,7 @@ func (a *checker) trees() map[string]page.Tree {
 				found[name] = t
 			}
 		}
-		if err != nil && !a.stopUnlessDamage(err) {
+		if err != nil && !a.stopIfInterrupted(err) {
 			a.reportDamage(fmt.Sprintf("bucket %q", e.Key), err, meanings[metaBucket])
 		}
 		return a.stop

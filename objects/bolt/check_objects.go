@@ -92,7 +92,7 @@ func (a *checker) checkPack(v value) {
 	}
 	var body []byte
 	sound, bodyErr := false, v.bodyErr
-	if a.stopUnlessDamage(bodyErr) {
+	if a.stopIfInterrupted(bodyErr) {
 		return
 	}
 	if bodyErr == nil {

@@ -115,7 +115,7 @@ func TestCheckpointWaitsForReaders(t *testing.T) {
 	tip := line(t, s, "main", 40)
 	mustCheckpoint(t, s)
 	in := idle(t, s)
-	h, err := in.openHandle(t.Context(), true)
+	h, err := in.lockAndOpen(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func (c *copier) copyTombstones() error {
 func (c *copier) copyRefs() error {
 	if c.moved == nil {
 		c.moved = map[string]bool{}
-		return c.src.refs(func(name string, _ objects.ID, value []byte) error { return c.out.setRef(name, value) })
+		return c.src.refs(func(name string, _ objects.ID, value []byte) error { return c.out.setOrDeleteRef(name, value) })
 	}
 	names := slices.Sorted(maps.Keys(c.moved))
 	clear(c.moved)
@@ -237,7 +237,7 @@ func (c *copier) copyRefs() error {
 			for _, name := range some {
 				value, err := l.get(refsBucket, []byte(name))
 				if err == nil {
-					err = c.out.setRef(name, value)
+					err = c.out.setOrDeleteRef(name, value)
 				}
 				if err != nil {
 					return err

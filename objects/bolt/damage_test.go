@@ -196,7 +196,7 @@ func (m sample) tryAll(t *testing.T, what, path string) (noticed bool) {
 // tryCheckpoint makes a checkpoint, which may fail because of damage.
 func tryCheckpoint(t testing.TB, s objects.Store) error {
 	in := idle(t, s)
-	h, err := in.openHandle(t.Context(), true)
+	h, err := in.lockAndOpen(t.Context(), true)
 	if err != nil {
 		return in.explain("write", err)
 	}

@@ -103,7 +103,7 @@ func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
 		case r != nil || err != nil:
 			return r, err
 		case changed == nil:
-			h, err := s.openHandle(waiting, false)
+			h, err := s.lockAndOpen(waiting, false)
 			if r = s.shareHandle(h, err); r == nil {
 				return nil, s.waitError(ctx, op, err)
 			}
@@ -230,8 +230,8 @@ func (s *store) busyError(op string) error {
 	return fmt.Errorf("%s store %s: others have held it for %v: %w", op, s.path, s.wait, objects.ErrBusy)
 }
 
-// openHandle opens the store for reading, or for writing once nobody else has it open.
-func (s *store) openHandle(ctx context.Context, writer bool) (*handle, error) {
+// lockAndOpen locks the store and opens it for reading, or for writing once nobody else has it open.
+func (s *store) lockAndOpen(ctx context.Context, writer bool) (*handle, error) {
 	if err := s.checkPath(); err != nil {
 		return nil, err
 	}

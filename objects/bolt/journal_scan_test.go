@@ -21,7 +21,7 @@ func TestScanMergesJournalAndFile(t *testing.T) {
 	for i := range 24 {
 		apply(t, s, fmt.Sprintf("refs/heads/%02d", 2*i), fmt.Sprint(i))
 	}
-	h, err := idle(t, s).openHandle(t.Context(), false)
+	h, err := idle(t, s).lockAndOpen(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

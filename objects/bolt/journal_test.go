@@ -337,7 +337,7 @@ func TestReadersDuringCheckpoints(t *testing.T) {
 			}
 		}
 	}
-	h, err := inner(t, s).openHandle(context.Background(), false)
+	h, err := inner(t, s).lockAndOpen(context.Background(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

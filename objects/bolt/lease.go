@@ -108,7 +108,7 @@ func (s *store) leaseLoop() {
 		if reader != nil {
 			s.closeIdle(reader)
 		}
-		h, err := s.openHandle(ctx, true)
+		h, err := s.lockAndOpen(ctx, true)
 		if err == nil && !s.leftoversRemoved {
 			removeLeftovers(s.path, false)
 			bad := s.resumePurge(h)

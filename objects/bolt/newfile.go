@@ -125,8 +125,8 @@ func (f *newFile) addObjects(list []objects.Object) error {
 	return nil
 }
 
-// setRef sets a ref, perhaps again; nil: it deletes it.
-func (f *newFile) setRef(name string, value []byte) error {
+// setOrDeleteRef sets a ref, perhaps again, or deletes it if recordOrNil is nil.
+func (f *newFile) setOrDeleteRef(name string, recordOrNil []byte) error {
 	l, err := f.snapshotOfWritten()
 	if err != nil {
 		return err
@@ -144,14 +144,14 @@ func (f *newFile) setRef(name string, value []byte) error {
 			return err
 		}
 	}
-	if value == nil {
+	if recordOrNil == nil {
 		return nil
 	}
-	r, err := decodeRef(name, value)
+	r, err := decodeRef(name, recordOrNil)
 	if err != nil {
 		return err
 	}
-	return f.add(setKey(refsBucket, []byte(name), value), setKey(recentBucket, recentKey(r.Ref), []byte{}))
+	return f.add(setKey(refsBucket, []byte(name), recordOrNil), setKey(recentBucket, recentKey(r.Ref), []byte{}))
 }
 
 // snapshotOfWritten returns what was written, and not only added. It reads the file, since every page that

@@ -81,7 +81,7 @@ func (s *store) Purge(ctx context.Context, list []objects.Tombstone, progress fu
 func (s *store) withExclusiveHandle(ctx context.Context, op string, f func(h *handle) error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
-	h, err := s.openHandle(waiting, true)
+	h, err := s.lockAndOpen(waiting, true)
 	if err != nil {
 		return s.waitError(ctx, op, err)
 	}

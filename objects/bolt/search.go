@@ -109,7 +109,7 @@ func (q *search) searchRun(l *snapshot, r index.Run, from uint32) error {
 			if at.row >= p.Len() {
 				return fmt.Errorf("pack %d: %w: object %d of %d", at.pack, errPack, at.row, p.Len())
 			}
-			q.addIfWanted(p, at.row)
+			q.addIfKindAndPrefixMatch(p, at.row)
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (q *search) searchPacks(l *snapshot) error {
 			return err
 		}
 		for i := range p.Len() {
-			q.addIfWanted(p, i)
+			q.addIfKindAndPrefixMatch(p, i)
 		}
 		if q.limit > 0 && len(q.ids) > viewKeys+2*q.limit {
 			q.keepSmallest()
@@ -139,8 +139,8 @@ func (q *search) searchPacks(l *snapshot) error {
 	return nil
 }
 
-// addIfWanted adds an object of a pack if it is wanted.
-func (q *search) addIfWanted(p *pack, row int) {
+// addIfKindAndPrefixMatch adds the id of an object of a pack if kind and id match the search, unless it is purged.
+func (q *search) addIfKindAndPrefixMatch(p *pack, row int) {
 	id := *p.ID(row)
 	if !p.isPurged(row) && (q.kind == 0 || p.Kind(row) == q.kind) && strings.HasPrefix(id.String(), q.prefix) {
 		q.ids = append(q.ids, id)

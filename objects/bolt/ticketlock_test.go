@@ -112,7 +112,7 @@ func TestWaitForTheLockEnds(t *testing.T) {
 // keeps the ticket, so that no other reader overtakes it.
 func TestTicketIsKeptUntilTheGateOpens(t *testing.T) {
 	s, path := fresh(t)
-	first, err := idle(t, s).openHandle(t.Context(), false)
+	first, err := idle(t, s).lockAndOpen(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTicketIsKeptUntilTheGateOpens(t *testing.T) {
 	idle(t, s)
 	granted := make(chan error, 1)
 	go func() {
-		h, err := writer.openHandle(t.Context(), true)
+		h, err := writer.lockAndOpen(t.Context(), true)
 		if err == nil {
 			h.closeFiles()
 			h.lock.release()
@@ -144,7 +144,7 @@ func TestTicketIsKeptUntilTheGateOpens(t *testing.T) {
 			t.Fatal("a writer waits at the gate, and has no ticket")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		h, err := late.openHandle(ctx, false)
+		h, err := late.lockAndOpen(ctx, false)
 		cancel()
 		if err == nil {
 			h.closeFiles()

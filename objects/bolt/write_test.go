@@ -233,7 +233,7 @@ func TestOutcomeOfAFailedCheckpoint(t *testing.T) {
 		name    string
 		written bool
 	}{{"before the meta page", false}, {"after the meta page", true}} {
-		h, err := in.openHandle(t.Context(), true)
+		h, err := in.lockAndOpen(t.Context(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestGroupIsSeenOnlyWhenDurable(t *testing.T) {
 	s, _ := fresh(t)
 	apply(t, s, "refs/heads/main", "first")
 	in := idle(t, s)
-	h, err := in.openHandle(t.Context(), true)
+	h, err := in.lockAndOpen(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestOutcomeOfAFailedCommit(t *testing.T) {
 	s, path := fresh(t)
 	apply(t, s, "refs/heads/main", "first")
 	in := idle(t, s)
-	h, err := in.openHandle(t.Context(), true)
+	h, err := in.lockAndOpen(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
