@@ -368,13 +368,25 @@ func TestAKilledProxy(t *testing.T) {
 	for before := len(r.provider.Sent()); len(r.provider.Sent()) == before; {
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(time.Second) // into the answer
+	begun := r.provider.Sent()
+	for !r.spoolContains(begun[len(begun)-1]) { // until the proxy has the beginning of the answer
+		time.Sleep(10 * time.Millisecond)
+	}
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Wait() // it was killed
 	r.ask(false, "hello")
 	r.checkRecorded()
+}
+
+// spoolContains reports whether a file of the spool has some bytes.
+func (r *clientRun) spoolContains(b []byte) bool {
+	files, _ := filepath.Glob(filepath.Join(r.work, ".tract", "spool", "*"))
+	return slices.ContainsFunc(files, func(path string) bool {
+		data, _ := os.ReadFile(path)
+		return bytes.Contains(data, b)
+	})
 }
 
 // TestALockedStore has another process hold the store while an agent works: the agent notices

@@ -17,7 +17,7 @@ import (
 // slice is how long the lock is held at a time while the pages of a snapshot are read.
 const slice = 100 * time.Millisecond
 
-// stopError ends reading, whatever the file contains: it was cancelled, or the locks were not acquired again.
+// stopError ends reading, whatever the file contains: it was cancelled, the locks were not acquired again, or pages were overwritten.
 type stopError struct{ error }
 
 func (e stopError) Unwrap() error { return e.error }
