@@ -120,9 +120,9 @@ func (s *store) lookUpKnown(ctx context.Context, p *planner, put []objects.Objec
 	return nil
 }
 
-// idsToLookUp returns the ids that must be looked up: of commits that begin a line, and of their first
-// parents, unless they are in the batch or this process knows where they are; lookUpAll: of everything.
-// hasCommits says that some are commits of the batch.
+// idsToLookUp returns the ids that must be looked up: of commits that begin a line or that this process
+// knows, and of their first parents, unless they are in the batch or it knows where they are; lookUpAll:
+// of everything. hasCommits says that some are commits of the batch.
 func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (ask []objects.ID, hasCommits bool) {
 	for i := range put {
 		o := &put[i]
@@ -133,7 +133,7 @@ func (s *store) idsToLookUp(p *planner, put []objects.Object, lookUpAll bool) (a
 			continue
 		}
 		parent := o.FirstParent()
-		if !lookUpAll && (p.put[parent] != nil || s.claimEnd(p, parent)) {
+		if _, again := s.positions.get(o.ID); !again && !lookUpAll && (p.put[parent] != nil || s.claimEnd(p, parent)) {
 			continue
 		}
 		ask, hasCommits = append(ask, o.ID), true

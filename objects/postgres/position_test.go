@@ -89,6 +89,18 @@ func TestRefThatWronglyOwnsALine(t *testing.T) {
 	wantSound(t, s)
 }
 
+// TestOwnerPutsACommitAgain has a fork write a commit, and then the ref that owns the line of its parent the same one: it is stored once.
+func TestOwnerPutsACommitAgain(t *testing.T) {
+	s := openURL(t, freshURL(t))
+	commits, _ := grow(t, s, "refs/heads/main", "main", 3, 1)
+	if err := s.Apply(t.Context(), objects.Batch{Refs: []objects.RefUpdate{{Name: "refs/heads/fork", New: commits[2].ID}}}); err != nil {
+		t.Fatal(err)
+	}
+	grow(t, s, "refs/heads/fork", "both", 2, 1)
+	grow(t, s, "refs/heads/main", "both", 2, 1)
+	wantSound(t, s)
+}
+
 // TestLinesOfRandomHistories has two processes append to branches, fork, reset, remove and create them, put commits without a ref, and
 // seal, all from any commit: no position is taken twice.
 func TestLinesOfRandomHistories(t *testing.T) {
