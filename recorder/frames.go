@@ -135,8 +135,10 @@ func (x *exchange) finishFile(label string) {
 			return nil
 		}
 		frames := []spool.Frame{
-			{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)}, {Kind: frameRequestBody, Data: x.sent},
-			{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)}, {Kind: frameResponseBody, Data: x.keptResponse},
+			{Kind: frameRequestHead, Data: encodeJSON(x.requestHead)},
+			{Kind: frameRequestBody, Data: x.sent},
+			{Kind: frameResponseHead, Data: encodeJSON(x.responseHead)},
+			{Kind: frameResponseBody, Data: x.keptResponse},
 			{Kind: frameResponseEnd, Data: x.encodeResponseEnd()},
 		}[kept:]
 		for i, f := range frames {

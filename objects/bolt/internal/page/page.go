@@ -164,7 +164,6 @@ func (p *Page) search(key []byte) (i int, exact bool, err error) {
 
 // childIndex returns the index of the element of a branch below which key belongs.
 func (p *Page) childIndex(key []byte) (i int, err error) {
-
 	i, exact, err := p.search(key)
 	if !exact && i > 0 {
 		i--
