@@ -120,7 +120,7 @@ func Chain(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*
 
 // compileHead is Chain, with errors that do not name the head.
 func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*Prompt, error) {
-	h, err := collectAfterCachedPrefix(ctx, r, head, o)
+	h, err := collectOnlyAfterCachedPrefix(ctx, r, head, o)
 	if err == nil {
 		err = h.decideBeforePairing(ctx, r, o)
 	}
@@ -148,8 +148,8 @@ func compileHead(ctx context.Context, r objects.Reader, head objects.ID, o Optio
 	return p, nil
 }
 
-// collectAfterCachedPrefix collects the history of head, after a cached prefix if a valid one exists.
-func collectAfterCachedPrefix(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
+// collectOnlyAfterCachedPrefix collects the history of head, after a cached prefix if a valid one exists.
+func collectOnlyAfterCachedPrefix(ctx context.Context, r objects.Reader, head objects.ID, o Options) (*history, error) {
 	cache := promptCacheOf(r, o)
 	h, err := collect(ctx, r, head, cache.walkStops())
 	now := promptCacheOf(r, o) // a new one when the store has just noticed that content was purged

@@ -119,8 +119,8 @@ func (e *Entry) beginsTurn() bool {
 	return e.Op == commit.Append && e.Role == content.RoleUser && e.Index == 0
 }
 
-// mayReportUsage reports whether the entry is part of a response whose origin may have its usage.
-func (e *Entry) mayReportUsage() bool {
+// isPartOfResponse reports whether the entry is part of a response whose origin may have its usage.
+func (e *Entry) isPartOfResponse() bool {
 	return e.origin != nil && e.Op == commit.Append && (e.Role == content.RoleAssistant || e.Role == content.NoRole)
 }
 

@@ -48,7 +48,7 @@ func collect(ctx context.Context, r objects.Reader, head objects.ID, stops []wal
 		return nil, err
 	}
 	h.numberAndGroupByKind()
-	return h, h.loadAnnotationReasons(ctx, r)
+	return h, h.loadAnnotationBlocks(ctx, r)
 }
 
 const (
@@ -149,8 +149,8 @@ func (h *history) numberAndGroupByKind() {
 	}
 }
 
-// loadAnnotationReasons loads the blocks of the annotations that are in effect: these are the reasons.
-func (h *history) loadAnnotationReasons(ctx context.Context, r objects.Reader) error {
+// loadAnnotationBlocks loads the blocks of the annotations that are in effect: these are the reasons.
+func (h *history) loadAnnotationBlocks(ctx context.Context, r objects.Reader) error {
 	var list []*commit.Commit
 	for _, n := range h.annotations {
 		list = append(list, n)

@@ -172,7 +172,7 @@ func (b *messageBuilder) finishMessage() {
 
 // sortResults sorts the tool results of the message in the order of their calls.
 func (b *messageBuilder) sortResults() {
-	s := b.copyUnfinishedToolMessage()
+	s := b.copyOpenToolMessage()
 	order := make([]int, len(s.callRanks))
 	for i := range order {
 		order[i] = i
@@ -184,8 +184,8 @@ func (b *messageBuilder) sortResults() {
 	b.callRanks = b.callRanks[:0]
 }
 
-// copyUnfinishedToolMessage returns a copy of the message that has begun, which is one of tool results.
-func (b *messageBuilder) copyUnfinishedToolMessage() *unfinishedToolMessage {
+// copyOpenToolMessage returns a copy of the message that has begun, which is one of tool results.
+func (b *messageBuilder) copyOpenToolMessage() *unfinishedToolMessage {
 	return &unfinishedToolMessage{slices.Clone(b.blocks[b.firstBlock:]), slices.Clone(b.blockEntries[b.firstBlock:]), slices.Clone(b.callRanks)}
 }
 
@@ -198,7 +198,7 @@ func (h *history) prefixBefore(i int, b *messageBuilder) *prefix {
 	switch {
 	case !b.open:
 	case b.role == content.RoleTool: // results of the next turn may follow
-		p.toolMessage, p.blockCount = b.copyUnfinishedToolMessage(), b.firstBlock
+		p.toolMessage, p.blockCount = b.copyOpenToolMessage(), b.firstBlock
 	default:
 		p.messageCount++
 	}

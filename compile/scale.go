@@ -129,7 +129,7 @@ func latestResponses(entries []Entry, sum byteSums, minIndex int) (list []respon
 		}
 		sum.addBytes(e, -1)
 		changed = changed || e.mayChangeEarlier()
-		if !e.mayReportUsage() || e.flags&merged != 0 { // a response on a merged line was sent something else
+		if !e.isPartOfResponse() || e.flags&merged != 0 { // a response on a merged line was sent something else
 			continue
 		}
 		if n := len(list); n > 0 && list[n-1].origin == *e.origin {
@@ -144,9 +144,9 @@ func latestResponses(entries []Entry, sum byteSums, minIndex int) (list []respon
 	return list
 }
 
-// readReportedInput reads the origins of responses, newest first, and returns the responses that
+// keepReportedOfNewestModel reads the origins of responses, newest first, and returns the responses that
 // reported their input tokens and have the model of the newest one that did.
-func readReportedInput(ctx context.Context, r objects.Reader, list []response) (ofOneModel []response, err error) {
+func keepReportedOfNewestModel(ctx context.Context, r objects.Reader, list []response) (ofOneModel []response, err error) {
 	ids := make([]objects.ID, len(list))
 	for i := range list {
 		ids[i] = list[i].origin
@@ -168,10 +168,10 @@ func readReportedInput(ctx context.Context, r objects.Reader, list []response) (
 // findScale returns the scale for decided entries. s has the bytes of all of them.
 func (h *history) findScale(ctx context.Context, r objects.Reader, entries []Entry, s byteSums) (Scale, error) {
 	low := max(0, len(entries)-maxScan)
-	list, err := readReportedInput(ctx, r, latestResponses(entries, s, low))
+	list, err := keepReportedOfNewestModel(ctx, r, latestResponses(entries, s, low))
 	if err == nil && len(list) > 0 && list[0].changedLater {
 		entries, s = h.decidePrefixAlone(entries[:list[0].end])
-		list, err = readReportedInput(ctx, r, latestResponses(entries, s, low))
+		list, err = keepReportedOfNewestModel(ctx, r, latestResponses(entries, s, low))
 	}
 	if err != nil || len(list) == 0 {
 		return Scale{}, err

@@ -82,9 +82,9 @@ func appendUTF16Escapes(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// base64IfInvalid returns text that is not valid UTF-8, which JSON cannot represent, in base64; for
+// base64OrEmptyIfValid returns text that is not valid UTF-8, which JSON cannot represent, in base64; for
 // other text the empty string.
-func base64IfInvalid(text string) string {
+func base64OrEmptyIfValid(text string) string {
 	if utf8.ValidString(text) {
 		return ""
 	}

@@ -185,7 +185,7 @@ func newSeal(s content.Seal) *sealJSON {
 }
 
 func (v *blockJSON) setText(text string) {
-	v.Text, v.TextBase64 = &text, base64IfInvalid(text)
+	v.Text, v.TextBase64 = &text, base64OrEmptyIfValid(text)
 }
 
 // newBlock is a block for programs; nil for none.
@@ -210,7 +210,7 @@ func newBlock(b content.Block) *blockJSON {
 		}
 	case content.ToolCall:
 		v.CallID, v.Name, v.Server = b.CallID, b.Name, b.Server
-		v.Arguments, v.ArgumentsRaw, v.ArgumentsB64 = parsedJSON(b.Arguments), &b.Arguments, base64IfInvalid(b.Arguments)
+		v.Arguments, v.ArgumentsRaw, v.ArgumentsB64 = parsedJSON(b.Arguments), &b.Arguments, base64OrEmptyIfValid(b.Arguments)
 	case content.ToolResult:
 		v.CallID, v.Name, v.Server, v.IsError = b.CallID, b.Name, b.Server, &b.IsError
 		v.setText(resultText(b))

@@ -121,7 +121,7 @@ func DiffJSON(d *diff.Diff) any {
 		item := itemJSON{Op: it.Op, A: newSide(it.A, changed), B: newSide(it.B, changed)}
 		if it.Op == diff.Change {
 			for _, span := range diff.Texts(it.A.Content.String(), it.B.Content.String(), diff.TextOptions{}) {
-				item.Changes = append(item.Changes, spanJSON{Op: span.Op, Text: span.Text, TextBase64: base64IfInvalid(span.Text)})
+				item.Changes = append(item.Changes, spanJSON{Op: span.Op, Text: span.Text, TextBase64: base64OrEmptyIfValid(span.Text)})
 			}
 		}
 		v.Items = append(v.Items, item)

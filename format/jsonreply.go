@@ -37,7 +37,7 @@ type Warning struct {
 // NewReply returns a response for programs. The caller sets Rescued.
 func NewReply(r *tract.Response) Reply {
 	v := Reply{
-		Text: r.Text, TextBase64: base64IfInvalid(r.Text), Reasoning: r.Reasoning, ReasoningBase64: base64IfInvalid(r.Reasoning),
+		Text: r.Text, TextBase64: base64OrEmptyIfValid(r.Text), Reasoning: r.Reasoning, ReasoningBase64: base64OrEmptyIfValid(r.Reasoning),
 		ToolCalls: []*callJSON{}, Commits: append([]objects.ID{}, r.Commits...), Usage: r.Usage, FinishReason: r.Finish, Manifest: r.Manifest,
 	}
 	for _, c := range newCalls(r.Blocks) {
@@ -127,7 +127,7 @@ func DecodeJSON(api string, r *llm.Response, err error) any {
 			v.OtherSeals = append(v.OtherSeals, otherSealJSON{Block: i, Kind: name, Signature: seal.Data})
 		}
 	}
-	v.Text, v.TextBase64 = text.String(), base64IfInvalid(text.String())
+	v.Text, v.TextBase64 = text.String(), base64OrEmptyIfValid(text.String())
 	v.ToolCalls = append(v.ToolCalls, newCalls(r.Blocks)...)
 	return v
 }
@@ -175,7 +175,7 @@ func itemTypeInDecodeJSON(itemType string) (decoded string, known bool) {
 
 func newDecodedReasoning(r content.Reasoning) decodedReasoningJSON {
 	v := decodedReasoningJSON{
-		Form: reasoningForm(r), Text: r.String(), TextBase64: base64IfInvalid(r.String()), Parts: r.Parts, Source: r.Source, ID: r.Form().ID, Format: string(r.Format),
+		Form: reasoningForm(r), Text: r.String(), TextBase64: base64OrEmptyIfValid(r.String()), Parts: r.Parts, Source: r.Source, ID: r.Form().ID, Format: string(r.Format),
 	}
 	if extra, err := rawjson.Parse(r.Form().Extra); err == nil && extra.Get("format").Text() != "" {
 		v.Format = extra.Get("format").Text()
@@ -278,7 +278,7 @@ func EventJSON(e llm.Event) any {
 	case llm.BlockDone:
 		v.Index, v.Block = &e.Index, newBlock(e.Block)
 	default:
-		v.Index, v.Name, v.Text, v.TextBase64 = &e.Index, e.Name, &e.Text, base64IfInvalid(e.Text)
+		v.Index, v.Name, v.Text, v.TextBase64 = &e.Index, e.Name, &e.Text, base64OrEmptyIfValid(e.Text)
 	}
 	return v
 }

@@ -38,6 +38,6 @@ func MatchJSON(m inspect.Match) any {
 		Spans  [][]int      `json:"spans"`
 	}{
 		Commit: m.Commit.ID, Op: m.Commit.Op.String(), Kind: m.Commit.Kind, Role: m.Commit.Role, Time: jsonTime(m.Commit.Time),
-		Line: m.Line, Text: m.Text, Base64: base64IfInvalid(m.Text), Spans: m.Spans,
+		Line: m.Line, Text: m.Text, Base64: base64OrEmptyIfValid(m.Text), Spans: m.Spans,
 	}
 }

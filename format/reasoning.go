@@ -103,6 +103,6 @@ func ReasoningJSON(t Reasoning) any {
 		Time: jsonTime(t.Commit.Time), Tokens: t.Tokens, Reported: t.Reported, Duration: o.Duration.Milliseconds(),
 		Purged: newPurged(t.Commit.Tombstone, t.Commit.Size), Damaged: damagedJSON(t.Damaged),
 		Format: string(t.Block.Format), Source: t.Block.Source, Seal: newSeal(form.Seal), Incomplete: form.Incomplete,
-		Text: validUTF8(text), TextBase64: base64IfInvalid(text), Parts: t.Block.Parts,
+		Text: validUTF8(text), TextBase64: base64OrEmptyIfValid(text), Parts: t.Block.Parts,
 	}
 }

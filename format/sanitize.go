@@ -8,11 +8,11 @@ import (
 )
 
 // How text is sanitized. Stored text comes from models, tools and logs, and a terminal obeys control
-// sequences in it, so every rune that is not plainly visible is replaced by an escape. safePrefixEnd
+// sequences in it, so every rune that is not plainly visible is replaced by an escape. firstUnsafeIndex
 // finds the next rune to escape: control characters, the invisible runes of isInvisible, and
 // invalid UTF-8. Two kinds of invisible runes are kept where text needs them: a variation selector
 // after a visible rune, and a joiner between letters of a cursive script or between emoji. Both
-// depend on the rune before, so safePrefixEnd and the escaper remember it. The escaper accepts a text
+// depend on the rune before, so firstUnsafeIndex and the escaper remember it. The escaper accepts a text
 // in pieces, as a stream brings it; completePrefixLen tells how much of a piece can be shown before the
 // next one arrives.
 
@@ -21,7 +21,7 @@ import (
 // bidirectional controls, other invisible characters and invalid UTF-8 become escapes: \x1b,
 // \u202e, \U000e0041, \xff. CR LF becomes a line feed.
 func Sanitize(s string) string {
-	i := safePrefixEnd(s, 0, textStart)
+	i := firstUnsafeIndex(s, 0, textStart)
 	if i == len(s) {
 		return s
 	}
@@ -37,9 +37,9 @@ func Line(s string) string {
 // textStart stands for the rune before a text.
 const textStart = '\n'
 
-// safePrefixEnd returns the index of the first byte of s, from i on, that must be escaped. before
+// firstUnsafeIndex returns the index of the first byte of s, from i on, that must be escaped. before
 // is the rune before s[i].
-func safePrefixEnd(s string, i int, before rune) int {
+func firstUnsafeIndex(s string, i int, before rune) int {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf {
 			if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
@@ -151,7 +151,7 @@ func (e *escaper) appendEscaped(dst []byte, s string) []byte {
 		before = textStart
 	}
 	for i := 0; i < len(s); {
-		end := safePrefixEnd(s, i, before)
+		end := firstUnsafeIndex(s, i, before)
 		if end > i {
 			dst = append(dst, s[i:end]...)
 			before, _ = utf8.DecodeLastRuneInString(s[i:end])

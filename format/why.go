@@ -153,7 +153,7 @@ func WhyJSON(w *inspect.Explanation, x *inspect.Reproduction) any {
 	}
 	for _, c := range w.Reasoning {
 		text := c.Block.String()
-		v.Reasoning = append(v.Reasoning, whyReasoningJSON{Commit: c.ID, Text: text, TextBase64: base64IfInvalid(text)})
+		v.Reasoning = append(v.Reasoning, whyReasoningJSON{Commit: c.ID, Text: text, TextBase64: base64OrEmptyIfValid(text)})
 	}
 	if o := w.Commit.Origin; o != nil {
 		v.Usage, v.Model, v.Provider, v.Dialect, v.Settings = o.Usage, o.Model, o.Provider, o.Dialect, o.Settings
@@ -261,7 +261,7 @@ func BlameJSON(lines []inspect.Line) any {
 	for i, l := range lines {
 		list[i] = lineJSON{
 			Commit: l.Commit.ID, Block: l.Block, Role: l.Role, Kind: l.Kind, Author: l.Commit.Author, Time: jsonTime(l.Commit.Time),
-			Text: l.Text, Base64: base64IfInvalid(l.Text),
+			Text: l.Text, Base64: base64OrEmptyIfValid(l.Text),
 		}
 		if l.Commit.Origin != nil {
 			list[i].Model = l.Commit.Origin.Model

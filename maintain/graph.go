@@ -83,8 +83,8 @@ func (g *graph) addTombstone(t objects.Tombstone) (fresh bool) {
 	return true
 }
 
-// corruptCause is an error without the name of the object.
-func corruptCause(err error) error {
+// withoutObjectName returns the cause of a *objects.CorruptError, without the name of the object, or err itself.
+func withoutObjectName(err error) error {
 	if c := (*objects.CorruptError)(nil); errors.As(err, &c) {
 		return c.Cause
 	}
@@ -108,7 +108,7 @@ func (g *graph) add(list []objects.Object, onNew func(*objects.Object) error) er
 		}
 		g.nodes[n] = one
 		if bad != nil {
-			if err := g.wrong(o.ID, corruptCause(bad)); err != nil {
+			if err := g.wrong(o.ID, withoutObjectName(bad)); err != nil {
 				return err
 			}
 		}

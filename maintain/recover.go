@@ -175,7 +175,7 @@ func (w *recovery) restoreRefLog() error {
 	var list []objects.LogEntry
 	at := map[string]objects.RefUpdate{} // by ref: its target as Old, the hash of its newest entry as Prev
 	for _, e := range w.entries {
-		if e.Seq <= seq || !canApplyMoves(at, e.Refs) {
+		if e.Seq <= seq || !movesBeginAtCurrent(at, e.Refs) {
 			continue
 		}
 		seq, list = e.Seq, append(list, e)
@@ -191,8 +191,8 @@ func (w *recovery) restoreRefLog() error {
 	return target.Restore(w.ctx, list)
 }
 
-// canApplyMoves reports whether the moves of an entry begin at the current targets of their refs.
-func canApplyMoves(current map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
+// movesBeginAtCurrent reports whether the moves of an entry begin at the current targets of their refs.
+func movesBeginAtCurrent(current map[string]objects.RefUpdate, moves []objects.RefUpdate) bool {
 	seen := map[string]bool{}
 	for _, u := range moves {
 		have := current[u.Name]

@@ -47,14 +47,14 @@ func (t *objectTable) add(info objectInfo) error {
 	if p.recent = append(p.recent, info); len(p.recent) < t.rowsPerPartition {
 		return nil
 	}
-	if p.recent = joinByKey(p.recent); len(p.recent) <= t.rowsPerPartition/2 {
+	if p.recent = sortAndJoinByKey(p.recent); len(p.recent) <= t.rowsPerPartition/2 {
 		return nil
 	}
 	return t.flushPartition(p)
 }
 
-// joinByKey sorts rows by their keys and joins those of the same object.
-func joinByKey(rows []objectInfo) []objectInfo {
+// sortAndJoinByKey sorts rows by their keys and joins those of the same object.
+func sortAndJoinByKey(rows []objectInfo) []objectInfo {
 	slices.SortFunc(rows, func(a, b objectInfo) int { return cmp.Compare(a.key, b.key) })
 	n := 0
 	for _, row := range rows {
@@ -125,7 +125,7 @@ func (t *objectTable) each(visit func(objectInfo) error) error {
 				})
 			}
 		}
-		for _, row := range joinByKey(rows) {
+		for _, row := range sortAndJoinByKey(rows) {
 			if err := visit(row); err != nil {
 				return err
 			}

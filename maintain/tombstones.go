@@ -27,7 +27,7 @@ func (w *purge) selectContents(ctx context.Context, list []*commit.Commit) (unpu
 				continue
 			}
 			unpurged = append(unpurged, c)
-			w.selectContent(c)
+			w.addContentTombstone(c)
 			if err := w.selectTranscripts(ctx, c.ContentID); err != nil {
 				return nil, err
 			}
@@ -37,8 +37,8 @@ func (w *purge) selectContents(ctx context.Context, list []*commit.Commit) (unpu
 	return unpurged, nil
 }
 
-// selectContent selects the content of a loaded commit.
-func (w *purge) selectContent(c *commit.Commit) {
+// addContentTombstone selects the content of a loaded commit.
+func (w *purge) addContentTombstone(c *commit.Commit) {
 	w.addTombstone(c.ContentID, c.Size, content.Encode(content.Remains(c.Block)))
 	if c.Size > objects.MaxSize {
 		w.chunked = append(w.chunked, c.ContentID)
@@ -65,7 +65,7 @@ func (w *purge) selectObject(ctx context.Context, id objects.ID) error {
 	if err != nil {
 		return err
 	}
-	w.selectContent(&commit.Commit{ContentID: id, Size: int64(len(content.Encode(block))), Block: block})
+	w.addContentTombstone(&commit.Commit{ContentID: id, Size: int64(len(content.Encode(block))), Block: block})
 	return w.selectTranscripts(ctx, id)
 }
 

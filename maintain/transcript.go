@@ -40,7 +40,7 @@ func (w *purge) indexSummaryTranscript(ctx context.Context, origin objects.ID) e
 	if err != nil || len(m.Sources) == 0 {
 		return err
 	}
-	there, err := deleteMissing(ctx, w.store, m.Sources) // not all, for example after a summary was cherry-picked to another history
+	there, err := deleteMissingInPlace(ctx, w.store, m.Sources) // not all, for example after a summary was cherry-picked to another history
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (w *purge) selectTranscripts(ctx context.Context, contentID objects.ID) err
 			return err
 		}
 		if transcript.Tombstone == nil {
-			w.selectContent(&transcript)
+			w.addContentTombstone(&transcript)
 			w.result.Copies = append(w.result.Copies, &transcript)
 		}
 	}

@@ -52,11 +52,11 @@ func formerTips(ctx context.Context, s objects.Store, exclude map[objects.ID]boo
 			}
 		}
 	}
-	return deleteMissing(ctx, s, former)
+	return deleteMissingInPlace(ctx, s, former)
 }
 
-// deleteMissing deletes the ids that the store does not have from the list, in place, and returns it.
-func deleteMissing(ctx context.Context, s objects.Reader, ids []objects.ID) ([]objects.ID, error) {
+// deleteMissingInPlace deletes the ids that the store does not have from the list, in place, and returns it.
+func deleteMissingInPlace(ctx context.Context, s objects.Reader, ids []objects.ID) ([]objects.ID, error) {
 	missing, err := s.Missing(ctx, ids)
 	isMissing := map[objects.ID]bool{}
 	for _, id := range missing {

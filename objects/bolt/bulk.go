@@ -14,9 +14,9 @@ func isBulk(b objects.Batch) bool {
 	return size > maxFrameSize
 }
 
-// addBulk adds a large batch to a group, which takes no more batches then, or nothing of it if it
+// planBulk adds a large batch to a group, which takes no more batches then, or nothing of it if it
 // returns an error. mu is held.
-func (w *writer) addBulk(g *group, b objects.Batch) (err error) {
+func (w *writer) planBulk(g *group, b objects.Batch) (err error) {
 	if b.Put, err = w.withoutStored(b); err != nil {
 		return err
 	}

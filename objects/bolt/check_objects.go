@@ -149,7 +149,7 @@ func (a *checker) checkObject(where string, key, record []byte) {
 	case err == nil:
 		a.passObjects([]objects.Object{o})
 	case errors.Is(err, objects.ErrPurged):
-		a.passTombstone(err)
+		a.passOnlyTombstone(err)
 	default:
 		a.reportObject(where, objects.ID(key), err)
 	}
@@ -162,9 +162,9 @@ func (a *checker) passObjects(list []objects.Object) {
 	}
 }
 
-// passTombstone passes on the tombstone of an *objects.PurgedError, unless the journal has the
+// passOnlyTombstone passes on the tombstone of an *objects.PurgedError, unless the journal has the
 // object. It ignores other errors.
-func (a *checker) passTombstone(err error) {
+func (a *checker) passOnlyTombstone(err error) {
 	e := (*objects.PurgedError)(nil)
 	if a.stop != nil || a.audit.Tombstone == nil || !errors.As(err, &e) {
 		return

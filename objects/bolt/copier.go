@@ -58,7 +58,7 @@ func (c *copier) copyRound() error {
 	c.size = 0
 	return runInOrder(
 		func() error { return c.src.packs(c.lastPack, c.copyPack) },
-		c.copyLogEntries, c.copyReferred, c.copyTombstones, c.flush, c.copyRefs, c.out.write)
+		c.copyLogEntries, c.copyReferred, c.copyTombstones, c.flush, c.copyAllOrMovedRefs, c.out.write)
 }
 
 // runInOrder calls functions until one returns an error.
@@ -223,9 +223,9 @@ func (c *copier) copyTombstones() error {
 	})
 }
 
-// copyRefs copies all refs the first time, and then those that were moved since. A ref that moves
+// copyAllOrMovedRefs copies all refs the first time, and then those that were moved since. A ref that moves
 // while refs are read is copied again in the next round.
-func (c *copier) copyRefs() error {
+func (c *copier) copyAllOrMovedRefs() error {
 	if c.moved == nil {
 		c.moved = map[string]bool{}
 		return c.src.refs(func(name string, _ objects.ID, value []byte) error { return c.out.setOrDeleteRef(name, value) })

@@ -190,7 +190,7 @@ func (w *writer) lockToPlan() {
 // add puts a batch into a group. *ConflictError and *CorruptError concern the batch or an object; any other error is damage. mu is held.
 func (w *writer) add(g *group, b objects.Batch) (err error) {
 	if isBulk(b) {
-		return w.addBulk(g, b)
+		return w.planBulk(g, b)
 	}
 	var moves []objects.RefUpdate
 	if len(b.Refs) > 0 {

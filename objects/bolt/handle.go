@@ -98,7 +98,7 @@ func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	for {
-		r, changed, err := s.joinShared()
+		r, changed, err := s.joinSharedOrClaimOpening()
 		switch {
 		case r != nil || err != nil:
 			return r, err
@@ -117,9 +117,9 @@ func (s *store) acquireReader(ctx context.Context, op string) (*readTx, error) {
 	}
 }
 
-// joinShared joins the shared handle. If there is none, the caller waits until changed is
+// joinSharedOrClaimOpening joins the shared handle. If there is none, the caller waits until changed is
 // closed; if changed is nil as well, the caller has to open one and share it.
-func (s *store) joinShared() (r *readTx, changed chan struct{}, err error) {
+func (s *store) joinSharedOrClaimOpening() (r *readTx, changed chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch h := s.shared; {

@@ -70,7 +70,7 @@ func findKept(src *source, keep []objects.ID, before time.Time, lastOldPack uint
 	for _, id := range keep {
 		m.addRoot(id)
 	}
-	if err := runInOrder(m.readRoots, m.readRecords, m.readHeads, m.markReachable); err != nil {
+	if err := runInOrder(m.readRoots, m.readRecords, m.listPacks, m.markReachable); err != nil {
 		return nil, err
 	}
 	if m.reachable = m.count(); !before.Before(time.Now()) {
@@ -164,8 +164,8 @@ func (m *marks) readRecords() error {
 	})
 }
 
-// readHeads reads which packs there are.
-func (m *marks) readHeads() error {
+// listPacks reads which packs there are.
+func (m *marks) listPacks() error {
 	err := m.src.heads(func(p *pack) error {
 		m.packs = append(m.packs, packRows{p.n, m.rows, p.Len()})
 		m.rows += p.Len()

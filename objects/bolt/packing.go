@@ -18,7 +18,7 @@ import (
 func packObjects(l *snapshot, records []memtable.Entry, bulk []objects.Object) ([]journal.Change, error) {
 	list, err := l.decodeRecords(records)
 	if err == nil {
-		list, err = l.withoutPacked(list)
+		list, err = l.deletePacked(list)
 	}
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (a *checker) salvageElement(e salvage.Element) error {
 		if err == nil && o.Check() == nil {
 			a.passObjects([]objects.Object{o})
 		}
-		a.passTombstone(err)
+		a.passOnlyTombstone(err)
 	case len(e.Key) == 8:
 		list, _ := decodeEntries(e.Key, e.Read(a.snapshot.file))
 		for _, one := range list {

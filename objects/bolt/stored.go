@@ -6,10 +6,10 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// withoutPacked removes the objects from a list that a pack has intact already: whoever puts an
+// deletePacked removes the objects from a list that a pack has intact already: whoever puts an
 // object does not look for it. An object that is damaged in its pack stays in the list, and
 // is found in the new pack from then on. The memory of the list is used again.
-func (l *snapshot) withoutPacked(list []objects.Object) ([]objects.Object, error) {
+func (l *snapshot) deletePacked(list []objects.Object) ([]objects.Object, error) {
 	indexed, err := l.possiblePlaces(list)
 	if err != nil {
 		return nil, err

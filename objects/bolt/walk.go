@@ -127,7 +127,7 @@ func (c *chainReader) read(l *snapshot, b *chainBatch) error {
 // that the pack has; wholePack reports that. With an error the batch is as it was.
 func (c *chainReader) readNext(l *snapshot, b *chainBatch) (wholePack bool, err error) {
 	from := len(b.list)
-	p, row, err := l.packOf(c.tip, c.after)
+	p, row, err := l.packOfOrNil(c.tip, c.after)
 	c.after = 0
 	if err != nil {
 		return false, err
@@ -160,9 +160,9 @@ func (c *chainReader) readNext(l *snapshot, b *chainBatch) (wholePack bool, err 
 	return wholePack, nil
 }
 
-// packOf returns the pack that has an object, and its row in it; nil: it is in none. A
+// packOfOrNil returns the pack that has an object, and its row in it; nil: it is in none. A
 // commit whose child begins a pack is first looked for at the end of the pack before.
-func (l *snapshot) packOf(id objects.ID, childPack uint32) (_ *pack, row int, err error) {
+func (l *snapshot) packOfOrNil(id objects.ID, childPack uint32) (_ *pack, row int, err error) {
 	if l.journalRecord(id) != nil {
 		return nil, 0, nil
 	}
