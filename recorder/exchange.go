@@ -331,19 +331,31 @@ func (x *index) recordedOn(ctx context.Context, dest *destination, sent time.Tim
 	if branch == "" {
 		return "", nil
 	}
-	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
-	for c, err := range x.repo.Log(ctx, refs.Heads+branch, tract.LogOptions{Limit: maxRecoveredCommits}) {
+	ref, err := objects.ReadRef(ctx, x.repo.Store(), refs.Heads+branch)
+	if err != nil || ref.Target.IsZero() {
+		return "", err
+	}
+	var ids []objects.ID
+	for c, err := range commit.WalkReuse(ctx, x.repo.Store(), ref.Target, maxRecoveredCommits) {
 		if err != nil {
 			return "", err
 		}
-		if o := c.Origin; o == nil || o.Importer != recordedBy || o.Manifest.IsZero() || !o.Started.Equal(at) {
+		ids = append(ids, c.OriginID)
+	}
+	origins, err := objects.ReadAll(ctx, x.repo.Store(), ids, commit.ParseOrigin)
+	if err != nil {
+		return "", err
+	}
+	at := sent.UTC().Truncate(time.Millisecond) // as origins have it
+	for _, o := range origins {
+		if o.Importer != recordedBy || o.Manifest.IsZero() || !o.Started.Equal(at) {
 			continue
 		}
-		m, err := compile.ReadManifest(ctx, x.repo.Store(), c.Origin.Manifest)
-		if err != nil {
+		m, err := compile.ReadManifest(ctx, x.repo.Store(), o.Manifest)
+		if err != nil && !history.IsDamaged(err) {
 			return "", err
 		}
-		if m.Sent == bodyHash {
+		if m != nil && m.Sent == bodyHash {
 			return branch, nil
 		}
 	}

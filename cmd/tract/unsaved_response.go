@@ -18,7 +18,7 @@ func saveUnsavedResponse(err error) error {
 	}
 	path, fileErr := writeResponseFile(unsaved.Response)
 	if fileErr != nil {
-		return fmt.Errorf("%w; writing it to a file failed too: %w", err, fileErr)
+		return fmt.Errorf("%w; it could not be written to a file either: %w", err, fileErr)
 	}
 	f := classify(err)
 	why := f.hint

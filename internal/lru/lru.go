@@ -8,7 +8,7 @@ import (
 
 // Cache keeps the values that were used last. Any number of goroutines may use it.
 type Cache[K comparable, V any] struct {
-	max int
+	maxSize int
 
 	mu       sync.Mutex
 	size     int        // sum of the sizes of the values
@@ -22,10 +22,10 @@ type entry[K comparable, V any] struct {
 	size  int
 }
 
-// New returns a cache for values whose sizes have a sum of at most max. The value that was put last is
+// New returns a cache for values whose sizes have a sum of at most maxSize. The value that was put last is
 // kept in any case.
-func New[K comparable, V any](max int) *Cache[K, V] {
-	return &Cache[K, V]{max: max, used: list.New(), elements: map[K]*list.Element{}}
+func New[K comparable, V any](maxSize int) *Cache[K, V] {
+	return &Cache[K, V]{maxSize: maxSize, used: list.New(), elements: map[K]*list.Element{}}
 }
 
 // Get returns the value of a key; the zero value if there is none.
@@ -46,7 +46,7 @@ func (c *Cache[K, V]) Put(key K, value V, size int) {
 	c.remove(c.elements[key])
 	c.elements[key] = c.used.PushFront(&entry[K, V]{key, value, size})
 	c.size += size
-	for c.size > c.max && c.used.Len() > 1 {
+	for c.size > c.maxSize && c.used.Len() > 1 {
 		c.remove(c.used.Back())
 	}
 }

@@ -160,8 +160,8 @@ func (s *store) checkpointIfFull(w *writer) {
 	}
 }
 
-// stopAcceptingBatches makes the writer refuse new calls and new groups. What is planned is still
-// written, and a group that has its leader takes batches until then.
+// stopAcceptingBatches makes the writer refuse new calls and new groups. The planned groups are still
+// written, and a group that has a leader accepts batches until it is written.
 func (w *writer) stopAcceptingBatches() {
 	w.mu.Lock()
 	w.stopped = true

@@ -10,7 +10,7 @@ import (
 	"github.com/tract-vcs/tract/objects"
 )
 
-// What is read in one snapshot at most, before any of it is yielded.
+// The most objects, bytes and keys that a scan reads in one snapshot. It yields them when the snapshot is closed.
 const (
 	viewObjects = 256
 	getObjects  = 1024
