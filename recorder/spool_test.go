@@ -477,6 +477,43 @@ func TestCommittedExchangeIsNotCommittedAgain(t *testing.T) {
 	}
 }
 
+// TestCommittedExchangeIsFoundBesideDamage is TestCommittedExchangeIsNotCommittedAgain with a branch whose last
+// content is damaged: its headers and origins show that the exchanges are committed.
+func TestCommittedExchangeIsFoundBesideDamage(t *testing.T) {
+	bad := &damaged{objects.Memory(), map[objects.ID]bool{}}
+	store := &failing{Store: bad}
+	w := newWire(t, engine(func() objects.Store { return store }), says("A1"))
+	folder := t.TempDir()
+	refuseAll(t, w, store, folder, []string{"Q1"})
+	live, err := filepath.Glob(filepath.Join(folder, "live-*"))
+	if err != nil || len(live) != 1 {
+		t.Fatalf("%q, %v", live, err)
+	}
+	killed := filepath.Join(t.TempDir(), "live-killed")
+	if err := os.CopyFS(killed, os.DirFS(live[0])); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.transport = recorder.New(w.repo, recorder.Options{Spool: folder, OnError: func(err *recorder.Error) { t.Error(err) }})
+		if err := w.transport.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(bad.ids) == 0 {
+			tip, err := w.repo.Show(t.Context(), "main")
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad.ids[tip.ContentID] = true
+		}
+		if err := os.CopyFS(filepath.Join(folder, "live-killed"), os.DirFS(killed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, err := store.Refs(t.Context(), objects.RefQuery{Prefix: "refs/heads/"}); err != nil || len(list) != 1 {
+		t.Errorf("branches %v, %v; want only main", list, err)
+	}
+}
+
 // TestRecoveredExchangesAlwaysFit has more in the spool than fits into memory: nothing of it is dropped.
 func TestRecoveredExchangesAlwaysFit(t *testing.T) {
 	store := &failing{Store: objects.Memory()}
